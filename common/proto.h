@@ -1,0 +1,171 @@
+/* SPDX-License-Identifier: GPL-2.0 OR LGPL-2.1 */
+/*
+ * proto.h - the wire format's constants, limits and header. docs/protocol.md explains them.
+ *
+ * No behaviour here: sizes, numbers and the one packed structure that is on the wire. Bodies are in
+ * msg.def, operations in ops.def.
+ */
+#ifndef PVFS_PROTO_H
+#define PVFS_PROTO_H
+
+#include "compat.h"
+
+#define PVFS_MAGIC		0x53465650u	/* "PVFS" as little-endian bytes */
+#define PVFS_HDR_VERSION	1		/* of the framing below */
+#define PVFS_PROTO_VERSION	1		/* of the operations; exchanged in AUTH */
+#define PVFS_PORT_MGR		7100
+#define PVFS_PORT_IOD		7101		/* the first iod of a node */
+
+/* Limits; every one is checked where a message is decoded. */
+#define PVFS_NAME_MAX		255u		/* bytes of one name */
+#define PVFS_SYMLINK_MAX	4095u		/* bytes of a symbolic link's target */
+#define PVFS_NGROUPS_MAX	1024u		/* supplementary groups in one credential */
+#define PVFS_VOLUME_MAX		63u		/* bytes of a volume's name */
+#define PVFS_HOST_MAX		255u		/* bytes of a host's name */
+#define PVFS_BODY_MAX		16384u		/* bytes of a body */
+#define PVFS_PAYLOAD_MAX	(4u << 20)	/* bytes of a payload, any operation */
+#define PVFS_READDIR_MAX	(256u << 10)	/* bytes of a readdir reply's payload */
+#define PVFS_IOD_MAX		1024u		/* iods of a volume */
+#define PVFS_CREDITS_MAX	1024u		/* messages in flight on a connection */
+#define PVFS_SLOTS_MAX		1024u		/* slots of a session */
+#define PVFS_CHANNELS_MAX	256u		/* connections of a session to one server */
+#define PVFS_LINK_MAX		65000u		/* hard links to one inode, entries of "." in one directory */
+#define PVFS_FILE_MAX		0x7fffffffffffffffull
+#define PVFS_SSIZE_MIN		4096u
+#define PVFS_SSIZE_MAX		(1u << 30)
+#define PVFS_SSIZE_DEFAULT	65536u
+#define PVFS_NONCE_LEN		32
+#define PVFS_MAC_LEN		32
+#define PVFS_CAP_MAC_LEN	16
+#define PVFS_UUID_LEN		16
+#define PVFS_KEY_LEN		32		/* cluster and server key, bytes */
+#define PVFS_ROOT_INO		1ull
+
+/* Header flags */
+#define PVFS_HF_REPLY		0x1u		/* else a request */
+#define PVFS_HF_CALLBACK	0x2u		/* the exchange was started by the accepting side */
+#define PVFS_HF_PAYLOAD_CRC	0x4u		/* payload_crc is valid and must be checked */
+#define PVFS_HF_RESEND		0x8u		/* may have been sent before, on a connection that was lost */
+#define PVFS_HF_ALL		0xfu
+
+/**
+ * struct pvfs_hdr - the header in front of every message, 64 bytes, little-endian
+ * @magic: PVFS_MAGIC
+ * @version: PVFS_HDR_VERSION
+ * @zero: 0
+ * @op: number from ops.def
+ * @flags: PVFS_HF_*
+ * @tag: matches a reply to its request; the requester's choice, unique among its open requests
+ * @session: session id, 0 where there is none
+ * @slot: slot of an ONCE request, else 0
+ * @credits: in replies: how many more messages the requester may have in flight from now on
+ * @slot_seq: sequence number in @slot, counted from 1; 0 where no slot is used
+ * @status: in replies: 0 or a wire errno (errmap.c); in requests 0
+ * @body_len: bytes of the body, at most PVFS_BODY_MAX
+ * @payload_len: bytes of the payload, at most PVFS_PAYLOAD_MAX
+ * @body_crc: crc32c of the body, 0 when it is empty
+ * @payload_crc: crc32c of the payload when PVFS_HF_PAYLOAD_CRC, else 0
+ * @reserved: 0
+ * @hdr_crc: crc32c of the 60 bytes before it
+ */
+struct pvfs_hdr {
+	__le32 magic;
+	u8 version;
+	u8 zero;
+	__le16 op;
+	__le32 flags;
+	__le32 tag;
+	__le64 session;
+	__le16 slot;
+	__le16 credits;
+	__le32 slot_seq;
+	__le32 status;
+	__le32 body_len;
+	__le32 payload_len;
+	__le32 body_crc;
+	__le32 payload_crc;
+	__le32 reserved[2];
+	__le32 hdr_crc;
+} __attribute__((packed, aligned(8)));
+
+#define PVFS_HDR_LEN 64
+_Static_assert(sizeof(struct pvfs_hdr) == PVFS_HDR_LEN, "pvfs_hdr is 64 bytes on the wire");
+
+/* Operation flags, see ops.def */
+#define PVFS_OPF_ONCE	0x01u
+#define PVFS_OPF_SERVER	0x02u
+#define PVFS_OPF_PRE	0x04u
+#define PVFS_OPF_NOSESS	0x08u
+#define PVFS_OPF_SLOW	0x10u
+
+enum pvfs_op {
+#define PVFS_OP(num, NAME, name, by, flags) PVFS_OP_##NAME = num,
+#include "ops.def"
+#undef PVFS_OP
+	PVFS_OP_LIMIT = 128,	/* all numbers are below */
+};
+
+/* Who may be at an end of a connection */
+enum pvfs_role {
+	PVFS_ROLE_ANY = 0,	/* in ops.def only */
+	PVFS_ROLE_CLIENT = 1,
+	PVFS_ROLE_MGR = 2,
+	PVFS_ROLE_IOD = 3,
+};
+
+/* Feature bits of PVFS_PROTO_VERSION 1; an unknown bit in a peer's *required* set is refused by name. */
+#define PVFS_FEAT_CAPS		(1ull << 0)	/* data requests carry capabilities */
+#define PVFS_FEAT_PAYLOAD_CRC	(1ull << 1)	/* payload checksums may be asked for */
+#define PVFS_FEATURES		(PVFS_FEAT_CAPS | PVFS_FEAT_PAYLOAD_CRC)
+
+/* pvfs_attr.flags */
+#define PVFS_AF_WRITERS		0x1u	/* someone else has it open for writing: size and times may move */
+#define PVFS_AF_SIZE_UNKNOWN	0x2u	/* a writer vanished and an iod does not answer: size is the last known */
+
+/* open flags on the wire (CREATE, OPEN, CLOSE, RECLAIM) */
+#define PVFS_O_READ		0x01u
+#define PVFS_O_WRITE		0x02u
+#define PVFS_O_CREAT		0x04u
+#define PVFS_O_EXCL		0x08u
+#define PVFS_O_TRUNC		0x10u
+#define PVFS_O_EXEC		0x20u	/* opened to be executed: checks x instead of r */
+#define PVFS_O_DIRECTORY	0x40u
+
+/* pvfs_setattr_req.valid */
+#define PVFS_SA_MODE		0x001u
+#define PVFS_SA_UID		0x002u
+#define PVFS_SA_GID		0x004u
+#define PVFS_SA_SIZE		0x008u
+#define PVFS_SA_ATIME		0x010u
+#define PVFS_SA_MTIME		0x020u
+#define PVFS_SA_ATIME_NOW	0x040u
+#define PVFS_SA_MTIME_NOW	0x080u
+#define PVFS_SA_OPENED		0x100u	/* size change through a descriptor open for writing */
+#define PVFS_SA_KILL_PRIV	0x200u	/* drop setuid/setgid: data was or will be written by a non-owner */
+
+/* READDIR flags */
+#define PVFS_RD_ATTRS		0x1u	/* want attributes with the entries */
+
+/* FSYNC flags */
+#define PVFS_FS_DATASYNC	0x1u
+
+/* capability rights */
+#define PVFS_CAP_READ		0x1u
+#define PVFS_CAP_WRITE		0x2u
+
+/* An operation's static description, one per line of ops.def. */
+struct pvfs_op_info {
+	const char *name;	/* "LOOKUP" */
+	u8 by;			/* enum pvfs_role that serves it */
+	u8 flags;		/* PVFS_OPF_* */
+};
+
+/**
+ * pvfs_op_info - description of operation @op
+ * @op: any number, also one from the wire
+ *
+ * Return: the description, or NULL when no such operation exists.
+ */
+const struct pvfs_op_info *pvfs_op_info(unsigned int op);
+
+#endif

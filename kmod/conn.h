@@ -1,0 +1,192 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/*
+ * conn.h - servers, channels, and what a kernel transport has to supply. Lower half only.
+ */
+#ifndef PVFS_CONN_H
+#define PVFS_CONN_H
+
+#include <linux/llist.h>
+#include <linux/net.h>
+#include "internal.h"
+
+/* Requests in flight on one channel, whatever the server would grant. */
+#define PVFS_CHAN_TAGS 256
+/* Answers to the server's own requests that may wait to be sent on one channel. */
+#define PVFS_CHAN_ANSWERS 16
+
+#define PVFS_CONNECT_MS 5000		/* for the TCP connection, and again for the hello */
+#define PVFS_BACKOFF_MIN_MS 50
+#define PVFS_BACKOFF_MAX_MS 5000
+
+/*
+ *            conn_kick_connect            conn_connect_work          conn_service on fault
+ *   DOWN ---------------------> CONNECTING -----------> UP ------------------------> DOWN
+ *    ^                              |                                                 |
+ *    +--- failed, after back-off ---+                    any --- conn_close ---> DEAD
+ *
+ * Moved by conn_set_state() only, under conn->lock.
+ */
+enum pvfs_conn_state {
+	PVFS_CONN_DOWN,
+	PVFS_CONN_CONNECTING,
+	PVFS_CONN_UP,
+	PVFS_CONN_DEAD,
+};
+
+/* An answer to a request from the server, small enough to be kept whole. */
+struct pvfs_answer {
+	struct list_head link;
+	u32 len;
+	u8 bytes[PVFS_HDR_LEN + 64];
+};
+
+/**
+ * struct pvfs_conn - one channel: at most one connection to one server, served by one kpvfsd thread
+ *
+ * Locks, outermost first: tx_mutex, rx_mutex, lock. Both mutexes together are needed to take the socket away.
+ */
+struct pvfs_conn {
+	struct pvfs_server *server;
+	u32 channel;
+	struct pvfs_kthread *thread;	/* serves it */
+
+	spinlock_t lock;		/* protects from here to `tags' */
+	enum pvfs_conn_state state;
+	struct list_head urgent;	/* QUEUED requests that (re)establish the session */
+	struct list_head queue;		/* other QUEUED requests, oldest first */
+	struct list_head posted;	/* POSTED requests, oldest first */
+	struct list_head answers;
+	u32 nanswers;
+	u32 credits;			/* messages we may still post */
+	u32 nposted;
+	int fault;			/* why the connection must go; 0: it need not */
+	bool abort;			/* at the next fault requests fail instead of being sent again */
+	unsigned int backoff_ms;
+	u64 connects;
+	struct pvfs_request *tags[PVFS_CHAN_TAGS];
+	u32 tag_gen;
+
+	struct socket *sock;		/* changed under both mutexes */
+
+	struct mutex tx_mutex;		/* protects the sending half: */
+	struct pvfs_request *tx_req;	/* sent in part; holds no reference of its own: it is on `posted' */
+	struct pvfs_answer *tx_answer;	/* sent in part */
+	u32 tx_done;			/* bytes of it that are out */
+	bool tx_full;			/* the socket took no more; write_space will kick */
+	struct pvfs_hdr tx_hdr;
+
+	struct mutex rx_mutex;		/* protects the receiving half: */
+	enum { PVFS_RX_HEADER, PVFS_RX_BODY, PVFS_RX_PAYLOAD } rx_state;
+	u32 rx_done;			/* bytes of the current part that are in */
+	struct pvfs_request *rx_req;	/* whose reply is coming in; NULL: none, or thrown away */
+	bool rx_discard;
+	struct pvfs_hdr rx_hdr;
+	struct pvfs_head rx_head;
+	u8 rx_small[256];		/* bodies of requests from the server, and what is thrown away */
+
+	unsigned long flags;		/* PVFS_CONN_* bits, atomic */
+	struct llist_node ready;	/* on the thread's list while KICKED */
+	struct delayed_work connect_work;
+
+	/* the socket's own callbacks, put back before it is released */
+	void (*old_data_ready)(struct sock *sk);
+	void (*old_write_space)(struct sock *sk);
+	void (*old_state_change)(struct sock *sk);
+};
+
+#define PVFS_CONN_KICKED 0
+#define PVFS_CONN_SERVING 1
+
+/**
+ * struct pvfs_server - one server node: the mgr or an iod
+ */
+struct pvfs_server {
+	struct pvfs_volume *vol;
+	u8 role;			/* PVFS_ROLE_MGR or PVFS_ROLE_IOD */
+	u32 index;			/* of an iod */
+	struct sockaddr_storage addr;
+	char name[PVFS_HOST_MAX + 64];	/* "node3 (10.0.0.3:7101)", for messages */
+	u32 nchan;
+	struct pvfs_conn *chan;
+
+	spinlock_t lock;		/* protects what follows */
+	int last_err;			/* of the last attempt to connect */
+	u32 nup;
+	u64 down_since;			/* jiffies64, 0: up, or never tried */
+	bool told;			/* the log has "not responding" */
+	u32 payload_max;		/* from AUTH */
+	u64 epoch;
+	wait_queue_head_t wait;		/* nup or last_err changed */
+	u64 attempts;
+};
+
+/* ---- conn.c ---- */
+struct pvfs_server *pvfs_server_new(struct pvfs_volume *vol, u8 role, u32 index, const struct sockaddr_storage *addr,
+				    const char *host);
+/* Fails everything with -ESHUTDOWN, closes, waits for its threads and work, frees. NULL is fine. */
+void pvfs_server_free(struct pvfs_server *s);
+/* Fails everything in flight and queued with -EIO and drops the connections; usable afterwards. */
+void pvfs_server_abort(struct pvfs_server *s);
+/* Fails the ONCE requests that were posted in a session that is gone: nobody can say whether they took effect. */
+void pvfs_server_fail_unsure(struct pvfs_server *s);
+/* Drops the connections so that they come back with the volume's present session. */
+void pvfs_server_reconnect(struct pvfs_server *s);
+/* Starts channel 0 and waits until it is up, refused, or @ms passed. 0 or -errno. */
+int pvfs_server_wait_up(struct pvfs_server *s, unsigned int ms);
+/* Queues on the channel of this CPU and sends if it can. Takes the lower half's reference. */
+void pvfs_conn_submit(struct pvfs_server *s, struct pvfs_request *req);
+/* The owner wants to leave: after it returned no payload and no reply memory is touched. */
+void pvfs_conn_abandon(struct pvfs_request *req, int err);
+/* On the thread: receive, send, deal with faults. */
+void pvfs_conn_service(struct pvfs_conn *c);
+/* Marks the connection bad; its thread takes it down. Any context. */
+void pvfs_conn_fault(struct pvfs_conn *c, int err);
+/* Pushes what waits on the mgr's channels, after recovery. */
+void pvfs_server_push(struct pvfs_server *s);
+
+/* ---- kreq.c ---- */
+void pvfs_req_set_state(struct pvfs_request *req, enum pvfs_req_state state);	/* conn->lock held */
+/* Final: gives back slot and the lower half's reference, wakes or calls the owner. No locks held. */
+void pvfs_req_complete(struct pvfs_request *req, int err);
+/* A detached request's reply came, or never will. No locks held. */
+void pvfs_req_forget(struct pvfs_request *req);
+
+/* ---- kpvfsd.c ---- */
+unsigned int pvfs_kpvfsd_count(void);
+struct pvfs_kthread *pvfs_kpvfsd_thread(u32 channel);
+void pvfs_kpvfsd_kick(struct pvfs_conn *c);
+/* Waits until no thread will touch @c again; nobody may kick it any more. */
+void pvfs_kpvfsd_flush(struct pvfs_conn *c);
+
+/* ---- tcp_kern.c: the TCP transport ---- */
+int pvfs_tcp_connect(struct net *net, const struct sockaddr_storage *addr, unsigned int ms, struct socket **ret);
+/* All of it or an error, blocking up to the socket's time-out: for the hello. */
+int pvfs_tcp_send_all(struct socket *sock, const void *p, size_t n);
+int pvfs_tcp_recv_all(struct socket *sock, void *p, size_t n);
+/* Non-blocking: bytes, -EAGAIN, or -errno (0 is turned into -ECONNRESET). */
+int pvfs_tcp_send(struct socket *sock, const void *a, u32 an, const void *b, u32 bn, bool more);
+int pvfs_tcp_send_pages(struct socket *sock, const struct bio_vec *bv, unsigned int nbv, u32 skip, u32 n);
+int pvfs_tcp_recv(struct socket *sock, void *p, u32 n);
+int pvfs_tcp_recv_pages(struct socket *sock, const struct bio_vec *bv, unsigned int nbv, u32 skip, u32 n);
+void pvfs_tcp_attach(struct pvfs_conn *c, struct socket *sock);
+void pvfs_tcp_detach(struct pvfs_conn *c, struct socket *sock);
+
+/* ---- auth_kern.c ---- */
+/* HELLO and AUTH on a fresh connection. 0 and the server's answer, or -errno (the server's -EACCES, -ESTALE, ...). */
+int pvfs_auth_client(struct socket *sock, struct pvfs_volume *vol, u8 role, u64 session, u32 channel,
+		     struct pvfs_auth_rep *ret);
+int pvfs_auth_init(void);
+void pvfs_auth_exit(void);
+
+/* ---- volume.c ---- */
+/* A connection to the mgr is up: is the mgr a new one? */
+void pvfs_volume_mgr_up(struct pvfs_volume *vol, u64 epoch);
+/* AUTH said that @session is gone. */
+void pvfs_volume_session_lost(struct pvfs_volume *vol, u64 session);
+int pvfs_slot_get(struct pvfs_volume *vol, struct pvfs_request *req);
+void pvfs_slot_put(struct pvfs_volume *vol, struct pvfs_request *req);
+
+/* ---- stats.c ---- */
+#include "stats.h"
+
+#endif

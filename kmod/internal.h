@@ -1,0 +1,260 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/*
+ * internal.h - the module's structures and the seam between its two halves.
+ *
+ *   VFS half: super.c inode.c namei.c dir.c file.c addr.c xattr.c      knows nothing of sockets
+ *             meta.c (one function per mgr operation), io.c (split over iods, gather)
+ *   ------------------------------------------------------------------ this file
+ *   lower half: kreq.c (a request's life), conn.c (a channel's life), tcp_kern.c, auth_kern.c,
+ *               kpvfsd.c (threads), volume.c (mount, session, heartbeat), stats.c, trace.[ch]
+ */
+#ifndef PVFS_INTERNAL_H
+#define PVFS_INTERNAL_H
+
+#include <linux/atomic.h>
+#include <linux/bvec.h>
+#include <linux/completion.h>
+#include <linux/cred.h>
+#include <linux/fs.h>
+#include <linux/ktime.h>
+#include <linux/mutex.h>
+#include <linux/refcount.h>
+#include <linux/spinlock.h>
+#include <linux/uio.h>
+#include <linux/utsname.h>
+#include <linux/wait.h>
+#include <linux/workqueue.h>
+#include <linux/xarray.h>
+#include "../common/msg.h"
+#include "../common/stripe.h"
+#include "kcompat.h"
+
+#undef pr_fmt
+#define pr_fmt(fmt) "pvfs: " fmt
+
+#define PVFS_SUPER_MAGIC 0x53465650
+
+/* ---------------------------------------------------------------- options */
+
+/* Mount options, parsed; lives in the volume. */
+struct pvfs_opts {
+	char host[PVFS_HOST_MAX + 1];	/* mgr's name as the user wrote it, for messages */
+	char volume[PVFS_VOLUME_MAX + 1];
+	struct sockaddr_storage addr;	/* mgr's address and port */
+	u8 key[PVFS_KEY_LEN];		/* cluster key */
+	bool soft;			/* else hard: wait for a lost server for ever */
+	unsigned int timeo_ms;		/* soft: a request fails with -EIO after so long */
+	unsigned int nconnect;		/* channels per server; 0: default */
+	u32 rsize, wsize;		/* largest payload of one request, bytes; power of two, 4 KiB .. PVFS_PAYLOAD_MAX */
+	unsigned int actimeo_ms;	/* attributes and names may be this old; 0 (default): always asked */
+};
+
+/* ---------------------------------------------------------------- requests */
+
+/*
+ * NEW --submit--> QUEUED --post--> POSTED --reply--> DONE
+ *                   ^                 |
+ *                   +---- fault ------+   connection lost: sent again on the same channel
+ * and from QUEUED or POSTED --abandon--> DONE (killed, timed out, unmounted).
+ * Moved and traced by req_set_state() in kreq.c only.
+ */
+enum pvfs_req_state {
+	PVFS_REQ_NEW,		/* being built by its owner */
+	PVFS_REQ_QUEUED,	/* on its channel's queue: wants a connection, a credit or the socket */
+	PVFS_REQ_POSTED,	/* given to the socket, at least in part; its tag is taken */
+	PVFS_REQ_DONE,		/* err, rep and payload are final; completed */
+};
+
+#define PVFS_REQ_BODY 1024	/* inline room for a request's body; longer ones get memory of their own */
+#define PVFS_REQ_REP 640	/* inline room for a reply's body */
+
+/* req->flags */
+#define PVFS_RF_RECOVERY	0x1	/* part of (re)establishing a session: passes while others are held */
+#define PVFS_RF_ASYNC		0x2	/* nobody waits; ->done is called */
+
+struct pvfs_server;
+struct pvfs_conn;
+struct pvfs_volume;
+
+/**
+ * struct pvfs_request - one exchange with a server
+ *
+ * Made by pvfs_req_alloc() with one reference (the owner's); pvfs_req_submit() takes another that the lower half
+ * drops at DONE. The owner fills body and payload before submit and reads err, rep, in_len after
+ * pvfs_req_wait() returned.
+ *
+ * Payload memory belongs to the owner. When pvfs_req_wait() has returned - whatever it returned - nothing below
+ * touches it any more.
+ */
+struct pvfs_request {
+	/* owner's, set between alloc and submit */
+	u16 op;
+	u16 flags;			/* PVFS_RF_* */
+	u8 *body;			/* encode here; body_room bytes */
+	u32 body_room, body_len;
+	u8 *rep;			/* reply's body; inline, or the owner's memory set before submit */
+	u32 rep_room;
+	const struct bio_vec *bv;	/* payload, sent or received */
+	unsigned int nbv;
+	u32 bv_len;			/* its bytes, sent all; or room for the reply's */
+	bool write;			/* payload goes out; else comes in */
+	void (*done)(struct pvfs_request *req);	/* ASYNC: at DONE, on a kpvfsd thread or wherever it failed; must not sleep on requests */
+	void *priv;			/* ASYNC: for done() */
+
+	/* result, valid at DONE */
+	int err;			/* 0 or -errno: the server's, -EINTR killed, -EIO timed out (soft), -ESHUTDOWN unmounting */
+	u32 rep_len;
+	u32 in_len;			/* payload bytes received */
+
+	/* lower half's */
+	enum pvfs_req_state state;	/* conn->lock */
+	bool resend;			/* conn->lock: was on a connection that was lost */
+	refcount_t ref;
+	struct pvfs_server *server;
+	struct pvfs_conn *conn;		/* its channel, from submit on */
+	bool detached;			/* conn->rx_mutex: nobody waits any more; the reply is read and thrown away */
+	struct list_head link;		/* conn->queue or conn->posted, conn->lock */
+	u32 tag;
+	u16 slot;			/* ONCE only; held until DONE */
+	bool has_slot;
+	u32 slot_seq;
+	struct completion completion;
+	u64 t_submit, t_post;		/* ns */
+	u8 inline_body[PVFS_REQ_BODY];
+	u8 inline_rep[PVFS_REQ_REP];
+};
+
+/**
+ * pvfs_req_alloc - a new request to @server
+ * @body_room: bytes its body may need; up to PVFS_BODY_MAX
+ *
+ * Memory comes from a bounded pool: may sleep until another request is done, killably.
+ * For an ONCE operation this also takes a slot of the session (killable wait). Do not hold one ONCE request while
+ * allocating another.
+ *
+ * Return: the request, or ERR_PTR(-EINTR | -ENOMEM | -ESHUTDOWN).
+ */
+struct pvfs_request *pvfs_req_alloc(struct pvfs_server *server, enum pvfs_op op, u32 body_room);
+void pvfs_req_put(struct pvfs_request *req);
+
+/* Starts it. Sends from the caller when the channel is idle; never blocks on the network. */
+void pvfs_req_submit(struct pvfs_request *req);
+
+/**
+ * pvfs_req_wait - wait until it is done, killed, or (soft) timed out
+ *
+ * Once per submitted request that is not ASYNC. After it returned the payload memory is the owner's again.
+ *
+ * Return: req->err.
+ */
+int pvfs_req_wait(struct pvfs_request *req);
+
+/* Submit and wait. */
+static inline int pvfs_req_run(struct pvfs_request *req)
+{
+	pvfs_req_submit(req);
+	return pvfs_req_wait(req);
+}
+
+/* ---------------------------------------------------------------- volume */
+
+struct pvfs_stats;	/* stats.h */
+struct net;
+
+/**
+ * struct pvfs_volume - one mounted volume: session, servers, counters; sb->s_fs_info
+ *
+ * Fields without a remark are constant after pvfs_volume_open().
+ */
+struct pvfs_volume {
+	struct pvfs_opts opts;
+	struct net *net;		/* the mounter's network namespace */
+	char client_host[__NEW_UTS_LEN + 1];
+	u8 client_id[PVFS_UUID_LEN];	/* random; finds our session again */
+	u8 uuid[PVFS_UUID_LEN];
+	struct pvfs_fid root;
+	struct pvfs_server *mgr;
+	u32 niods;
+	struct pvfs_server **iods;
+	u32 rsize, wsize;		/* opts' cut down to what the iods take */
+	u32 lease_ms;
+
+	/* session: volume.c */
+	spinlock_t lock;		/* protects session, epoch, slots, recovering, dead */
+	u64 session;
+	u64 epoch;			/* of the mgr */
+	bool recovering;		/* only RECOVERY requests go to the mgr */
+	bool dead;			/* unmounting: requests fail with -ESHUTDOWN */
+	u32 nslots;
+	unsigned long *slot_busy;
+	u32 *slot_seq;
+	wait_queue_head_t slot_wait;
+	struct delayed_work renew_work;
+	struct work_struct recover_work;
+	u64 lost_session;		/* the one recover_work has to replace, 0: none */
+	atomic_t async;			/* ASYNC requests in flight */
+	wait_queue_head_t async_wait;
+
+	/* open files: the VFS half's, walked by pvfs_files_reclaim() */
+	spinlock_t open_lock;		/* protects open_list and each inode's link on it */
+	struct list_head open_list;
+
+	struct pvfs_stats __percpu *stats;
+	struct proc_dir_entry *proc;
+	char proc_name[PVFS_VOLUME_MAX + 16];
+	struct list_head volumes;	/* stats.c's list of all, its mutex */
+	struct super_block *sb;		/* set by the VFS half */
+};
+
+/**
+ * pvfs_volume_open - connect to the mgr, open a session, learn the iods
+ * @opts: copied; the key too
+ * @ret: the volume on success
+ * @why: on failure one line for the user (host's name included), room 160
+ *
+ * Bounded: gives up after @timeout_ms; killable.
+ *
+ * Return: 0; -EHOSTUNREACH/-ECONNREFUSED/-ETIMEDOUT (no mgr), -EACCES (key), -ENOENT (volume), -EPROTO (version).
+ */
+int pvfs_volume_open(const struct pvfs_opts *opts, unsigned int timeout_ms, struct pvfs_volume **ret, char *why);
+
+/* Unmount: waits for ASYNC requests (bounded), closes the session, fails what is left, frees all. */
+void pvfs_volume_close(struct pvfs_volume *vol);
+
+/* umount -f: fails everything in flight with -EIO; the volume stays mounted and reconnects for new requests. */
+void pvfs_volume_abort(struct pvfs_volume *vol);
+
+/*
+ * VFS half, called by volume.c from a workqueue when the mgr or the session is new: sends RECLAIM for every open
+ * inode (PVFS_RF_RECOVERY set on its requests). Return 0 or -errno: tried again after a pause.
+ */
+int pvfs_files_reclaim(struct pvfs_volume *vol);
+
+/* ---------------------------------------------------------------- counters */
+
+/* Things that are counted beside the operations. */
+enum pvfs_counter {
+	PVFS_CNT_COPIED,	/* bytes copied by the CPU in the module between buffers (not socket to page) */
+	PVFS_CNT_WAKEUPS,	/* waiters woken */
+	PVFS_CNT_DIRECT_SENDS,	/* requests sent by their submitter */
+	PVFS_CNT_THREAD_SENDS,	/* requests sent by kpvfsd */
+	PVFS_CNT_RECONNECTS,
+	PVFS_CNT_RESENDS,
+	PVFS_CNT_ABANDONED,
+	PVFS_CNT_MAX,
+};
+void pvfs_count(struct pvfs_volume *vol, enum pvfs_counter c, u64 n);
+
+/* ---------------------------------------------------------------- module init ladder */
+int pvfs_kreq_init(void);
+void pvfs_kreq_exit(void);
+int pvfs_kpvfsd_init(void);
+void pvfs_kpvfsd_exit(void);
+int pvfs_conn_init(void);
+void pvfs_conn_exit(void);
+int pvfs_stats_init(void);
+void pvfs_stats_exit(void);
+int pvfs_vfs_init(void);	/* inode cache, register_filesystem: VFS half */
+void pvfs_vfs_exit(void);
+
+#endif

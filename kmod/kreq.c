@@ -1,0 +1,198 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * kreq.c - the life of a request: memory, references, states, waiting, giving up.
+ *
+ * Who holds a reference: the owner, from pvfs_req_alloc() to pvfs_req_put(); the lower half, from pvfs_req_submit()
+ * to pvfs_req_complete() or, when the owner left earlier, to pvfs_req_forget().
+ *
+ * The number of requests that exist is bounded by `pool_room'; who wants one more sleeps until one is freed. What is
+ * needed to make progress is never behind that bound: recovery and ASYNC requests (closes) do not wait for room.
+ */
+#include <linux/sched/signal.h>
+#include <linux/slab.h>
+#include "conn.h"
+#include "trace.h"
+
+#define POOL_MAX 2048		/* requests in existence, all volumes */
+#define POOL_RESERVED 16	/* ready when memory is short */
+
+static struct kmem_cache *req_cache;
+static mempool_t *req_pool;
+static atomic_t pool_room = ATOMIC_INIT(POOL_MAX);
+static DECLARE_WAIT_QUEUE_HEAD(pool_wait);
+
+int pvfs_kreq_init(void)
+{
+	req_cache = KMEM_CACHE(pvfs_request, SLAB_HWCACHE_ALIGN);
+	if (!req_cache)
+		return -ENOMEM;
+	req_pool = mempool_create_slab_pool(POOL_RESERVED, req_cache);
+	if (!req_pool) {
+		kmem_cache_destroy(req_cache);
+		return -ENOMEM;
+	}
+	return 0;
+}
+
+void pvfs_kreq_exit(void)
+{
+	mempool_destroy(req_pool);
+	kmem_cache_destroy(req_cache);
+}
+
+struct pvfs_request *pvfs_req_alloc(struct pvfs_server *server, enum pvfs_op op, u32 body_room)
+{
+	struct pvfs_request *req;
+	int err;
+
+	if (wait_event_killable(pool_wait, atomic_dec_if_positive(&pool_room) >= 0))
+		return ERR_PTR(-EINTR);
+	req = mempool_alloc(req_pool, GFP_NOFS);
+	/* Not zeroed whole: the inline buffers are two thirds of it. */
+	memset(req, 0, offsetof(struct pvfs_request, inline_body));
+	req->op = op;
+	req->server = server;
+	req->body = req->inline_body;
+	req->body_room = PVFS_REQ_BODY;
+	req->rep = req->inline_rep;
+	req->rep_room = PVFS_REQ_REP;
+	req->err = -EIO;
+	refcount_set(&req->ref, 1);
+	INIT_LIST_HEAD(&req->link);
+	init_completion(&req->completion);
+	if (body_room > PVFS_REQ_BODY) {
+		req->body = kmalloc(body_room, GFP_NOFS);
+		req->body_room = body_room;
+		if (!req->body) {
+			err = -ENOMEM;
+			goto out_put;
+		}
+	}
+	if (pvfs_op_info(op)->flags & PVFS_OPF_ONCE) {
+		err = pvfs_slot_get(server->vol, req);
+		if (err)
+			goto out_put;
+	}
+	return req;
+
+out_put:
+	pvfs_req_put(req);
+	return ERR_PTR(err);
+}
+
+void pvfs_req_put(struct pvfs_request *req)
+{
+	if (!refcount_dec_and_test(&req->ref))
+		return;
+	if (req->has_slot)	/* made, but never submitted */
+		pvfs_slot_put(req->server->vol, req);
+	if (req->body != req->inline_body)
+		kfree(req->body);
+	mempool_free(req, req_pool);
+	atomic_inc(&pool_room);
+	wake_up(&pool_wait);
+}
+
+static bool may_move(enum pvfs_req_state from, enum pvfs_req_state to)
+{
+	switch (from) {
+	case PVFS_REQ_NEW:
+		return to == PVFS_REQ_QUEUED || to == PVFS_REQ_DONE;
+	case PVFS_REQ_QUEUED:
+		return to == PVFS_REQ_POSTED || to == PVFS_REQ_DONE;
+	case PVFS_REQ_POSTED:
+		return to == PVFS_REQ_QUEUED || to == PVFS_REQ_DONE;
+	default:
+		return false;
+	}
+}
+
+void pvfs_req_set_state(struct pvfs_request *req, enum pvfs_req_state state)
+{
+	WARN_ONCE(!may_move(req->state, state), "pvfs: %s moves from state %d to %d\n",
+		  pvfs_op_name(req->op), req->state, state);
+	req->state = state;
+	switch (state) {
+	case PVFS_REQ_QUEUED:
+		if (!req->t_submit) {
+			req->t_submit = ktime_get_ns();
+			trace_pvfs_submit(req);
+		}
+		break;
+	case PVFS_REQ_POSTED:
+		req->t_post = ktime_get_ns();
+		trace_pvfs_post(req);
+		break;
+	default:
+		break;
+	}
+}
+
+void pvfs_req_submit(struct pvfs_request *req)
+{
+	struct pvfs_volume *vol = req->server->vol;
+
+	if (req->flags & PVFS_RF_ASYNC)
+		atomic_inc(&vol->async);
+	refcount_inc(&req->ref);
+	pvfs_conn_submit(req->server, req);
+}
+
+static void end(struct pvfs_request *req)
+{
+	struct pvfs_volume *vol = req->server->vol;
+
+	if (req->has_slot)
+		pvfs_slot_put(vol, req);
+	pvfs_stats_request(vol, req, ktime_get_ns());
+	trace_pvfs_done(req);
+}
+
+void pvfs_req_complete(struct pvfs_request *req, int err)
+{
+	struct pvfs_volume *vol = req->server->vol;
+
+	req->err = err;
+	end(req);
+	if (req->flags & PVFS_RF_ASYNC) {
+		if (req->done)
+			req->done(req);
+		pvfs_req_put(req);
+		if (atomic_dec_and_test(&vol->async))
+			wake_up_all(&vol->async_wait);
+		return;
+	}
+	pvfs_count(vol, PVFS_CNT_WAKEUPS, 1);
+	complete(&req->completion);
+	pvfs_req_put(req);
+}
+
+void pvfs_req_forget(struct pvfs_request *req)
+{
+	end(req);
+	pvfs_req_put(req);
+}
+
+int pvfs_req_wait(struct pvfs_request *req)
+{
+	struct pvfs_opts *o = &req->server->vol->opts;
+	long left;
+
+	if (o->soft) {
+		left = wait_for_completion_killable_timeout(&req->completion, msecs_to_jiffies(o->timeo_ms));
+		if (left > 0)
+			return req->err;
+		if (!left)
+			pr_warn_ratelimited("%s: %s not answered within %u ms, failed (soft)\n",
+					    req->server->name, pvfs_op_name(req->op), o->timeo_ms);
+		left = left ? -EINTR : -EIO;
+	} else {
+		left = wait_for_completion_killable(&req->completion);
+		if (!left)
+			return req->err;
+		left = -EINTR;
+	}
+	pvfs_conn_abandon(req, left);
+	/* It may have been completed before it could be abandoned: then the result stands. */
+	return req->err;
+}

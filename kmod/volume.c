@@ -1,0 +1,463 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * volume.c - a mounted volume: opening and closing it, its session with the mgr, heartbeat, and coming back after the
+ * mgr or the session was lost.
+ *
+ * Recovery: while vol->recovering is set only RECOVERY requests go to the mgr; they use channel 0. It is set when a
+ * connection finds a mgr with another epoch (it restarted: our opens must be told again) or no session of ours (it
+ * expired: a new one is opened first). recover_work does both and clears it.
+ */
+#include <linux/bitmap.h>
+#include <linux/inet.h>
+#include <linux/nsproxy.h>
+#include <linux/random.h>
+#include <linux/slab.h>
+#include <linux/utsname.h>
+#include <linux/vmalloc.h>
+#include <net/ipv6.h>
+#include <net/net_namespace.h>
+#include "conn.h"
+
+#define CLOSE_WAIT_MS 10000	/* for closes that are on their way at unmount */
+#define IODTAB_MAX (512u << 10)	/* bytes of the iod table */
+#define NCONNECT_DEFAULT 8	/* at most; never more than there are kpvfsd threads */
+
+/* ---------------------------------------------------------------- slots */
+
+static int slot_try(struct pvfs_volume *vol, struct pvfs_request *req)
+{
+	u32 n;
+
+	if (READ_ONCE(vol->dead))
+		return -ESHUTDOWN;
+	spin_lock(&vol->lock);
+	n = find_first_zero_bit(vol->slot_busy, vol->nslots);
+	if (n < vol->nslots) {
+		__set_bit(n, vol->slot_busy);
+		req->slot = n;
+		req->slot_seq = ++vol->slot_seq[n];
+		req->has_slot = true;
+	}
+	spin_unlock(&vol->lock);
+	return n < vol->nslots ? 0 : -EAGAIN;
+}
+
+int pvfs_slot_get(struct pvfs_volume *vol, struct pvfs_request *req)
+{
+	int err = slot_try(vol, req);
+
+	if (err == -EAGAIN && wait_event_killable(vol->slot_wait, (err = slot_try(vol, req)) != -EAGAIN))
+		return -EINTR;
+	return err;
+}
+
+void pvfs_slot_put(struct pvfs_volume *vol, struct pvfs_request *req)
+{
+	spin_lock(&vol->lock);
+	__clear_bit(req->slot, vol->slot_busy);
+	/* Never sent: the number was not used up, but a gap does no harm. */
+	spin_unlock(&vol->lock);
+	req->has_slot = false;
+	if (wq_has_sleeper(&vol->slot_wait))
+		wake_up(&vol->slot_wait);
+}
+
+/* ---------------------------------------------------------------- session */
+
+/* Memory that a reply's payload can land in, page by page. */
+struct landing {
+	void *mem;
+	struct bio_vec *bv;
+	unsigned int nbv;
+};
+
+static void landing_free(struct landing *l)
+{
+	vfree(l->mem);
+	kfree(l->bv);
+}
+
+static int landing_alloc(struct landing *l, u32 bytes)
+{
+	unsigned int i;
+
+	l->nbv = DIV_ROUND_UP(bytes, PAGE_SIZE);
+	l->mem = vmalloc(l->nbv * PAGE_SIZE);
+	l->bv = kcalloc(l->nbv, sizeof(*l->bv), GFP_KERNEL);
+	if (!l->mem || !l->bv) {
+		landing_free(l);
+		return -ENOMEM;
+	}
+	for (i = 0; i < l->nbv; i++)
+		l->bv[i] = (struct bio_vec){
+			.bv_page = vmalloc_to_page(l->mem + i * PAGE_SIZE),
+			.bv_len = PAGE_SIZE,
+		};
+	return 0;
+}
+
+/* SESSION_OPEN; the iod table is left in @table, @ret_len bytes of it. */
+static int session_open(struct pvfs_volume *vol, struct pvfs_session_open_rep *ret, struct landing *table, u32 *ret_len)
+{
+	struct pvfs_session_open_req m = { .host = PVFS_STR(vol->client_host) };
+	struct pvfs_request *req;
+	int err;
+
+	memcpy(m.client, vol->client_id, sizeof(m.client));
+	req = pvfs_req_alloc(vol->mgr, PVFS_OP_SESSION_OPEN, 0);
+	if (IS_ERR(req))
+		return PTR_ERR(req);
+	req->flags = PVFS_RF_RECOVERY;
+	req->body_len = pvfs_session_open_req_encode(&m, req->body, req->body_room);
+	req->bv = table->bv;
+	req->nbv = table->nbv;
+	req->bv_len = table->nbv * PAGE_SIZE;
+	err = pvfs_req_run(req);
+	if (!err)
+		err = pvfs_session_open_rep_decode(ret, req->rep, req->rep_len);
+	if (!err && (!ret->session || !ret->nslots || ret->nslots > PVFS_SLOTS_MAX || !ret->niods ||
+		     ret->niods > PVFS_IOD_MAX || ret->lease_ms < 1000))
+		err = -EBADMSG;
+	*ret_len = req->in_len;
+	pvfs_req_put(req);
+	return err;
+}
+
+static void set_session(struct pvfs_volume *vol, u64 session, u64 epoch)
+{
+	spin_lock(&vol->lock);
+	vol->session = session;
+	vol->epoch = epoch;
+	vol->lost_session = 0;
+	spin_unlock(&vol->lock);
+}
+
+static void start_recovery(struct pvfs_volume *vol)
+{
+	WRITE_ONCE(vol->recovering, true);
+	queue_work(system_unbound_wq, &vol->recover_work);
+}
+
+void pvfs_volume_mgr_up(struct pvfs_volume *vol, u64 epoch)
+{
+	bool other;
+
+	spin_lock(&vol->lock);
+	other = vol->session && vol->epoch != epoch && !vol->dead;
+	if (other)
+		vol->epoch = epoch;
+	spin_unlock(&vol->lock);
+	if (other)
+		start_recovery(vol);
+}
+
+void pvfs_volume_session_lost(struct pvfs_volume *vol, u64 session)
+{
+	bool ours;
+
+	spin_lock(&vol->lock);
+	ours = session && session == vol->session && !vol->dead;
+	if (ours) {
+		vol->lost_session = session;
+		vol->session = 0;	/* channel 0 comes back without one */
+	}
+	spin_unlock(&vol->lock);
+	if (ours) {
+		pr_warn("%s: session expired at the mgr, opening a new one\n", vol->opts.volume);
+		start_recovery(vol);
+	}
+}
+
+static int new_session(struct pvfs_volume *vol)
+{
+	struct pvfs_session_open_rep rep;
+	struct landing table;
+	u32 i, len;
+	int err;
+
+	err = landing_alloc(&table, IODTAB_MAX);
+	if (err)
+		return err;
+	err = session_open(vol, &rep, &table, &len);
+	landing_free(&table);
+	if (err)
+		return err;
+	if (rep.niods != vol->niods || rep.nslots < vol->nslots || memcmp(rep.volume_uuid, vol->uuid, sizeof(vol->uuid))) {
+		pr_err("%s: the mgr serves another volume now; unmount\n", vol->opts.volume);
+		return -EPROTO;
+	}
+	set_session(vol, rep.session, rep.epoch);
+	pvfs_server_fail_unsure(vol->mgr);
+	for (i = 0; i < vol->niods; i++)
+		pvfs_server_reconnect(vol->iods[i]);
+	/* The mgr's other channels have no connection, or one of the dead session that the mgr closes. */
+	return 0;
+}
+
+static void recover_work(struct work_struct *work)
+{
+	struct pvfs_volume *vol = container_of(work, struct pvfs_volume, recover_work);
+	bool none;
+	int err;
+
+	while (!READ_ONCE(vol->dead)) {
+		spin_lock(&vol->lock);
+		none = !vol->session;
+		spin_unlock(&vol->lock);
+		err = none ? new_session(vol) : 0;
+		if (!err)
+			err = pvfs_files_reclaim(vol);
+		if (!err) {
+			spin_lock(&vol->lock);
+			none = !vol->session;
+			if (!none)
+				WRITE_ONCE(vol->recovering, false);
+			spin_unlock(&vol->lock);
+			if (!none)
+				break;
+		} else {
+			schedule_timeout_idle(HZ / 5);
+		}
+	}
+	WRITE_ONCE(vol->recovering, false);
+	pvfs_server_push(vol->mgr);
+}
+
+static void renew_done(struct pvfs_request *req)
+{
+	struct pvfs_volume *vol = req->server->vol;
+
+	if (req->err == -ESTALE)
+		pvfs_volume_session_lost(vol, (unsigned long)req->priv);
+	if (!READ_ONCE(vol->dead))
+		queue_delayed_work(system_unbound_wq, &vol->renew_work, msecs_to_jiffies(vol->lease_ms / 3));
+}
+
+static void renew_work(struct work_struct *work)
+{
+	struct pvfs_volume *vol = container_of(to_delayed_work(work), struct pvfs_volume, renew_work);
+	struct pvfs_session_renew_req m = {};
+	struct pvfs_request *req;
+
+	req = pvfs_req_alloc(vol->mgr, PVFS_OP_SESSION_RENEW, 0);
+	if (IS_ERR(req))
+		return;
+	req->flags = PVFS_RF_RECOVERY | PVFS_RF_ASYNC;
+	req->body_len = pvfs_session_renew_req_encode(&m, req->body, req->body_room);
+	req->done = renew_done;
+	req->priv = (void *)(unsigned long)READ_ONCE(vol->session);
+	pvfs_req_submit(req);
+	pvfs_req_put(req);
+}
+
+/* ---------------------------------------------------------------- open and close */
+
+static int add_iods(struct pvfs_volume *vol, const void *table, u32 len)
+{
+	struct pvfs_wire w;
+	u32 i;
+
+	pvfs_wire_init(&w, table, len);
+	for (i = 0; i < vol->niods; i++) {
+		struct sockaddr_storage ss = {};
+		struct pvfs_iodent e;
+		char host[PVFS_HOST_MAX + 1];
+
+		pvfs_get_iodent(&w, &e);
+		if (w.err || e.index != i || (e.family != 4 && e.family != 6))
+			return -EBADMSG;
+		if (e.family == 4) {
+			struct sockaddr_in *in = (struct sockaddr_in *)&ss;
+
+			in->sin_family = AF_INET;
+			in->sin_port = htons(e.port);
+			memcpy(&in->sin_addr, e.addr, 4);
+		} else {
+			struct sockaddr_in6 *in6 = (struct sockaddr_in6 *)&ss;
+
+			in6->sin6_family = AF_INET6;
+			in6->sin6_port = htons(e.port);
+			memcpy(&in6->sin6_addr, e.addr, 16);
+		}
+		memcpy(host, e.host.p, e.host.len);
+		host[e.host.len] = 0;
+		vol->iods[i] = pvfs_server_new(vol, PVFS_ROLE_IOD, i, &ss, host);
+		if (!vol->iods[i])
+			return -ENOMEM;
+	}
+	return pvfs_wire_left(&w) ? -EBADMSG : 0;
+}
+
+static void volume_free(struct pvfs_volume *vol)
+{
+	u32 i;
+
+	for (i = 0; vol->iods && i < vol->niods; i++)
+		pvfs_server_free(vol->iods[i]);
+	kvfree(vol->iods);
+	pvfs_server_free(vol->mgr);
+	bitmap_free(vol->slot_busy);
+	kvfree(vol->slot_seq);
+	free_percpu(vol->stats);
+	put_net(vol->net);
+	kfree_sensitive(vol);
+}
+
+static void explain(char *why, const struct pvfs_volume *vol, int err)
+{
+	const char *host = vol->opts.host, *volume = vol->opts.volume;
+
+	switch (err) {
+	case -EACCES:
+		snprintf(why, 160, "mgr %.60s refused the cluster key (or does not know it itself)", host);
+		break;
+	case -ENOENT:
+		snprintf(why, 160, "mgr %.60s has no volume %.40s", host, volume);
+		break;
+	case -EPROTO:
+		snprintf(why, 160, "mgr %.60s speaks another protocol version", host);
+		break;
+	default:
+		snprintf(why, 160, "mgr %.60s (%pISpc) does not answer: error %d", host, &vol->opts.addr, err);
+	}
+}
+
+int pvfs_volume_open(const struct pvfs_opts *opts, unsigned int timeout_ms, struct pvfs_volume **ret, char *why)
+{
+	struct pvfs_session_open_rep rep;
+	struct pvfs_volume *vol;
+	struct landing table;
+	u32 len;
+	int err;
+
+	if (!opts->volume[0] || opts->volume[0] == '.' || strchr(opts->volume, '/')) {
+		snprintf(why, 160, "\"%.63s\" can't be a volume's name", opts->volume);
+		return -EINVAL;
+	}
+	vol = kzalloc(sizeof(*vol), GFP_KERNEL);
+	if (!vol)
+		return -ENOMEM;
+	vol->opts = *opts;
+	vol->net = get_net(current->nsproxy->net_ns);
+	if (!vol->opts.nconnect)
+		vol->opts.nconnect = min_t(unsigned int, pvfs_kpvfsd_count(), NCONNECT_DEFAULT);
+	strscpy(vol->client_host, utsname()->nodename, sizeof(vol->client_host));
+	get_random_bytes(vol->client_id, sizeof(vol->client_id));
+	spin_lock_init(&vol->lock);
+	spin_lock_init(&vol->open_lock);
+	INIT_LIST_HEAD(&vol->open_list);
+	INIT_LIST_HEAD(&vol->volumes);
+	init_waitqueue_head(&vol->slot_wait);
+	init_waitqueue_head(&vol->async_wait);
+	INIT_DELAYED_WORK(&vol->renew_work, renew_work);
+	INIT_WORK(&vol->recover_work, recover_work);
+	strscpy(why, "out of memory", 160);
+
+	err = -ENOMEM;
+	vol->stats = alloc_percpu(struct pvfs_stats);
+	if (!vol->stats)
+		goto out_free;
+	err = landing_alloc(&table, IODTAB_MAX);
+	if (err)
+		goto out_free;
+	vol->mgr = pvfs_server_new(vol, PVFS_ROLE_MGR, 0, &opts->addr, opts->host);
+	if (!vol->mgr) {
+		err = -ENOMEM;
+		goto out_table;
+	}
+	err = pvfs_server_wait_up(vol->mgr, timeout_ms);
+	if (!err)
+		err = session_open(vol, &rep, &table, &len);
+	if (err) {
+		explain(why, vol, err);
+		goto out_table;
+	}
+	memcpy(vol->uuid, rep.volume_uuid, sizeof(vol->uuid));
+	vol->root = rep.root;
+	vol->lease_ms = rep.lease_ms;
+	vol->nslots = rep.nslots;
+	vol->niods = rep.niods;
+	vol->rsize = vol->opts.rsize;
+	vol->wsize = vol->opts.wsize;
+	vol->slot_busy = bitmap_zalloc(vol->nslots, GFP_KERNEL);
+	vol->slot_seq = kvcalloc(vol->nslots, sizeof(u32), GFP_KERNEL);
+	vol->iods = kvcalloc(vol->niods, sizeof(*vol->iods), GFP_KERNEL);
+	if (!vol->slot_busy || !vol->slot_seq || !vol->iods) {
+		err = -ENOMEM;
+		goto out_table;
+	}
+	err = add_iods(vol, table.mem, len);
+	if (err) {
+		snprintf(why, 160, "mgr %.60s sent a table of iods that makes no sense", opts->host);
+		goto out_table;
+	}
+	err = pvfs_stats_add_volume(vol);
+	if (err)
+		goto out_table;
+	set_session(vol, rep.session, rep.epoch);
+	queue_delayed_work(system_unbound_wq, &vol->renew_work, msecs_to_jiffies(vol->lease_ms / 3));
+	landing_free(&table);
+	*ret = vol;
+	return 0;
+
+out_table:
+	landing_free(&table);
+out_free:
+	WRITE_ONCE(vol->dead, true);
+	volume_free(vol);
+	return err;
+}
+
+/* Tells the mgr that we go; its answer is one of the ASYNC requests that close waits for. */
+static void session_close(struct pvfs_volume *vol)
+{
+	struct pvfs_session_close_req m = {};
+	struct pvfs_request *req;
+
+	req = pvfs_req_alloc(vol->mgr, PVFS_OP_SESSION_CLOSE, 0);
+	if (IS_ERR(req))
+		return;
+	req->flags = PVFS_RF_RECOVERY | PVFS_RF_ASYNC;
+	req->body_len = pvfs_session_close_req_encode(&m, req->body, req->body_room);
+	pvfs_req_submit(req);
+	pvfs_req_put(req);
+}
+
+static void wait_async(struct pvfs_volume *vol, unsigned int ms)
+{
+	if (!READ_ONCE(vol->mgr->nup))
+		ms = min(ms, 1000u);
+	wait_event_timeout(vol->async_wait, !atomic_read(&vol->async), msecs_to_jiffies(ms));
+}
+
+void pvfs_volume_close(struct pvfs_volume *vol)
+{
+	u32 i;
+
+	cancel_delayed_work_sync(&vol->renew_work);
+	wait_async(vol, CLOSE_WAIT_MS);
+	if (READ_ONCE(vol->mgr->nup)) {
+		session_close(vol);
+		wait_async(vol, CLOSE_WAIT_MS / 3);
+	}
+	spin_lock(&vol->lock);
+	vol->dead = true;
+	spin_unlock(&vol->lock);
+	wake_up_all(&vol->slot_wait);
+	pvfs_server_abort(vol->mgr);
+	for (i = 0; i < vol->niods; i++)
+		pvfs_server_abort(vol->iods[i]);
+	cancel_work_sync(&vol->recover_work);
+	cancel_delayed_work_sync(&vol->renew_work);
+	pvfs_stats_del_volume(vol);
+	volume_free(vol);
+}
+
+void pvfs_volume_abort(struct pvfs_volume *vol)
+{
+	u32 i;
+
+	pvfs_server_abort(vol->mgr);
+	for (i = 0; i < vol->niods; i++)
+		pvfs_server_abort(vol->iods[i]);
+}
