@@ -1,34 +1,140 @@
 # SPDX-License-Identifier: GPL-2.0
-# rules.mk - how the targets are made; the lists are in the Makefile.
+# rules.mk - how the targets are made; the lists are in the Makefile. Everything made goes below build/.
+
+obj = $(patsubst %.c,$(B)/obj/%.o,$(1))
+CORE := $(call obj,$(COMMON_SRC) $(TRANSPORT_SRC))
+LIBO := $(call obj,$(LIB_SRC))
+DAEMONO := $(call obj,$(filter-out %/main.c,$(IOD_SRC) $(MGR_SRC)))
+LINK = $(CC) $(CFLAGS) $(LDFLAGS) -o $@ $(filter %.o %.a,$^)
+UNIT := $(patsubst tests/%.c,$(B)/tests/%,$(UNIT_SRC))
+INTEG_BIN := $(patsubst tests/%.c,$(B)/tests/%,$(wildcard tests/integ/*.c))
+FUZZ_BIN := $(patsubst tests/%.c,$(B)/tests/%,$(wildcard tests/fuzz/*.c))
+GUEST_BIN := $(patsubst tests/%.c,$(B)/tests/%,$(wildcard tests/vm/guest/*.c tests/bench/*.c))
+
+# ---------------------------------------------------------------- user space
 
 $(B)/obj/%.o: %.c
 	@mkdir -p $(@D)
 	$(CC) $(CPPFLAGS) $(CFLAGS) -MMD -MP -c $< -o $@
 
-$(B)/libpvfs.so: $(CORE) $(call obj,$(LIB_SRC))
-	$(CC) $(CFLAGS) $(LDFLAGS) -shared -Wl,-soname,libpvfs.so.0 -o $@ $^ $(LIBS_CORE)
+$(B)/libpvfs.so.0: $(CORE) $(LIBO) $(wildcard lib/libpvfs.map)
+	$(CC) $(CFLAGS) $(LDFLAGS) -shared -Wl,-soname,libpvfs.so.0 $(addprefix -Wl$(comma)--version-script=,$(filter %.map,$^)) \
+		-o $@ $(filter %.o,$^) $(LIBS)
 
-$(B)/libpvfs.a: $(CORE) $(call obj,$(LIB_SRC))
+$(B)/libpvfs.a: $(CORE) $(LIBO)
 	rm -f $@
 	ar rcs $@ $^
 
 $(B)/pvfs-mgr: $(call obj,$(MGR_SRC)) $(CORE)
-	$(CC) $(CFLAGS) $(LDFLAGS) -o $@ $^ $(LIBS_CORE) -ldb-5.3
+	$(LINK) $(LIBS) -ldb-5.3
 
 $(B)/pvfs-iod: $(call obj,$(IOD_SRC)) $(CORE)
-	$(CC) $(CFLAGS) $(LDFLAGS) -o $@ $^ $(LIBS_CORE)
+	$(LINK) $(LIBS)
 
 $(B)/pvfs: $(call obj,$(TOOL_SRC)) $(B)/libpvfs.a
-	$(CC) $(CFLAGS) $(LDFLAGS) -o $@ $^ $(LIBS_CORE) -ljson-c -lsmartcols
+	$(LINK) $(LIBS) -ljson-c -lsmartcols
 
 $(B)/mount.pvfs: $(call obj,tools/mount.pvfs.c) $(B)/libpvfs.a
-	$(CC) $(CFLAGS) $(LDFLAGS) -o $@ $^ $(LIBS_CORE)
+	$(LINK) $(LIBS)
 
-# Unit tests: cmocka programs that print TAP; each links everything but the daemons' main.c.
-$(B)/tests/unit/%: $(B)/obj/tests/unit/%.o $(CORE) $(call obj,$(LIB_SRC) $(filter-out %/main.c,$(IOD_SRC) $(MGR_SRC)))
+# Tests link everything but the daemons' main.c.
+$(UNIT) $(INTEG_BIN) $(FUZZ_BIN): $(B)/tests/%: $(B)/obj/tests/%.o $(CORE) $(LIBO) $(DAEMONO)
 	@mkdir -p $(@D)
-	$(CC) $(CFLAGS) $(LDFLAGS) -o $@ $^ $(LIBS_CORE) -ldb-5.3 -lcmocka
+	$(LINK) $(LIBS) -ldb-5.3 -lcmocka
 
-.PHONY: clean
+# Programs that run in the guest stand alone.
+$(GUEST_BIN): $(B)/tests/%: $(B)/obj/tests/%.o
+	@mkdir -p $(@D)
+	$(LINK)
+
+comma := ,
+-include $(shell find $(B)/obj -name '*.d' 2>/dev/null)
+
+.PHONY: help
+help: ## list the targets
+	@grep -hE '^[a-z%-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z%-]+):.*## (.*)/  make \1\t\2/' | expand -t 20
+	@echo '  SANITIZE=1 with any of them: under ASan and UBSan (in build/asan)'
+
+.PHONY: deps
+deps: ## install what building and testing need (apt; Debian 12; no questions)
+	tools/deps.sh
+
+# ---------------------------------------------------------------- the module
+
+# KVER: 6.1 or 6.12 (Debian's stock kernels, from `make deps`), or the full version of a kernel installed here.
+STOCK := 6.1 6.12
+.PHONY: modules
+modules: ## the kernel module, for KVER=6.1|6.12|<installed version>; without KVER for both stock kernels
+	@for k in $(or $(KVER),$(STOCK)); do tools/kmod-build.sh $$k || exit 1; done
+
+# ---------------------------------------------------------------- tests
+
+.PHONY: test test-unit test-integ test-vm test-build
+test-build: all $(UNIT) $(INTEG_BIN) $(FUZZ_BIN) $(GUEST_BIN)
+
+test: ## the whole suite; what CI runs
+	$(MAKE) -j2 test-build
+	$(MAKE) -j2 SANITIZE=1 test-build
+	$(MAKE) modules
+	tests/run unit asan integ fuzz vm
+
+test-unit: ## unit tests, plain and under the sanitizers
+	$(MAKE) -j2 test-build
+	$(MAKE) -j2 SANITIZE=1 test-build
+	tests/run unit asan
+
+test-integ: ## real daemons on loopback, and the bounded fuzz run
+	$(MAKE) -j2 test-build
+	$(MAKE) -j2 SANITIZE=1 test-build
+	tests/run integ fuzz
+
+test-vm: ## the module in a guest, on both stock kernels
+	$(MAKE) -j2 test-build
+	$(MAKE) modules
+	tests/run vm
+
+.PHONY: demo shell bench check
+demo: ## from a bare machine to a mounted volume, shown
+	tools/deps.sh
+	$(MAKE) -j2 test-build
+	$(MAKE) modules KVER=6.1
+	tools/demo.sh
+
+shell: all ## a prompt inside the guest with the file system mounted
+	$(MAKE) modules KVER=$(or $(KVER),6.1)
+	tests/vm/run --kernel $(or $(KVER),6.1) --timeout 86400 --shell -- tests/vm/cluster shell
+
+bench: ## measure, beside NFS in the same guest; raw runs go to docs/results
+	$(MAKE) -j2 test-build
+	$(MAKE) modules KVER=$(or $(KVER),6.1)
+	tests/bench/vm.sh
+
+check: ## gcc and clang -Werror, sparse, cppcheck, checkpatch
+	tools/check.sh
+
+# ---------------------------------------------------------------- installing
+
+PREFIX ?= /usr
+LIBDIR ?= $(PREFIX)/lib
+UNITDIR ?= /lib/systemd/system
+KSRC = $(DESTDIR)/usr/src/pvfs-$(shell cat VERSION)
+.PHONY: install clean
+install: all ## put everything below DESTDIR; the module as DKMS source
+	install -d $(DESTDIR)$(PREFIX)/sbin $(DESTDIR)$(PREFIX)/bin $(DESTDIR)/sbin $(DESTDIR)$(LIBDIR)/pkgconfig \
+		$(DESTDIR)$(PREFIX)/include $(DESTDIR)$(UNITDIR) $(DESTDIR)/etc/pvfs $(KSRC)
+	install -m 755 $(B)/pvfs-mgr $(B)/pvfs-iod $(DESTDIR)$(PREFIX)/sbin
+	install -m 755 $(B)/pvfs $(DESTDIR)$(PREFIX)/bin
+	install -m 755 $(B)/mount.pvfs $(DESTDIR)/sbin
+	install -m 644 $(B)/libpvfs.so.0 $(B)/libpvfs.a $(DESTDIR)$(LIBDIR)
+	ln -sf libpvfs.so.0 $(DESTDIR)$(LIBDIR)/libpvfs.so
+	install -m 644 lib/pvfs.h $(DESTDIR)$(PREFIX)/include
+	sed -e 's,@PREFIX@,$(PREFIX),; s,@LIBDIR@,$(LIBDIR),; s,@VERSION@,$(shell cat VERSION),' dist/pvfs.pc.in \
+		> $(DESTDIR)$(LIBDIR)/pkgconfig/pvfs.pc
+	install -m 644 dist/pvfs-mgr.service dist/pvfs-iod@.service $(DESTDIR)$(UNITDIR)
+	for m in docs/man/*.[1-8]; do \
+		install -D -m 644 $$m $(DESTDIR)$(PREFIX)/share/man/man$${m##*.}/$${m##*/} || exit 1; done
+	cp -r Kbuild kmod common $(KSRC)
+	sed -e 's/@VERSION@/$(shell cat VERSION)/' dist/dkms.conf.in > $(KSRC)/dkms.conf
+
 clean: ## remove what was built
 	rm -rf build
