@@ -188,6 +188,10 @@ static void conn_connect_work(struct work_struct *work)
 	spin_lock(&vol->lock);
 	session = vol->session;
 	spin_unlock(&vol->lock);
+	if (!session && c->channel) {	/* a session is being opened, on channel 0 */
+		err = -EAGAIN;
+		goto out_failed;
+	}
 
 	err = pvfs_tcp_connect(vol->net, &s->addr, PVFS_CONNECT_MS, &sock);
 	if (err)

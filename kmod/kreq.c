@@ -5,8 +5,8 @@
  * Who holds a reference: the owner, from pvfs_req_alloc() to pvfs_req_put(); the lower half, from pvfs_req_submit()
  * to pvfs_req_complete() or, when the owner left earlier, to pvfs_req_forget().
  *
- * The number of requests that exist is bounded by `pool_room'; who wants one more sleeps until one is freed. What is
- * needed to make progress is never behind that bound: recovery and ASYNC requests (closes) do not wait for room.
+ * The number of requests that exist is bounded by `pool_room'; who wants one more sleeps until one is freed. What
+ * gives something back is never behind that bound, nor stopped by a kill: see unbounded().
  */
 #include <linux/sched/signal.h>
 #include <linux/slab.h>
@@ -40,12 +40,32 @@ void pvfs_kreq_exit(void)
 	kmem_cache_destroy(req_cache);
 }
 
+/*
+ * Closes, heartbeat and recovery. A close that were lost would keep the file open at the mgr; there are at most as many
+ * of them as files were open.
+ */
+static bool unbounded(enum pvfs_op op)
+{
+	switch (op) {
+	case PVFS_OP_CLOSE:
+	case PVFS_OP_RECLAIM:
+	case PVFS_OP_SESSION_OPEN:
+	case PVFS_OP_SESSION_RENEW:
+	case PVFS_OP_SESSION_CLOSE:
+		return true;
+	default:
+		return false;
+	}
+}
+
 struct pvfs_request *pvfs_req_alloc(struct pvfs_server *server, enum pvfs_op op, u32 body_room)
 {
 	struct pvfs_request *req;
 	int err;
 
-	if (wait_event_killable(pool_wait, atomic_dec_if_positive(&pool_room) >= 0))
+	if (unbounded(op))
+		atomic_dec(&pool_room);
+	else if (wait_event_killable(pool_wait, atomic_dec_if_positive(&pool_room) >= 0))
 		return ERR_PTR(-EINTR);
 	req = mempool_alloc(req_pool, GFP_NOFS);
 	/* Not zeroed whole: the inline buffers are two thirds of it. */
