@@ -102,10 +102,8 @@ static inline void put_unaligned_le64(u64 v, void *p)
 #define ARRAY_SIZE(a) (sizeof(a) / sizeof((a)[0]))
 #endif
 #ifndef min
-#define min(a, b) ({ __typeof__(a) _a = (a); __typeof__(b) _b = (b); \
-		     _a < _b ? _a : _b; })
-#define max(a, b) ({ __typeof__(a) _a = (a); __typeof__(b) _b = (b); \
-		     _a > _b ? _a : _b; })
+#define min(a, b) ({ __typeof__(a) min_a = (a); __typeof__(b) min_b = (b); min_a < min_b ? min_a : min_b; })
+#define max(a, b) ({ __typeof__(a) max_a = (a); __typeof__(b) max_b = (b); max_a > max_b ? max_a : max_b; })
 #endif
 #ifndef container_of
 #define container_of(p, type, member) \
