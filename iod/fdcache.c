@@ -1,0 +1,364 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * fdcache.c - open datafiles, found by fid; see fdcache.h.
+ *
+ * The table is cut into stripes by a hash of the fid. Each has two locks:
+ *
+ *   open_lock  held while a datafile of the stripe is opened, made or removed, disk and all. So for
+ *              one fid these happen one after the other: no datafile is opened twice, none is put
+ *              in the table after its removal, none is made by who looked before the removal.
+ *   lock       protects the table, the LRU list and the counts. Held for a few instructions; a hit
+ *              takes no other.
+ *
+ * Order: open_lock, then lock.
+ *
+ * An entry is in the table, or dead. With refs 0 and in the table it is on the LRU list, and may be
+ * closed at any time; a dead entry is closed by who drops the last reference. Closing can take long
+ * (the last close of a removed file frees its blocks), so it is always done without a lock.
+ */
+#include "fdcache.h"
+#include <pthread.h>
+#include <stdlib.h>
+
+#define STRIPES_MAX 64u
+#define TOMBS 1024u		/* per stripe */
+#define TOMB_CHAINS 256u
+
+struct tomb {
+	u64 ino;
+	u32 gen;
+	u16 next;		/* in its chain, index + 1 */
+	bool used;
+};
+
+struct iod_fds_stripe {
+	struct iod_fds *cache;
+	pthread_mutex_t open_lock, lock;
+
+	/* protected by open_lock: a ring of the fids removed last, found by chains */
+	struct tomb *tombs;
+	u16 chain[TOMB_CHAINS];	/* index + 1 */
+	u32 tomb_next;
+
+	/* protected by lock */
+	struct iod_fdent **bucket;
+	TAILQ_HEAD(, iod_fdent) lru;	/* longest unused first */
+	u32 n, in_use;
+	u64 hits, misses, evictions;
+};
+
+struct iod_fds {
+	struct iod_store *store;
+	u32 nstripes, nbuckets;		/* powers of two; buckets per stripe */
+	u32 limit;			/* per stripe */
+	struct iod_fds_stripe stripe[];
+};
+
+static u64 fid_hash(const struct pvfs_fid *fid)
+{
+	u64 h = (fid->ino ^ ((u64)fid->gen << 40)) * 0x9e3779b97f4a7c15ull;
+
+	h ^= h >> 32;
+	return h * 0xd6e8feb86659fd93ull;
+}
+
+static bool fid_equal(const struct pvfs_fid *a, const struct pvfs_fid *b)
+{
+	return a->ino == b->ino && a->gen == b->gen;
+}
+
+static struct iod_fds_stripe *stripe_of(struct iod_fds *c, u64 h)
+{
+	return &c->stripe[(h >> 56) & (c->nstripes - 1)];
+}
+
+static struct iod_fdent **bucket_of(struct iod_fds_stripe *st, u64 h)
+{
+	return &st->bucket[(h >> 24) & (st->cache->nbuckets - 1)];
+}
+
+static u32 pow2_at_most(u32 v)
+{
+	return v ? 1u << (31 - __builtin_clz(v)) : 1;
+}
+
+/* ---------------------------------------------------------------- tombs; call with open_lock */
+
+static u16 *tomb_chain(struct iod_fds_stripe *st, u64 h)
+{
+	return &st->chain[(h >> 16) & (TOMB_CHAINS - 1)];
+}
+
+static bool tomb_has(struct iod_fds_stripe *st, const struct pvfs_fid *fid, u64 h)
+{
+	u16 i;
+
+	for (i = *tomb_chain(st, h); i; i = st->tombs[i - 1].next) {
+		if (st->tombs[i - 1].ino == fid->ino && st->tombs[i - 1].gen == fid->gen)
+			return true;
+	}
+	return false;
+}
+
+/*
+ * Inos are never used again, so a tomb is never wrong and need not end by time: the oldest goes
+ * when the ring is full.
+ */
+static void tomb_add(struct iod_fds_stripe *st, const struct pvfs_fid *fid, u64 h)
+{
+	struct tomb *t = &st->tombs[st->tomb_next];
+	u16 idx = st->tomb_next + 1, *link;
+
+	if (tomb_has(st, fid, h))
+		return;
+	if (t->used) {
+		struct pvfs_fid old = { .ino = t->ino, .gen = t->gen };
+
+		link = tomb_chain(st, fid_hash(&old));
+		while (*link != idx)
+			link = &st->tombs[*link - 1].next;
+		*link = t->next;
+	}
+	link = tomb_chain(st, h);
+	*t = (struct tomb){ .ino = fid->ino, .gen = fid->gen, .next = *link, .used = true };
+	*link = idx;
+	st->tomb_next = (st->tomb_next + 1) % TOMBS;
+}
+
+/* ---------------------------------------------------------------- the table; call with lock */
+
+/* Takes a reference. */
+static struct iod_fdent *table_get(struct iod_fds_stripe *st, const struct pvfs_fid *fid, u64 h)
+{
+	struct iod_fdent *e = *bucket_of(st, h);
+
+	while (e && !fid_equal(&e->file.fid, fid))
+		e = e->next;
+	if (e && !e->refs++) {
+		TAILQ_REMOVE(&st->lru, e, lru);
+		st->in_use++;
+	}
+	return e;
+}
+
+static void table_del(struct iod_fds_stripe *st, struct iod_fdent *e)
+{
+	struct iod_fdent **l = bucket_of(st, fid_hash(&e->file.fid));
+
+	while (*l != e)
+		l = &(*l)->next;
+	*l = e->next;
+	e->dead = true;
+	st->n--;
+}
+
+/* The one to close when there are too many, out of the table; NULL when all are in use. */
+static struct iod_fdent *table_evict(struct iod_fds_stripe *st)
+{
+	struct iod_fdent *e = st->n > st->cache->limit ? TAILQ_FIRST(&st->lru) : NULL;
+
+	if (e) {
+		TAILQ_REMOVE(&st->lru, e, lru);
+		table_del(st, e);
+		st->evictions++;
+	}
+	return e;
+}
+
+/* ---------------------------------------------------------------- interface */
+
+/* Without locks. @e is dead and has no reference; NULL is fine. */
+static void ent_close(struct iod_fds *c, struct iod_fdent *e)
+{
+	if (!e)
+		return;
+	c->store->ops->close(c->store, &e->file);
+	free(e);
+}
+
+struct iod_fdent *iod_fds_lookup(struct iod_fds *c, const struct pvfs_fid *fid)
+{
+	u64 h = fid_hash(fid);
+	struct iod_fds_stripe *st = stripe_of(c, h);
+	struct iod_fdent *e;
+
+	pthread_mutex_lock(&st->lock);
+	e = table_get(st, fid, h);
+	if (e)
+		st->hits++;
+	pthread_mutex_unlock(&st->lock);
+	return e;
+}
+
+int iod_fds_get(struct iod_fds *c, const struct pvfs_fid *fid, bool create, struct iod_fdent **ret)
+{
+	u64 h = fid_hash(fid);
+	struct iod_fds_stripe *st = stripe_of(c, h);
+	struct iod_fdent *e, *victim, **b;
+	bool gone;
+	int err;
+
+	e = iod_fds_lookup(c, fid);
+	if (e) {
+		*ret = e;
+		return 0;
+	}
+	e = calloc(1, sizeof(*e));
+	if (!e)
+		return -ENOMEM;
+	pthread_mutex_lock(&st->open_lock);
+	/* Another one may have opened it while we waited for the lock. */
+	*ret = iod_fds_lookup(c, fid);
+	if (*ret) {
+		pthread_mutex_unlock(&st->open_lock);
+		free(e);
+		return 0;
+	}
+	gone = tomb_has(st, fid, h);
+	err = c->store->ops->open(c->store, fid, create && !gone, &e->file);
+	if (err) {
+		pthread_mutex_unlock(&st->open_lock);
+		free(e);
+		return gone && err == -ENOENT ? -ESTALE : err;
+	}
+	e->stripe = st;
+	e->refs = 1;
+	pthread_mutex_lock(&st->lock);
+	b = bucket_of(st, h);
+	e->next = *b;
+	*b = e;
+	st->n++;
+	st->in_use++;
+	st->misses++;
+	victim = table_evict(st);
+	pthread_mutex_unlock(&st->lock);
+	pthread_mutex_unlock(&st->open_lock);
+	ent_close(c, victim);
+	*ret = e;
+	return 0;
+}
+
+struct iod_fdent *iod_fds_ref(struct iod_fdent *e)
+{
+	pthread_mutex_lock(&e->stripe->lock);
+	e->refs++;
+	pthread_mutex_unlock(&e->stripe->lock);
+	return e;
+}
+
+void iod_fds_put(struct iod_fdent *e)
+{
+	struct iod_fds_stripe *st = e->stripe;
+	struct iod_fdent *victim = NULL;
+
+	pthread_mutex_lock(&st->lock);
+	if (!--e->refs) {
+		st->in_use--;
+		if (e->dead) {
+			victim = e;
+		} else {
+			TAILQ_INSERT_TAIL(&st->lru, e, lru);
+			victim = table_evict(st);
+		}
+	}
+	pthread_mutex_unlock(&st->lock);
+	ent_close(st->cache, victim);
+}
+
+int iod_fds_remove(struct iod_fds *c, const struct pvfs_fid *fid)
+{
+	u64 h = fid_hash(fid);
+	struct iod_fds_stripe *st = stripe_of(c, h);
+	struct iod_fdent *e;
+	int err;
+
+	pthread_mutex_lock(&st->open_lock);
+	tomb_add(st, fid, h);
+	err = c->store->ops->remove(c->store, fid);
+	pthread_mutex_lock(&st->lock);
+	e = table_get(st, fid, h);
+	if (e)
+		table_del(st, e);
+	pthread_mutex_unlock(&st->lock);
+	pthread_mutex_unlock(&st->open_lock);
+	if (e)
+		iod_fds_put(e);
+	return err;
+}
+
+void iod_fds_stats(struct iod_fds *c, FILE *f)
+{
+	u64 hits = 0, misses = 0, evictions = 0;
+	u32 n = 0, in_use = 0, i;
+
+	for (i = 0; i < c->nstripes; i++) {
+		struct iod_fds_stripe *st = &c->stripe[i];
+
+		pthread_mutex_lock(&st->lock);
+		hits += st->hits;
+		misses += st->misses;
+		evictions += st->evictions;
+		n += st->n;
+		in_use += st->in_use;
+		pthread_mutex_unlock(&st->lock);
+	}
+	fprintf(f,
+		"\"open\":%u,\"in_use\":%u,\"limit\":%u,\"hits\":%llu,\"opens\":%llu,\"evictions\":%llu",
+		n, in_use, c->limit * c->nstripes, (unsigned long long)hits,
+		(unsigned long long)misses,
+		(unsigned long long)evictions);
+}
+
+int iod_fds_new(struct iod_store *store, u32 limit, struct iod_fds **ret)
+{
+	u32 nstripes = min(pow2_at_most(limit / 16), STRIPES_MAX), i;
+	struct iod_fds *c;
+
+	c = calloc(1, sizeof(*c) + nstripes * sizeof(c->stripe[0]));
+	if (!c)
+		return -ENOMEM;
+	c->store = store;
+	c->nstripes = nstripes;
+	c->limit = max(limit / nstripes, 1u);
+	c->nbuckets = 2 * pow2_at_most(c->limit);
+	for (i = 0; i < nstripes; i++) {
+		struct iod_fds_stripe *st = &c->stripe[i];
+
+		st->cache = c;
+		pthread_mutex_init(&st->open_lock, NULL);
+		pthread_mutex_init(&st->lock, NULL);
+		TAILQ_INIT(&st->lru);
+		st->tombs = calloc(TOMBS, sizeof(*st->tombs));
+		st->bucket = calloc(c->nbuckets, sizeof(*st->bucket));
+		if (!st->tombs || !st->bucket) {
+			c->nstripes = i + 1;
+			iod_fds_free(c);
+			return -ENOMEM;
+		}
+	}
+	*ret = c;
+	return 0;
+}
+
+void iod_fds_free(struct iod_fds *c)
+{
+	struct iod_fdent *e;
+	u32 i;
+
+	if (!c)
+		return;
+	for (i = 0; i < c->nstripes; i++) {
+		struct iod_fds_stripe *st = &c->stripe[i];
+
+		while ((e = TAILQ_FIRST(&st->lru)) != NULL) {
+			TAILQ_REMOVE(&st->lru, e, lru);
+			table_del(st, e);
+			ent_close(c, e);
+		}
+		free(st->bucket);
+		free(st->tombs);
+		pthread_mutex_destroy(&st->lock);
+		pthread_mutex_destroy(&st->open_lock);
+	}
+	free(c);
+}

@@ -1,0 +1,75 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/*
+ * fdcache.h - open datafiles, found by fid, least recently used ones closed first.
+ *
+ * Also remembers which fids were removed lately, so that a write that comes late does not bring a
+ * removed datafile back. Any thread; get and remove may wait for the disk, the rest does not.
+ */
+#ifndef PVFS_IOD_FDCACHE_H
+#define PVFS_IOD_FDCACHE_H
+
+#include <stdatomic.h>
+#include <stdio.h>
+#include <sys/queue.h>
+#include "store.h"
+
+struct iod_fds;
+struct iod_fds_stripe;
+
+/* A cached open datafile. Whoever holds a reference may use ->file. */
+struct iod_fdent {
+	struct iod_file file;
+	struct iod_fds_stripe *stripe;
+	/* op_io.c's, about sequential reading: hints, each right or wrong by itself */
+	_Atomic u64 seq_end;			/* where the last read ended */
+	_Atomic u64 ahead_end;			/* how far was read ahead of it */
+	/* protected by the stripe's lock */
+	struct iod_fdent *next;			/* in its hash chain */
+	TAILQ_ENTRY(iod_fdent) lru;		/* while refs is 0 */
+	u32 refs;
+	bool dead;				/* out of the table: the last one closes it */
+};
+
+/**
+ * iod_fds_new - make a cache
+ * @store: borrowed; outlives the cache
+ * @limit: datafiles kept open when nobody uses them; those in use come on top
+ *
+ * Return: 0 or -ENOMEM.
+ */
+int iod_fds_new(struct iod_store *store, u32 limit, struct iod_fds **ret);
+
+/* Closes all. No reference may be left. NULL is fine. */
+void iod_fds_free(struct iod_fds *c);
+
+/**
+ * iod_fds_get - open datafile @fid, or find it open
+ * @create: make it when there is none
+ * @ret: a reference; give it back with iod_fds_put()
+ *
+ * Return: 0; -ENOENT: there is none; -ESTALE: it was removed; or the store's error.
+ */
+int iod_fds_get(struct iod_fds *c, const struct pvfs_fid *fid, bool create, struct iod_fdent **ret);
+
+/* A reference if it is open already, else NULL. Never waits for the disk. */
+struct iod_fdent *iod_fds_lookup(struct iod_fds *c, const struct pvfs_fid *fid);
+
+/* Another reference for who has one. Return: @e. */
+struct iod_fdent *iod_fds_ref(struct iod_fdent *e);
+
+void iod_fds_put(struct iod_fdent *e);
+
+/**
+ * iod_fds_remove - remove a datafile for good
+ *
+ * From now on gets that would make it fail with -ESTALE, for as long as it is among the last 65,536
+ * removed. Those who hold a reference go on with a file that has no name. Idempotent.
+ *
+ * Return: 0 or the store's error; the fid counts as removed in both cases.
+ */
+int iod_fds_remove(struct iod_fds *c, const struct pvfs_fid *fid);
+
+/* Appends members of a JSON object, without braces. */
+void iod_fds_stats(struct iod_fds *c, FILE *f);
+
+#endif

@@ -1,0 +1,104 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/*
+ * iod.h - what the files of the I/O daemon share.
+ *
+ *     op_io.c  op_meta.c          one handler per operation
+ *          \     /
+ *          server.c               dispatch, payload memory, statistics; start and stop
+ *         /    |    \
+ *  bufmgr  capcache  sched        buffers, rights, threads that may wait for a disk
+ *              |
+ *           fdcache               open datafiles
+ *              |
+ *            store                store_posix, store_null
+ */
+#ifndef PVFS_IOD_H
+#define PVFS_IOD_H
+
+#include <stdatomic.h>
+#include "../common/config.h"
+#include "../transport/transport.h"
+#include "bufmgr.h"
+#include "capcache.h"
+#include "fdcache.h"
+#include "sched.h"
+#include "store.h"
+
+/* What was done, for STATS. Relaxed: no order between them is promised. */
+struct iod_counts {
+	_Atomic u64 bytes_read, bytes_written;
+	_Atomic u64 by_sendfile, by_copy;	/* replies to READ with bytes */
+	_Atomic u64 read_ahead;			/* stretches read before they were asked for */
+	_Atomic u64 handed_over;		/* requests that went to sched.c */
+	_Atomic u64 no_space;			/* ENOSPC or EDQUOT given to a client */
+	_Atomic u64 sync_failed;
+};
+
+#define iod_count(counter, n) atomic_fetch_add_explicit(&(counter), n, memory_order_relaxed)
+
+/*
+ * Limits that were chosen by measurement, variable so that a benchmark can measure them again. Set
+ * before iod_start(), constant afterwards.
+ */
+struct iod_tuning {
+	u32 sendfile_min;	/* replies of so many bytes leave by sendfile, smaller are copied */
+	u32 async_write_min;	/* writes of so many bytes go to sched.c: the network goes on */
+};
+
+extern struct iod_tuning iod_tuning;
+
+struct iod {
+	u32 index, io_max;
+	u64 boot;		/* hash of the machine's boot and the store: see iod_verifier() */
+	_Atomic u64 lost;	/* syncs that failed since the start */
+	u32 slow_inline_max;	/* so many engine threads may be inside SLOW operations at once */
+	_Atomic u32 slow_inline;
+	struct iod_store *store;
+	struct iod_fds *files;
+	struct iod_bufs *bufs;
+	struct iod_caps *caps;
+	struct iod_sched *sched;
+	struct pvfs_engine *engine;
+	_Atomic(struct pvfs_server *) server;
+	struct iod_counts counts;
+};
+
+/*
+ * The verifier of WRITE and FSYNC replies: changes when unsynced data may have been lost, by the
+ * machine's going down or by a sync that failed. The daemon's own end loses nothing: the bytes are
+ * the kernel's by then.
+ */
+static inline u64 iod_verifier(struct iod *iod)
+{
+	return iod->boot + atomic_load(&iod->lost) * 0x9e3779b97f4a7c15ull;
+}
+
+/* The handlers. Each takes the call and answers it, maybe later on a thread of sched.c. */
+void iod_op_read(struct iod *iod, struct pvfs_call *call);
+void iod_op_write(struct iod *iod, struct pvfs_call *call);
+void iod_op_fsync(struct iod *iod, struct pvfs_call *call);
+void iod_op_trim(struct iod *iod, struct pvfs_call *call);
+void iod_op_glimpse(struct iod *iod, struct pvfs_call *call);
+void iod_op_remove(struct iod *iod, struct pvfs_call *call);
+void iod_op_iod_statfs(struct iod *iod, struct pvfs_call *call);
+
+/* Answers without a body. */
+void iod_fail(struct pvfs_call *call, int err);
+
+/**
+ * iod_start - everything but main(): buffers, caches, threads, listening
+ * @conf: read and checked; borrowed until iod_stop()
+ * @index: which of its iods this is, below niods
+ * @store: taken, also on failure
+ * @ret_iod: on success; give to iod_stop()
+ * @err, @errlen: on failure one line for the user
+ *
+ * Return: 0 or -errno.
+ */
+int iod_start(const struct pvfs_conf *conf, u32 index, struct iod_store *store,
+	      struct iod **ret_iod, char *err, size_t errlen);
+
+/* Finishes what was accepted, at most @grace_ms, then frees all. NULL is fine. */
+void iod_stop(struct iod *iod, unsigned int grace_ms);
+
+#endif

@@ -1,0 +1,360 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * op_io.c - READ and WRITE.
+ *
+ *   operation  needs          answers
+ *   READ       CAP_READ       size of the datafile; payload: the bytes, short only at its end.
+ *                             A datafile that does not exist has size 0.
+ *   WRITE      CAP_WRITE      verifier, time of the write. All bytes were taken, or an error.
+ *
+ * The engine thread that read the request does it, when that will not wait for a disk: the bytes
+ * to read are in memory, or it is a write, which memory takes. What would wait, and large writes,
+ * whose copying can go on while the next request comes in, go to a thread of sched.c.
+ *
+ * Large reads leave by sendfile, from the page cache to the socket, and need no buffer; the reply
+ * holds a reference to the open datafile until the bytes are gone.
+ */
+#include "iod.h"
+#include "../common/log.h"
+#include <stdlib.h>
+#include <time.h>
+
+#define READ_AHEAD (2ull << 20)	/* bytes ahead of a sequential reader */
+
+/* A request on its way to a thread of sched.c. */
+struct handover {
+	struct iod *iod;
+	struct pvfs_call *call;
+	void (*fn)(struct iod *iod, struct pvfs_call *call);
+};
+
+static void run_handover(void *arg)
+{
+	struct handover h = *(struct handover *)arg;
+
+	free(arg);
+	h.fn(h.iod, h.call);
+}
+
+static void hand_over(struct iod *iod, struct pvfs_call *call,
+		      void (*fn)(struct iod *, struct pvfs_call *))
+{
+	struct handover *h = malloc(sizeof(*h));
+
+	if (!h) {
+		fn(iod, call);	/* this thread waits then */
+		return;
+	}
+	*h = (struct handover){ .iod = iod, .call = call, .fn = fn };
+	iod_count(iod->counts.handed_over, 1);
+	iod_sched_run(iod->sched, run_handover, h);
+}
+
+/* One log line for what only a broken or hostile client does. */
+static int check_cap(struct iod *iod, struct pvfs_call *call, const struct pvfs_fid *fid,
+		     const struct pvfs_cap *cap, u32 want)
+{
+	int err = iod_caps_check(iod->caps, call->peer->session, fid, cap, want);
+
+	if (err)
+		pvfs_log_limited(PVFS_LOG_WARNING,
+				 "%s (%s): %s tag %u ino %llu: no right to do this",
+				 call->peer->addr, call->peer->host, call->info->name,
+				 call->head.tag,
+				 (unsigned long long)fid->ino);
+	return err;
+}
+
+/* ---------------------------------------------------------------- READ */
+
+static void release_file(void *arg)
+{
+	iod_fds_put(arg);
+}
+
+static void release_buf(void *arg)
+{
+	iod_bufs_put(arg);
+}
+
+static void reply_read(struct pvfs_call *call, u64 size, const struct pvfs_out *out)
+{
+	struct pvfs_read_rep rep = { .size = size };
+	u8 body[16];
+	int n = pvfs_read_rep_encode(&rep, body, sizeof(body));
+
+	pvfs_call_reply(call, 0, body, n, out);
+}
+
+/*
+ * By copy, through a buffer.
+ * Return: 0 and the call is answered; -EAGAIN: it would wait, or there is no buffer; or an error.
+ * Nothing is kept of
+ * @e when it returns.
+ */
+static int read_copy(struct iod *iod, struct pvfs_call *call, struct iod_fdent *e, u64 off, u32 len,
+		     u64 size, bool may_wait)
+{
+	struct pvfs_out out = { .fd = -1 };
+	struct iod_buf *buf;
+	struct iovec iov;
+	u32 done = 0;
+	ssize_t r;
+	u8 *mem;
+
+	buf = iod_bufs_get(iod->bufs, call->peer->session, len, NULL, &mem);
+	if (!buf)
+		return -EAGAIN;
+	do {
+		iov = (struct iovec){ .iov_base = mem + done, .iov_len = len - done };
+		r = iod->store->ops->preadv(iod->store, &e->file, &iov, 1, off + done, !may_wait);
+		if (r > 0)
+			done += r;
+	} while (r > 0 && done < len);
+	if (r < 0) {
+		iod_bufs_put(buf);
+		return r;
+	}
+	/* Cut off meanwhile: what is left of it was there when the request began. */
+	if (done < len)
+		memset(mem + done, 0, len - done);
+	iod_count(iod->counts.by_copy, 1);
+	iod_count(iod->counts.bytes_read, len);
+	out.mem = mem;
+	out.len = len;
+	out.release = release_buf;
+	out.arg = buf;
+	reply_read(call, size, &out);
+	return 0;
+}
+
+/* A stretch to be brought into memory before it is asked for. */
+struct ahead {
+	struct iod *iod;
+	struct iod_fdent *e;	/* a reference */
+	u64 off;
+	u32 len;
+};
+
+static void run_ahead(void *arg)
+{
+	struct ahead a = *(struct ahead *)arg;
+
+	free(arg);
+	a.iod->store->ops->prefetch(a.iod->store, &a.e->file, a.off, a.len, false);
+	iod_fds_put(a.e);
+}
+
+/*
+ * Reads ahead of who reads one piece after the other. The kernel's own read-ahead does not see
+ * that: what was not in memory is brought there before sendfile touches it. Several readers in
+ * one datafile confuse the hints, and then nothing is read ahead.
+ */
+static void read_ahead(struct iod *iod, struct iod_fdent *e, u64 off, u32 len, u64 size)
+{
+	u64 end = off + len, ahead, target = min(end + READ_AHEAD, size);
+	struct ahead *a;
+
+	if (atomic_exchange_explicit(&e->seq_end, end, memory_order_relaxed) != off)
+		return;
+	ahead = atomic_load_explicit(&e->ahead_end, memory_order_relaxed);
+	if (ahead < end || ahead > end + 2 * READ_AHEAD)
+		ahead = end;
+	/* In large steps: when half of what was read ahead is used up. */
+	if (ahead >= target || ahead - end > READ_AHEAD / 2)
+		return;
+	atomic_store_explicit(&e->ahead_end, target, memory_order_relaxed);
+	if (iod->store->ops->ready(iod->store, &e->file, ahead, target - ahead))
+		return;
+	a = malloc(sizeof(*a));
+	if (!a)
+		return;
+	*a = (struct ahead){ .iod = iod, .e = iod_fds_ref(e), .off = ahead, .len = target - ahead };
+	iod_count(iod->counts.read_ahead, 1);
+	iod_sched_run(iod->sched, run_ahead, a);
+}
+
+/* Takes the reference to @e. */
+static void read_sendfile(struct iod *iod, struct pvfs_call *call, struct iod_fdent *e, u64 off,
+			  u32 len, u64 size)
+{
+	struct pvfs_out out = { .len = len, .release = release_file, .arg = e };
+
+	out.fd = iod->store->ops->sendable(iod->store, &e->file, off, &out.off);
+	iod_count(iod->counts.by_sendfile, 1);
+	iod_count(iod->counts.bytes_read, len);
+	reply_read(call, size, &out);
+}
+
+static void do_read(struct iod *iod, struct pvfs_call *call, bool may_wait);
+
+static void read_slow(struct iod *iod, struct pvfs_call *call)
+{
+	do_read(iod, call, true);
+}
+
+static void do_read(struct iod *iod, struct pvfs_call *call, bool may_wait)
+{
+	struct pvfs_read_req req;
+	struct iod_fdent *e;
+	struct iod_stat st;
+	u32 len;
+	int err;
+
+	err = pvfs_read_req_decode(&req, call->body, call->head.body_len);
+	if (err)
+		goto fail;
+	err = -EINVAL;
+	if (req.len > iod->io_max || req.off > PVFS_FILE_MAX || req.len > PVFS_FILE_MAX - req.off)
+		goto fail;
+	err = check_cap(iod, call, &req.fid, &req.cap, PVFS_CAP_READ);
+	if (err)
+		goto fail;
+	err = iod_fds_get(iod->files, &req.fid, false, &e);
+	if (err == -ENOENT) {
+		reply_read(call, 0, NULL);
+		return;
+	}
+	if (err)
+		goto fail;
+	err = iod->store->ops->stat(iod->store, &req.fid, &e->file, &st);
+	if (err)
+		goto fail_put;
+	len = req.off < st.size ? min((u64)req.len, st.size - req.off) : 0;
+	if (!len) {
+		iod_fds_put(e);
+		reply_read(call, st.size, NULL);
+		return;
+	}
+	if (!may_wait)	/* else it was here before */
+		read_ahead(iod, e, req.off, len, st.size);
+	if (len < iod_tuning.sendfile_min) {
+		err = read_copy(iod, call, e, req.off, len, st.size, may_wait);
+		if (!err) {
+			iod_fds_put(e);
+			return;
+		}
+		if (err != -EAGAIN)
+			goto fail_put;
+	}
+	if (!may_wait && !iod->store->ops->ready(iod->store, &e->file, req.off, len)) {
+		iod_fds_put(e);
+		hand_over(iod, call, read_slow);
+		return;
+	}
+	if (may_wait)
+		iod->store->ops->prefetch(iod->store, &e->file, req.off, len, true);
+	read_sendfile(iod, call, e, req.off, len, st.size);
+	return;
+fail_put:
+	iod_fds_put(e);
+fail:
+	iod_fail(call, err);
+}
+
+void iod_op_read(struct iod *iod, struct pvfs_call *call)
+{
+	do_read(iod, call, false);
+}
+
+/* ---------------------------------------------------------------- WRITE */
+
+static void reply_write(struct iod *iod, struct pvfs_call *call, u64 verifier)
+{
+	struct pvfs_write_rep rep = { .verifier = verifier };
+	struct timespec ts;
+	u8 body[32];
+	int n;
+
+	clock_gettime(CLOCK_REALTIME, &ts);
+	rep.wtime.sec = ts.tv_sec;
+	rep.wtime.nsec = ts.tv_nsec;
+	n = pvfs_write_rep_encode(&rep, body, sizeof(body));
+	pvfs_call_reply(call, 0, body, n, NULL);
+}
+
+/* All of it, or an error; bytes before the place of the error may have been taken. */
+static int write_all(struct iod *iod, struct iod_fdent *e, u8 *p, u32 len, u64 off)
+{
+	struct iovec iov;
+	ssize_t r;
+
+	while (len) {
+		iov = (struct iovec){ .iov_base = p, .iov_len = len };
+		r = iod->store->ops->pwritev(iod->store, &e->file, &iov, 1, off);
+		if (r <= 0)
+			return r ? r : -EIO;
+		p += r;
+		off += r;
+		len -= r;
+	}
+	return 0;
+}
+
+static void write_now(struct iod *iod, struct pvfs_call *call)
+{
+	struct pvfs_write_req req;
+	u32 len = call->head.payload_len;
+	struct iod_fdent *e;
+	u64 verifier;
+	int err;
+
+	/* Checked by iod_op_write(). */
+	pvfs_write_req_decode(&req, call->body, call->head.body_len);
+	err = iod_fds_get(iod->files, &req.fid, true, &e);
+	if (err)
+		goto fail;
+	/*
+	 * Taken before the write: a sync that fails between the two may have lost these bytes, and
+	 * the client must find the verifier changed.
+	 */
+	verifier = iod_verifier(iod);
+	err = write_all(iod, e, call->payload, len, req.off);
+	iod_fds_put(e);
+	if (err)
+		goto fail;
+	iod_count(iod->counts.bytes_written, len);
+	reply_write(iod, call, verifier);
+	return;
+fail:
+	if (err == -ENOSPC || err == -EDQUOT) {
+		iod_count(iod->counts.no_space, 1);
+		pvfs_log_limited(PVFS_LOG_WARNING, "store: %s for ino %llu (%s)", strerror(-err),
+				 (unsigned long long)req.fid.ino, call->peer->host);
+	} else if (err != -ESTALE && err != -EFBIG) {
+		pvfs_log_limited(PVFS_LOG_ERROR,
+				 "%s (%s): WRITE tag %u ino %llu offset %llu length %u: %s",
+				 call->peer->addr, call->peer->host, call->head.tag,
+				 (unsigned long long)req.fid.ino,
+				 (unsigned long long)req.off, len, strerror(-err));
+	}
+	iod_fail(call, err);
+}
+
+void iod_op_write(struct iod *iod, struct pvfs_call *call)
+{
+	u32 len = call->head.payload_len;
+	struct pvfs_write_req req;
+	int err;
+
+	err = pvfs_write_req_decode(&req, call->body, call->head.body_len);
+	if (err)
+		goto fail;
+	err = check_cap(iod, call, &req.fid, &req.cap, PVFS_CAP_WRITE);
+	if (err)
+		goto fail;
+	err = -EFBIG;
+	if (req.off > PVFS_FILE_MAX || len > PVFS_FILE_MAX - req.off)
+		goto fail;
+	if (!len) {
+		reply_write(iod, call, iod_verifier(iod));
+		return;
+	}
+	if (len >= iod_tuning.async_write_min)
+		hand_over(iod, call, write_now);
+	else
+		write_now(iod, call);
+	return;
+fail:
+	iod_fail(call, err);
+}

@@ -1,0 +1,156 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * op_meta.c - what is done to a datafile beside reading and writing it.
+ *
+ *   operation   needs        a datafile that does not exist
+ *   FSYNC       any right    is synced
+ *   TRIM        server key   is made, unless it is to be empty
+ *   GLIMPSE     server key   is all 0
+ *   REMOVE      server key   is removed, and will not come back
+ *   IOD_STATFS  server key   -
+ *
+ * TRIM, GLIMPSE and REMOVE may come twice (the mgr replays after a crash) and mean the same then.
+ */
+#include "iod.h"
+#include "../common/log.h"
+
+void iod_op_fsync(struct iod *iod, struct pvfs_call *call)
+{
+	struct pvfs_fsync_req req;
+	struct pvfs_fsync_rep rep;
+	struct iod_fdent *e;
+	u8 body[16];
+	int err, n;
+
+	err = pvfs_fsync_req_decode(&req, call->body, call->head.body_len);
+	if (err)
+		goto fail;
+	err = iod_caps_check(iod->caps, call->peer->session, &req.fid, &req.cap,
+			     PVFS_CAP_READ | PVFS_CAP_WRITE);
+	if (err) {
+		pvfs_log_limited(PVFS_LOG_WARNING,
+				 "%s (%s): FSYNC tag %u ino %llu: no right to do this",
+				 call->peer->addr, call->peer->host, call->head.tag,
+				 (unsigned long long)req.fid.ino);
+		goto fail;
+	}
+	err = iod_fds_get(iod->files, &req.fid, false, &e);
+	if (!err) {
+		err = iod->store->ops->sync(iod->store, &e->file, req.flags & PVFS_FS_DATASYNC);
+		iod_fds_put(e);
+		if (err) {
+			/*
+			 * The kernel has dropped what it could not write, and tells it once, to
+			 * us. Others who wrote learn it by the verifier.
+			 */
+			atomic_fetch_add(&iod->lost, 1);
+			iod_count(iod->counts.sync_failed, 1);
+			pvfs_log_limited(PVFS_LOG_ERROR,
+					 "sync of ino %llu: %s; unsynced data may be lost",
+					 (unsigned long long)req.fid.ino, strerror(-err));
+		}
+	} else if (err == -ENOENT || err == -ESTALE) {
+		err = 0;	/* nothing was written to it, or nobody will miss it */
+	}
+	if (err)
+		goto fail;
+	rep.verifier = iod_verifier(iod);
+	n = pvfs_fsync_rep_encode(&rep, body, sizeof(body));
+	pvfs_call_reply(call, 0, body, n, NULL);
+	return;
+fail:
+	iod_fail(call, err);
+}
+
+void iod_op_trim(struct iod *iod, struct pvfs_call *call)
+{
+	struct pvfs_trim_req req;
+	struct iod_fdent *e;
+	int err;
+
+	err = pvfs_trim_req_decode(&req, call->body, call->head.body_len);
+	if (!err && req.size > PVFS_FILE_MAX)
+		err = -EFBIG;
+	if (err)
+		goto out;
+	err = iod_fds_get(iod->files, &req.fid, req.size > 0, &e);
+	if (!err) {
+		err = iod->store->ops->truncate(iod->store, &e->file, req.size);
+		iod_fds_put(e);
+	} else if (!req.size && (err == -ENOENT || err == -ESTALE)) {
+		err = 0;
+	}
+	if (err && err != -ESTALE)
+		pvfs_log_limited(PVFS_LOG_ERROR, "TRIM of ino %llu to %llu: %s",
+				 (unsigned long long)req.fid.ino,
+				 (unsigned long long)req.size, strerror(-err));
+out:
+	iod_fail(call, err);
+}
+
+void iod_op_glimpse(struct iod *iod, struct pvfs_call *call)
+{
+	struct pvfs_glimpse_req req;
+	struct pvfs_glimpse_rep rep = { 0 };
+	struct iod_stat st;
+	struct iod_fdent *e;
+	u8 body[64];
+	int err, n;
+
+	err = pvfs_glimpse_req_decode(&req, call->body, call->head.body_len);
+	if (err)
+		goto fail;
+	/* Not into the cache if it is closed: looking at many must not close what is in use. */
+	e = iod_fds_lookup(iod->files, &req.fid);
+	err = iod->store->ops->stat(iod->store, &req.fid, e ? &e->file : NULL, &st);
+	if (e)
+		iod_fds_put(e);
+	if (!err) {
+		rep.size = st.size;
+		rep.blocks = st.blocks;
+		rep.wtime = st.mtime;
+	} else if (err != -ENOENT) {
+		pvfs_log_limited(PVFS_LOG_ERROR, "GLIMPSE of ino %llu: %s",
+				 (unsigned long long)req.fid.ino,
+				 strerror(-err));
+		goto fail;
+	}
+	n = pvfs_glimpse_rep_encode(&rep, body, sizeof(body));
+	pvfs_call_reply(call, 0, body, n, NULL);
+	return;
+fail:
+	iod_fail(call, err);
+}
+
+void iod_op_remove(struct iod *iod, struct pvfs_call *call)
+{
+	struct pvfs_remove_req req;
+	int err;
+
+	err = pvfs_remove_req_decode(&req, call->body, call->head.body_len);
+	if (!err) {
+		err = iod_fds_remove(iod->files, &req.fid);
+		if (err)
+			pvfs_log_limited(PVFS_LOG_ERROR, "REMOVE of ino %llu: %s",
+					 (unsigned long long)req.fid.ino, strerror(-err));
+	}
+	iod_fail(call, err);
+}
+
+void iod_op_iod_statfs(struct iod *iod, struct pvfs_call *call)
+{
+	struct pvfs_iod_statfs_req req;
+	struct pvfs_iod_statfs_rep rep;
+	u8 body[64];
+	int err, n;
+
+	err = pvfs_iod_statfs_req_decode(&req, call->body, call->head.body_len);
+	if (!err)
+		err = iod->store->ops->statfs(iod->store, &rep);
+	if (err) {
+		iod_fail(call, err);
+		return;
+	}
+	n = pvfs_iod_statfs_rep_encode(&rep, body, sizeof(body));
+	pvfs_call_reply(call, 0, body, n, NULL);
+}

@@ -1,0 +1,344 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * server.c - the I/O daemon as pvfs_server sees it: dispatch, payload memory, statistics, start
+ * and stop.
+ *
+ * READ, WRITE, GLIMPSE and IOD_STATFS run on the engine thread that read the request; op_io.c says
+ * when READ and WRITE leave it. SLOW operations (the connection has been handed on before) run
+ * there too while at most half of the engine threads do so, and on sched.c's threads beyond: so a
+ * light load pays for no hand-over, and any number of syncs leaves threads for reads.
+ */
+#include "iod.h"
+#include "../common/log.h"
+#include <fcntl.h>
+#include <stdlib.h>
+#include <sys/random.h>
+#include <unistd.h>
+
+#define CREDITS 128		/* requests one connection may have open */
+#define KICK_MS 100		/* see iod_bufs_kick() */
+
+/* payload_get() and payload_put() are told the connection only; a process runs one iod. */
+static struct iod *the_iod;
+
+struct iod_tuning iod_tuning = {
+	.sendfile_min = 64 << 10,
+	.async_write_min = 256 << 10,
+};
+
+void iod_fail(struct pvfs_call *call, int err)
+{
+	pvfs_call_reply(call, err, NULL, 0, NULL);
+}
+
+/* ---------------------------------------------------------------- dispatch */
+
+static void run_op(struct iod *iod, struct pvfs_call *call)
+{
+	switch (call->head.op) {
+	case PVFS_OP_READ:
+		iod_op_read(iod, call);
+		break;
+	case PVFS_OP_WRITE:
+		iod_op_write(iod, call);
+		break;
+	case PVFS_OP_FSYNC:
+		iod_op_fsync(iod, call);
+		break;
+	case PVFS_OP_TRIM:
+		iod_op_trim(iod, call);
+		break;
+	case PVFS_OP_GLIMPSE:
+		iod_op_glimpse(iod, call);
+		break;
+	case PVFS_OP_REMOVE:
+		iod_op_remove(iod, call);
+		break;
+	case PVFS_OP_IOD_STATFS:
+		iod_op_iod_statfs(iod, call);
+		break;
+	default:
+		iod_fail(call, -EOPNOTSUPP);
+		break;
+	}
+}
+
+static void run_queued(void *arg)
+{
+	struct pvfs_call *call = arg;
+
+	run_op(pvfs_server_arg(call->server), call);
+}
+
+static void dispatch(struct pvfs_call *call)
+{
+	struct iod *iod = pvfs_server_arg(call->server);
+
+	if (!(call->info->flags & PVFS_OPF_SLOW)) {
+		run_op(iod, call);
+		return;
+	}
+	if (atomic_fetch_add(&iod->slow_inline, 1) < iod->slow_inline_max) {
+		run_op(iod, call);
+		atomic_fetch_sub(&iod->slow_inline, 1);
+		return;
+	}
+	atomic_fetch_sub(&iod->slow_inline, 1);
+	iod_count(iod->counts.handed_over, 1);
+	iod_sched_run(iod->sched, run_queued, call);
+}
+
+/* ---------------------------------------------------------------- payload memory */
+
+static u8 *payload_get(struct pvfs_conn *conn, const struct pvfs_head *h, u32 len,
+		       void **ret_handle)
+{
+	struct iod_bufwait *w = pvfs_conn_data(conn);
+	struct iod_buf *b;
+	u8 *mem;
+
+	/* Only the thread that reads the connection gets here, so nobody else makes it. */
+	if (!w) {
+		w = calloc(1, sizeof(*w));
+		if (!w) {
+			pvfs_conn_kill(conn);
+			return NULL;
+		}
+		pvfs_conn_set_data(conn, w);
+	}
+	b = iod_bufs_get(the_iod->bufs, h->session, len, w, &mem);
+	if (!b)
+		return NULL;
+	*ret_handle = b;
+	return mem;
+}
+
+static void payload_put(struct pvfs_conn *conn, u8 *payload, void *handle)
+{
+	iod_bufs_put(handle);
+}
+
+static void closed(struct pvfs_conn *conn)
+{
+	struct iod_bufwait *w = pvfs_conn_data(conn);
+
+	if (!w)
+		return;
+	iod_bufs_forget(the_iod->bufs, w);
+	pvfs_conn_set_data(conn, NULL);
+	free(w);
+}
+
+static void bufs_ready(void *arg)
+{
+	struct iod *iod = arg;
+	struct pvfs_server *server = atomic_load(&iod->server);
+
+	if (server)
+		pvfs_server_payload_ready(server);
+}
+
+static void kick(void *arg)
+{
+	struct iod *iod = arg;
+
+	iod_bufs_kick(iod->bufs);
+}
+
+/* ---------------------------------------------------------------- statistics */
+
+#define LOAD(counter) ((unsigned long long)atomic_load_explicit(&(counter), memory_order_relaxed))
+
+static void stats(struct pvfs_server *s, FILE *f)
+{
+	struct iod *iod = pvfs_server_arg(s);
+	struct iod_counts *c = &iod->counts;
+
+	fprintf(f, ",\"iod\":{\"index\":%u,\"store\":\"%s\"", iod->index, iod->store->ops->name);
+	fprintf(f, ",\"bytes_read\":%llu,\"bytes_written\":%llu", LOAD(c->bytes_read),
+		LOAD(c->bytes_written));
+	fprintf(f, ",\"by_sendfile\":%llu,\"by_copy\":%llu,\"read_ahead\":%llu",
+		LOAD(c->by_sendfile), LOAD(c->by_copy), LOAD(c->read_ahead));
+	fprintf(f, ",\"handed_over\":%llu,\"no_space\":%llu,\"sync_failed\":%llu",
+		LOAD(c->handed_over), LOAD(c->no_space), LOAD(c->sync_failed));
+	fputs(",\"buffers\":{", f);
+	iod_bufs_stats(iod->bufs, f);
+	fputs("},\"files\":{", f);
+	iod_fds_stats(iod->files, f);
+	fputs("},\"caps\":{", f);
+	iod_caps_stats(iod->caps, f);
+	fputs("},\"disk\":{", f);
+	iod_sched_stats(iod->sched, f);
+	fputs("}}", f);
+}
+
+static const struct pvfs_server_ops server_ops = {
+	.dispatch = dispatch,
+	.payload_get = payload_get,
+	.payload_put = payload_put,
+	.closed = closed,
+	.stats = stats,
+};
+
+/* ---------------------------------------------------------------- start and stop */
+
+/* The number behind iod_verifier(): of this boot of the machine and this store. */
+static int boot_number(const struct pvfs_conf *conf, u32 index, bool forgets, u64 *ret)
+{
+	static const u8 zero[PVFS_KEY_LEN];
+	u8 boot[64] = { 0 }, mac[PVFS_MAC_LEN], idx[4];
+	struct iovec iov[3];
+	ssize_t n = -1;
+	int fd;
+
+	fd = forgets ? -1 : open("/proc/sys/kernel/random/boot_id", O_RDONLY | O_CLOEXEC);
+	if (fd >= 0) {
+		n = read(fd, boot, sizeof(boot));
+		close(fd);
+	}
+	/* Without it every start of the daemon counts as one of the machine. */
+	if (n <= 0) {
+		n = 16;
+		if (getrandom(boot, n, 0) != n)
+			return -EIO;
+	}
+	put_unaligned_le32(index, idx);
+	iov[0] = (struct iovec){ .iov_base = boot, .iov_len = n };
+	iov[1] = (struct iovec){ .iov_base = (void *)conf->uuid, .iov_len = PVFS_UUID_LEN };
+	iov[2] = (struct iovec){ .iov_base = idx, .iov_len = sizeof(idx) };
+	pvfs_hmac(zero, iov, 3, mac);
+	*ret = get_unaligned_le64(mac);
+	return 0;
+}
+
+static int load_keys(const struct pvfs_conf *conf, struct pvfs_server_params *p, char *err,
+		     size_t errlen)
+{
+	const char *why = "";
+	int rc;
+
+	rc = pvfs_key_load(conf->cluster_key, &p->cluster_key, &why);
+	if (rc) {
+		snprintf(err, errlen, "%s: %s", conf->cluster_key, why);
+		return rc;
+	}
+	/* Without the server key no capability could be checked. */
+	rc = pvfs_key_load(conf->server_key, &p->server_key, &why);
+	if (rc)
+		snprintf(err, errlen, "%s: %s", conf->server_key, why);
+	return rc;
+}
+
+static int start_server(struct iod *iod, const struct pvfs_conf *conf, struct pvfs_server_params *p,
+			char *err, size_t errlen)
+{
+	const struct pvfs_conf_iod *me = &conf->iods[iod->index];
+	const char *text = *me->listen ? me->listen : me->address, *why = "";
+	struct pvfs_server *server;
+	struct pvfs_addr addr;
+	int rc;
+
+	rc = pvfs_addr_resolve(text, PVFS_PORT_IOD, &addr, &why);
+	if (rc) {
+		snprintf(err, errlen, "%s:%d: iod %u: address \"%s\": %s", conf->path, me->line,
+			 iod->index, text, why);
+		return rc;
+	}
+	p->ops = &server_ops;
+	p->arg = iod;
+	p->role = PVFS_ROLE_IOD;
+	p->index = iod->index;
+	memcpy(p->volume, conf->name, sizeof(p->volume));
+	memcpy(p->uuid, conf->uuid, sizeof(p->uuid));
+	if (getrandom(&p->epoch, sizeof(p->epoch), 0) != sizeof(p->epoch)) {
+		snprintf(err, errlen, "no random numbers");
+		return -EIO;
+	}
+	p->payload_max = iod->io_max;
+	p->credits = CREDITS;
+	p->max_conns = conf->iod_max_conns;
+	rc = pvfs_server_start(iod->engine, &addr, 1, p, &server, &why);
+	if (rc) {
+		snprintf(err, errlen, "%s: %s", text, why);
+		return rc;
+	}
+	atomic_store(&iod->server, server);
+	return 0;
+}
+
+int iod_start(const struct pvfs_conf *conf, u32 index, struct iod_store *store,
+	      struct iod **ret_iod, char *err, size_t errlen)
+{
+	struct pvfs_server_params p = { 0 };
+	struct iod *iod;
+	int rc;
+
+	*err = '\0';
+	iod = calloc(1, sizeof(*iod));
+	if (!iod) {
+		store->ops->free(store);
+		return -ENOMEM;
+	}
+	iod->store = store;
+	iod->index = index;
+	iod->io_max = conf->io_max;
+	iod->slow_inline_max = conf->iod_threads / 2;
+	rc = load_keys(conf, &p, err, errlen);
+	if (rc)
+		goto fail;
+	rc = boot_number(conf, index, !strcmp(store->ops->name, "null"), &iod->boot);
+	if (rc)
+		goto fail;
+	rc = iod_fds_new(store, conf->fd_cache, &iod->files);
+	if (rc)
+		goto fail;
+	rc = iod_caps_new(&p.server_key, conf->uuid, &iod->caps);
+	if (rc)
+		goto fail;
+	rc = iod_bufs_new(conf->iod_buffers, conf->io_max, bufs_ready, iod, &iod->bufs);
+	if (rc)
+		goto fail;
+	rc = iod_sched_new(conf->iod_threads, &iod->sched);
+	if (rc)
+		goto fail;
+	rc = pvfs_engine_new("pvfs-iod", conf->iod_threads, &iod->engine);
+	if (rc)
+		goto fail;
+	rc = pvfs_engine_every(iod->engine, KICK_MS, kick, iod);
+	if (rc)
+		goto fail;
+	the_iod = iod;
+	rc = start_server(iod, conf, &p, err, errlen);
+	if (rc)
+		goto fail;
+	explicit_bzero(&p, sizeof(p));
+	*ret_iod = iod;
+	return 0;
+fail:
+	explicit_bzero(&p, sizeof(p));
+	if (!*err)
+		snprintf(err, errlen, "iod %u: can't start: %s", index, strerror(-rc));
+	iod_stop(iod, 0);
+	return rc;
+}
+
+void iod_stop(struct iod *iod, unsigned int grace_ms)
+{
+	struct pvfs_server *server;
+
+	if (!iod)
+		return;
+	server = atomic_load(&iod->server);
+	if (server)
+		pvfs_server_stop(server, grace_ms);
+	iod_sched_free(iod->sched);
+	pvfs_engine_free(iod->engine);
+	iod_caps_free(iod->caps);
+	iod_fds_free(iod->files);
+	iod_bufs_free(iod->bufs);
+	if (iod->store)
+		iod->store->ops->free(iod->store);
+	if (the_iod == iod)
+		the_iod = NULL;
+	free(iod);
+}

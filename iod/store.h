@@ -1,0 +1,102 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/*
+ * store.h - where an iod keeps its datafiles: the seam between the daemon and what is below it.
+ *
+ * A datafile is a sparse run of bytes named by a fid. It comes into being with its first byte and
+ * needs no other creation; one that does not exist has size 0. A store knows nothing of sessions,
+ * capabilities or messages, and keeps no datafile open by itself: fdcache.c does.
+ *
+ * Implementations: store_posix.c (sparse files on a local file system), store_null.c (keeps sizes,
+ * discards bytes). All operations may be called from any thread at any time; for one fid the caller
+ * (fdcache.c) keeps open-with-create and remove apart.
+ */
+#ifndef PVFS_IOD_STORE_H
+#define PVFS_IOD_STORE_H
+
+#include <sys/uio.h>
+#include "../common/msg.h"
+
+struct iod_store;
+
+/* An open datafile. Belongs to the one who opened it; no reference to the store is counted. */
+struct iod_file {
+	struct pvfs_fid fid;
+	int fd;			/* store_posix */
+	void *priv;		/* store_null */
+};
+
+/* What a datafile is like now. */
+struct iod_stat {
+	u64 size;		/* bytes */
+	u64 blocks;		/* 512-byte units */
+	struct pvfs_ts mtime;	/* of the last write; all 0: none */
+};
+
+struct iod_store_ops {
+	const char *name;
+	/*
+	 * Opens datafile @fid for reading and writing into @ret. -ENOENT when there is none and
+	 * @create is false; made when it is true (-ENOSPC, -EDQUOT, -EROFS, ...).
+	 */
+	int (*open)(struct iod_store *s, const struct pvfs_fid *fid, bool create,
+		    struct iod_file *ret);
+	void (*close)(struct iod_store *s, struct iod_file *f);
+	/*
+	 * Bytes moved (short at the end of the datafile, 0 past it) or -errno. With @nowait
+	 * -EAGAIN, or less than asked, when it would have to wait for a disk.
+	 */
+	ssize_t (*preadv)(struct iod_store *s, struct iod_file *f, const struct iovec *iov, int n,
+			  u64 off, bool nowait);
+	ssize_t (*pwritev)(struct iod_store *s, struct iod_file *f, const struct iovec *iov, int n,
+			   u64 off);
+	/*
+	 * A descriptor that sendfile can take the bytes at @off from, and where they are in it. It
+	 * lives as long as @f is open.
+	 */
+	int (*sendable)(struct iod_store *s, struct iod_file *f, u64 off, off_t *ret_off);
+	/* Are the @len bytes at @off in memory? May say yes to what is only mostly there. */
+	bool (*ready)(struct iod_store *s, struct iod_file *f, u64 off, u32 len);
+	/* Brings them there, with @wait until they are. May block anyway, and leave some out. */
+	void (*prefetch)(struct iod_store *s, struct iod_file *f, u64 off, u32 len, bool wait);
+	/* Ends it at @size, up or down. Its mtime stays: a truncation's time is the mgr's. */
+	int (*truncate)(struct iod_store *s, struct iod_file *f, u64 size);
+	/* @f may be NULL when it is not open. -ENOENT when there is none. */
+	int (*stat)(struct iod_store *s, const struct pvfs_fid *fid, struct iod_file *f,
+		    struct iod_stat *ret);
+	/*
+	 * What was written to @f is on stable storage, and so is its name. -EIO, -ENOSPC, -EDQUOT:
+	 * something may be lost, and will not be reported again.
+	 */
+	int (*sync)(struct iod_store *s, struct iod_file *f, bool datasync);
+	/* Idempotent: 0 also when there is none. */
+	int (*remove)(struct iod_store *s, const struct pvfs_fid *fid);
+	int (*statfs)(struct iod_store *s, struct pvfs_iod_statfs_rep *ret);
+	void (*free)(struct iod_store *s);
+};
+
+/* Every implementation embeds this first. */
+struct iod_store {
+	const struct iod_store_ops *ops;
+};
+
+/**
+ * iod_store_posix_open - the store in a directory of a local file system
+ * @dir: checked, marked and locked by the caller (common/storeid.h)
+ * @ret: close with (*ret)->ops->free()
+ *
+ * Return: 0 or -errno.
+ */
+int iod_store_posix_open(const char *dir, struct iod_store **ret);
+
+/**
+ * iod_store_null_open - a store that remembers sizes and discards bytes; reads give zeros
+ * @span: the longest read that will be asked for, bytes
+ * @ret: as above
+ *
+ * For benchmarks only: what is measured with it is the daemon and the network alone.
+ *
+ * Return: 0 or -errno.
+ */
+int iod_store_null_open(u32 span, struct iod_store **ret);
+
+#endif

@@ -1,0 +1,390 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * store_posix.c - datafiles as sparse files in a directory tree of a local file system; see
+ * store.h.
+ *
+ * Datafile {ino, gen} is DIR/data/xx/yy/<ino>.<gen>, all in hexadecimal. yy is bits 10 to 17 of the
+ * ino and xx bits 18 to 25: inos are handed out in order, so 1,024 files made one after the other
+ * share a directory and lie near each other on the disk, and a new directory is a rare event.
+ * Directories are made when needed and kept.
+ *
+ * Names become durable with sync(): a directory in which a name was made since it was last synced
+ * is marked, and whoever syncs a datafile in it syncs it too. After a start every directory counts
+ * as marked, since the daemon before may have been killed between making a name and syncing it.
+ */
+#include "store.h"
+#include <fcntl.h>
+#include <linux/magic.h>
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/stat.h>
+#include <sys/statfs.h>
+#include <sys/statvfs.h>
+#include <unistd.h>
+
+#define LEAVES 65536u
+#define TOPS 256u
+#define SYNC_LOCKS 64u
+
+/* Whether the names in a directory are on stable storage. */
+enum dirstate {
+	DIR_CLEAN,
+	DIR_DIRTY,	/* no */
+	DIR_SYNCING,	/* someone sees to it, and nothing was added since it began */
+};
+
+struct posix_store {
+	struct iod_store s;
+	int dfd;				/* of DIR/data */
+	bool in_memory;				/* tmpfs and the like never wait for a disk */
+	_Atomic bool nowait;			/* the file system has RWF_NOWAIT, for all we know */
+	/* enum dirstate of data, data/xx, data/xx/yy */
+	_Atomic u8 root, top[TOPS], leaf[LEAVES];
+	/* One sync of a directory at a time, so that the second one waits for the first one's. */
+	pthread_mutex_t sync_lock[SYNC_LOCKS];
+};
+
+#define NAME_ROOM 48
+
+static struct posix_store *posix_of(struct iod_store *s)
+{
+	return container_of(s, struct posix_store, s);
+}
+
+static u32 leaf_of(const struct pvfs_fid *fid)
+{
+	return (fid->ino >> 10) & (LEAVES - 1);
+}
+
+static void leaf_name(u32 leaf, char name[NAME_ROOM])
+{
+	snprintf(name, NAME_ROOM, "%02x/%02x", leaf >> 8, leaf & 255);
+}
+
+static void file_name(const struct pvfs_fid *fid, char name[NAME_ROOM])
+{
+	u32 leaf = leaf_of(fid);
+
+	snprintf(name, NAME_ROOM, "%02x/%02x/%016llx.%08x", leaf >> 8, leaf & 255,
+		 (unsigned long long)fid->ino, fid->gen);
+}
+
+/* The directories above a datafile of @leaf. A name is made, then marked: sync() looks later. */
+static int make_dirs(struct posix_store *p, u32 leaf)
+{
+	char name[NAME_ROOM];
+
+	snprintf(name, sizeof(name), "%02x", leaf >> 8);
+	if (!mkdirat(p->dfd, name, 0700))
+		atomic_store(&p->root, DIR_DIRTY);
+	else if (errno != EEXIST)
+		return -errno;
+	leaf_name(leaf, name);
+	if (!mkdirat(p->dfd, name, 0700))
+		atomic_store(&p->top[leaf >> 8], DIR_DIRTY);
+	else if (errno != EEXIST)
+		return -errno;
+	return 0;
+}
+
+static int posix_open(struct iod_store *s, const struct pvfs_fid *fid, bool create,
+		      struct iod_file *ret)
+{
+	static const struct timespec never[2] = { { .tv_nsec = UTIME_OMIT }, { 0 } };
+	struct posix_store *p = posix_of(s);
+	int flags = O_RDWR | O_CLOEXEC | O_NOFOLLOW, fd, err;
+	u32 leaf = leaf_of(fid);
+	char name[NAME_ROOM];
+
+	file_name(fid, name);
+	fd = openat(p->dfd, name, flags);
+	if (fd < 0 && errno == ENOENT && create) {
+		fd = openat(p->dfd, name, flags | O_CREAT, 0600);
+		if (fd < 0 && errno == ENOENT) {
+			err = make_dirs(p, leaf);
+			if (err)
+				return err;
+			fd = openat(p->dfd, name, flags | O_CREAT, 0600);
+		}
+		if (fd >= 0) {
+			atomic_store(&p->leaf[leaf], DIR_DIRTY);
+			/* Nothing was written yet, and mtime is to say so. */
+			futimens(fd, never);
+		}
+	}
+	if (fd < 0)
+		return -errno;
+	ret->fid = *fid;
+	ret->fd = fd;
+	ret->priv = NULL;
+	return 0;
+}
+
+static void posix_close(struct iod_store *s, struct iod_file *f)
+{
+	close(f->fd);
+	f->fd = -1;
+}
+
+static ssize_t posix_preadv(struct iod_store *s, struct iod_file *f, const struct iovec *iov, int n,
+			    u64 off, bool nowait)
+{
+	struct posix_store *p = posix_of(s);
+	ssize_t r;
+
+	if (nowait && !p->in_memory) {
+		if (!atomic_load_explicit(&p->nowait, memory_order_relaxed))
+			return -EAGAIN;
+		r = preadv2(f->fd, iov, n, off, RWF_NOWAIT);
+		if (r >= 0 || (errno != EOPNOTSUPP && errno != ENOSYS))
+			return r < 0 ? -errno : r;
+		atomic_store(&p->nowait, false);
+		return -EAGAIN;
+	}
+	do {
+		r = preadv(f->fd, iov, n, off);
+	} while (r < 0 && errno == EINTR);
+	return r < 0 ? -errno : r;
+}
+
+static ssize_t posix_pwritev(struct iod_store *s, struct iod_file *f, const struct iovec *iov,
+			     int n, u64 off)
+{
+	ssize_t r;
+
+	do {
+		r = pwritev(f->fd, iov, n, off);
+	} while (r < 0 && errno == EINTR);
+	return r < 0 ? -errno : r;
+}
+
+static int posix_sendable(struct iod_store *s, struct iod_file *f, u64 off, off_t *ret_off)
+{
+	*ret_off = off;
+	return f->fd;
+}
+
+/*
+ * A byte at both ends stands for the range: what came in by read-ahead came in together. The
+ * sender waits for a page that is missing in between; that is slow for it, not wrong.
+ */
+static bool posix_ready(struct iod_store *s, struct iod_file *f, u64 off, u32 len)
+{
+	struct iovec iov;
+	char byte;
+
+	if (posix_of(s)->in_memory || !len)
+		return true;
+	iov = (struct iovec){ .iov_base = &byte, .iov_len = 1 };
+	return posix_preadv(s, f, &iov, 1, off + len - 1, true) >= 0 &&
+	       posix_preadv(s, f, &iov, 1, off, true) >= 0;
+}
+
+static void posix_prefetch(struct iod_store *s, struct iod_file *f, u64 off, u32 len, bool wait)
+{
+	struct iovec iov;
+	char byte;
+
+	if (!len || readahead(f->fd, off, len) || !wait)
+		return;
+	/* readahead() only starts the transfers; the last byte comes with or after the others. */
+	iov = (struct iovec){ .iov_base = &byte, .iov_len = 1 };
+	posix_preadv(s, f, &iov, 1, off + len - 1, false);
+}
+
+static void fill_stat(const struct stat *st, struct iod_stat *ret)
+{
+	ret->size = st->st_size;
+	ret->blocks = st->st_blocks;
+	ret->mtime.sec = st->st_mtim.tv_sec;
+	ret->mtime.nsec = st->st_mtim.tv_nsec;
+}
+
+static int posix_stat(struct iod_store *s, const struct pvfs_fid *fid, struct iod_file *f,
+		      struct iod_stat *ret)
+{
+	char name[NAME_ROOM];
+	struct stat st;
+
+	if (f) {
+		if (fstat(f->fd, &st))
+			return -errno;
+	} else {
+		file_name(fid, name);
+		if (fstatat(posix_of(s)->dfd, name, &st, AT_SYMLINK_NOFOLLOW))
+			return -errno;
+	}
+	fill_stat(&st, ret);
+	return 0;
+}
+
+/*
+ * The mtime is put back, since a glimpse gives it as the time of the last write. A write that comes
+ * between the two calls loses its time here, but its writer was told it in the reply.
+ */
+static int posix_truncate(struct iod_store *s, struct iod_file *f, u64 size)
+{
+	struct timespec ts[2] = { { .tv_nsec = UTIME_OMIT } };
+	struct stat st;
+
+	if (fstat(f->fd, &st))
+		return -errno;
+	if ((u64)st.st_size == size)
+		return 0;
+	if (ftruncate(f->fd, size))
+		return -errno;
+	ts[1] = st.st_mtim;
+	return futimens(f->fd, ts) ? -errno : 0;
+}
+
+/* Makes the names in directory @name last, if they don't yet. */
+static int sync_dir(struct posix_store *p, const char *name, _Atomic u8 *state,
+		    pthread_mutex_t *lock)
+{
+	int fd, err = 0;
+	u8 was;
+
+	if (atomic_load(state) == DIR_CLEAN)
+		return 0;
+	pthread_mutex_lock(lock);
+	if (atomic_load(state) == DIR_CLEAN)
+		goto out;
+	/* A name made from now on sets DIR_DIRTY again, and the exchange below then fails. */
+	atomic_store(state, DIR_SYNCING);
+	fd = openat(p->dfd, name, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	if (fd < 0 || fsync(fd))
+		err = -errno;
+	if (fd >= 0)
+		close(fd);
+	was = DIR_SYNCING;
+	if (err)
+		atomic_store(state, DIR_DIRTY);
+	else
+		atomic_compare_exchange_strong(state, &was, DIR_CLEAN);
+out:
+	pthread_mutex_unlock(lock);
+	return err;
+}
+
+static int posix_sync(struct iod_store *s, struct iod_file *f, bool datasync)
+{
+	struct posix_store *p = posix_of(s);
+	u32 leaf = leaf_of(&f->fid), top = leaf >> 8;
+	char name[NAME_ROOM];
+	int err;
+
+	if (datasync ? fdatasync(f->fd) : fsync(f->fd))
+		return -errno;
+	leaf_name(leaf, name);
+	err = sync_dir(p, name, &p->leaf[leaf], &p->sync_lock[leaf % SYNC_LOCKS]);
+	if (err)
+		return err;
+	snprintf(name, sizeof(name), "%02x", top);
+	err = sync_dir(p, name, &p->top[top], &p->sync_lock[top % SYNC_LOCKS]);
+	if (err)
+		return err;
+	return sync_dir(p, ".", &p->root, &p->sync_lock[0]);
+}
+
+static int posix_remove(struct iod_store *s, const struct pvfs_fid *fid)
+{
+	char name[NAME_ROOM];
+
+	file_name(fid, name);
+	return unlinkat(posix_of(s)->dfd, name, 0) && errno != ENOENT ? -errno : 0;
+}
+
+static int posix_statfs(struct iod_store *s, struct pvfs_iod_statfs_rep *ret)
+{
+	struct statvfs sv;
+
+	if (fstatvfs(posix_of(s)->dfd, &sv))
+		return -errno;
+	ret->bsize = sv.f_frsize ? sv.f_frsize : sv.f_bsize;
+	ret->blocks = sv.f_blocks;
+	ret->bfree = sv.f_bfree;
+	ret->bavail = sv.f_bavail;
+	ret->files = sv.f_files;
+	ret->ffree = sv.f_ffree;
+	return 0;
+}
+
+static void posix_free(struct iod_store *s)
+{
+	struct posix_store *p;
+	u32 i;
+
+	if (!s)
+		return;
+	p = posix_of(s);
+	for (i = 0; i < SYNC_LOCKS; i++)
+		pthread_mutex_destroy(&p->sync_lock[i]);
+	if (p->dfd >= 0)
+		close(p->dfd);
+	free(p);
+}
+
+static const struct iod_store_ops posix_ops = {
+	.name = "posix",
+	.open = posix_open,
+	.close = posix_close,
+	.preadv = posix_preadv,
+	.pwritev = posix_pwritev,
+	.sendable = posix_sendable,
+	.ready = posix_ready,
+	.prefetch = posix_prefetch,
+	.truncate = posix_truncate,
+	.stat = posix_stat,
+	.sync = posix_sync,
+	.remove = posix_remove,
+	.statfs = posix_statfs,
+	.free = posix_free,
+};
+
+int iod_store_posix_open(const char *dir, struct iod_store **ret)
+{
+	struct posix_store *p;
+	struct statfs sf;
+	int top, err;
+	u32 i;
+
+	p = calloc(1, sizeof(*p));
+	if (!p)
+		return -ENOMEM;
+	p->s.ops = &posix_ops;
+	p->dfd = -1;
+	for (i = 0; i < SYNC_LOCKS; i++)
+		pthread_mutex_init(&p->sync_lock[i], NULL);
+	atomic_store(&p->nowait, true);
+	top = open(dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	if (top < 0) {
+		err = -errno;
+		goto out_free;
+	}
+	if (mkdirat(top, "data", 0700) && errno != EEXIST) {
+		err = -errno;
+		goto out_close;
+	}
+	/* Once per start, so it needs no mark. */
+	p->dfd = openat(top, "data", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	if (p->dfd < 0 || fsync(top) || fstatfs(p->dfd, &sf)) {
+		err = -errno;
+		goto out_close;
+	}
+	p->in_memory = sf.f_type == TMPFS_MAGIC || sf.f_type == RAMFS_MAGIC;
+	atomic_store(&p->root, DIR_DIRTY);
+	for (i = 0; i < TOPS; i++)
+		atomic_store(&p->top[i], DIR_DIRTY);
+	for (i = 0; i < LEAVES; i++)
+		atomic_store(&p->leaf[i], DIR_DIRTY);
+	close(top);
+	*ret = &p->s;
+	return 0;
+out_close:
+	close(top);
+out_free:
+	posix_free(&p->s);
+	return err;
+}

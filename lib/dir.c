@@ -1,0 +1,191 @@
+// SPDX-License-Identifier: LGPL-2.1
+/*
+ * dir.c - reading directories, attributes included.
+ *
+ * "." and ".." are made here, at positions 1 and 2; the mgr's entries have positions from 3 on, which stay good while
+ * the entry exists. A position says "after this entry".
+ */
+#include "lib.h"
+#include <stdlib.h>
+
+#define POS_DOT		1
+#define POS_DOTDOT	2
+
+struct pvfs_dir {
+	struct pvfs_fs *fs;
+	struct pvfs_fid fid, parent;
+	pthread_mutex_t lock;		/* protects what follows */
+	bool have_parent;
+	u64 pos;			/* after which entry the reader is */
+	struct pvfs_wire buf;		/* entries not yet given out */
+	u32 left;			/* how many */
+	bool eof;			/* and none behind them */
+	u8 data[PVFS_READDIR_MAX];
+};
+
+static int opendir_attr(struct pvfs_fs *fs, const struct pvfs_attr *attr, struct pvfs_dir **ret)
+{
+	struct pvfs_cred unused;
+	struct fs_cred cred;
+	struct pvfs_dir *d;
+
+	if (!S_ISDIR(attr->mode))
+		return -ENOTDIR;
+	fs_cred_get(fs, &cred, &unused);
+	if (!fs_cred_may(&cred, attr->mode, attr->uid, attr->gid, R_OK))
+		return -EACCES;
+	d = malloc(sizeof(*d));
+	if (!d)
+		return -ENOMEM;
+	memset(d, 0, offsetof(struct pvfs_dir, data));
+	d->fs = fs;
+	d->fid = attr->fid;
+	pthread_mutex_init(&d->lock, NULL);
+	atomic_fetch_add(&fs->ndirs, 1);
+	*ret = d;
+	return 0;
+}
+
+int pvfs_opendir(struct pvfs_fs *fs, const char *path, struct pvfs_dir **ret)
+{
+	struct walk w;
+	int err = fs_check(fs);
+
+	if (err)
+		return err;
+	err = walk_full(fs, path, true, &w) ?: opendir_attr(fs, &w.attr, ret);
+	walk_free(&w);
+	return err;
+}
+
+int pvfs_opendir_fh(struct pvfs_fs *fs, const struct pvfs_fh *fh, struct pvfs_dir **ret)
+{
+	struct pvfs_fid fid = fid_of(fh);
+	struct pvfs_attr attr;
+
+	return fs_check(fs) ?: attr_get(fs, &fid, NULL, &attr) ?: opendir_attr(fs, &attr, ret);
+}
+
+int pvfs_closedir(struct pvfs_dir *d)
+{
+	int err = fs_check(d->fs);
+
+	if (err)
+		return err;
+	atomic_fetch_sub(&d->fs->ndirs, 1);
+	pthread_mutex_destroy(&d->lock);
+	free(d);
+	return 0;
+}
+
+/* The next bufferful, from d->pos on. */
+static int fetch(struct pvfs_dir *d)
+{
+	struct pvfs_readdir_req req = { .dir = d->fid, .cookie = d->pos > POS_DOTDOT ? d->pos : 0,
+					.bytes = sizeof(d->data), .flags = PVFS_RD_ATTRS };
+	struct iovec in = { .iov_base = d->data, .iov_len = sizeof(d->data) };
+	struct pvfs_readdir_rep rep;
+	u8 buf[REP_MAX];
+	u32 len = 0;
+	int err;
+
+	err = MGR_CALL_IN(d->fs, READDIR, readdir, &req, &rep, buf, &in, &len);
+	if (err)
+		return err;
+	if (!rep.count && !rep.eof)
+		return -EBADMSG;
+	pvfs_wire_init(&d->buf, d->data, len);
+	d->left = rep.count;
+	d->eof = rep.eof;
+	d->parent = rep.parent;
+	d->have_parent = true;
+	return 0;
+}
+
+static void fill_dot(struct pvfs_dirent *ret, const char *name, const struct pvfs_fid *fid, u64 pos)
+{
+	memset(&ret->stat, 0, sizeof(ret->stat));
+	strcpy(ret->name, name);
+	ret->off = pos;
+	ret->stat.st.st_ino = fid->ino;
+	ret->stat.st.st_mode = S_IFDIR;
+	ret->stat.fh = (struct pvfs_fh){ .ino = fid->ino, .gen = fid->gen };
+}
+
+/* Return: 1 an entry, 0 the end, or -errno; d->lock is held. */
+static int next(struct pvfs_dir *d, struct pvfs_dirent *ret)
+{
+	struct pvfs_dent e;
+	int err;
+
+	if (d->pos < POS_DOT) {
+		fill_dot(ret, ".", &d->fid, d->pos = POS_DOT);
+		return 1;
+	}
+	if (!d->left && !(d->eof && d->have_parent)) {
+		err = fetch(d);
+		if (err)
+			return err;
+	}
+	if (d->pos < POS_DOTDOT) {
+		fill_dot(ret, "..", &d->parent, d->pos = POS_DOTDOT);
+		return 1;
+	}
+	if (!d->left)
+		return 0;
+	pvfs_get_dent(&d->buf, &e);
+	if (d->buf.err || !e.name.len || memchr(e.name.p, '/', e.name.len) || memchr(e.name.p, '\0', e.name.len) ||
+	    e.cookie <= POS_DOTDOT || e.cookie > INT64_MAX)
+		return -EBADMSG;
+	d->left--;
+	memcpy(ret->name, e.name.p, e.name.len);
+	ret->name[e.name.len] = '\0';
+	ret->off = d->pos = e.cookie;
+	/*
+	 * What is being written has its newest size only in a GETATTR; an entry that was removed since stays as it
+	 * was read.
+	 */
+	if (S_ISREG(e.attr.mode) && (e.attr.flags & PVFS_AF_WRITERS))
+		err = attr_get(d->fs, &e.attr.fid, NULL, &e.attr);
+	else
+		err = attr_refresh(d->fs, &e.attr);
+	if (err && err != -ESTALE && err != -ENOENT)
+		return err;
+	attr_to_stat(&e.attr, &ret->stat);
+	return 1;
+}
+
+int pvfs_readdir(struct pvfs_dir *d, struct pvfs_dirent *ret)
+{
+	int rc = fs_check(d->fs);
+
+	if (rc)
+		return rc;
+	pthread_mutex_lock(&d->lock);
+	rc = next(d, ret);
+	pthread_mutex_unlock(&d->lock);
+	return rc;
+}
+
+void pvfs_seekdir(struct pvfs_dir *d, int64_t off)
+{
+	if (fs_check(d->fs) || off < 0)
+		return;
+	pthread_mutex_lock(&d->lock);
+	d->pos = off;
+	d->left = 0;
+	d->eof = false;
+	pthread_mutex_unlock(&d->lock);
+}
+
+int64_t pvfs_telldir(struct pvfs_dir *d)
+{
+	int64_t pos;
+
+	if (fs_check(d->fs))
+		return -EBADF;
+	pthread_mutex_lock(&d->lock);
+	pos = d->pos;
+	pthread_mutex_unlock(&d->lock);
+	return pos;
+}

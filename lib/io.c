@@ -1,0 +1,606 @@
+// SPDX-License-Identifier: LGPL-2.1
+/*
+ * io.c - the bytes of files: one range of a file becomes one request per I/O daemon and io_max bytes, all at once.
+ *
+ * A datafile's share of a range is contiguous there, whatever the stripe unit: a request names one run of the datafile
+ * and gathers (or scatters) the user's memory, stripe unit by stripe unit. Nothing is copied here.
+ *
+ * Reads: below the size we know of, the mgr is not asked. A reply shorter than asked means a hole, the end of the file,
+ * or that someone has truncated it: the rest is zeroed, and what is returned is cut at a size asked for after the reads.
+ */
+#include "lib.h"
+#include <fcntl.h>
+#include <stdlib.h>
+
+#define PER_IOD		4u	/* requests of one call that one iod has at once */
+#define WINDOW		128u	/* requests of one call in flight */
+#define PIECE_IOV	1024u	/* memory pieces of one request */
+#define INLINE_IOV	20u	/* that need no allocation: 1 MiB in units of 64 KiB fit */
+
+/* The user's memory. */
+struct memory {
+	const struct iovec *iov;
+	int n;
+	u64 *start;		/* bytes before each piece; NULL when n is 1 */
+};
+
+struct job;
+
+/* One request. */
+struct piece {
+	struct job *job;
+	struct piece *next;	/* free or done */
+	struct pvfs_rpc rpc;
+	u32 df;
+	u64 off;		/* in the datafile */
+	u32 len;
+	struct iovec *iov;
+	u32 room;
+	struct iovec inline_iov[INLINE_IOV];
+	u8 body[96], rep[64];
+};
+
+/* One datafile's part that is not asked for yet. */
+struct share {
+	u64 off, left;
+	u32 inflight;
+};
+
+/* One call. */
+struct job {
+	struct pvfs_fs *fs;
+	struct inode *ino;
+	bool write;
+	struct pvfs_layout layout;
+	struct pvfs_cap cap;
+	u64 off, len;		/* in the file */
+	struct memory mem;
+	struct share *shares;	/* pcount */
+	u32 ndf, next_df;
+	u32 inflight;
+	struct piece *free;
+
+	pthread_mutex_t lock;	/* protects done */
+	pthread_cond_t cond;
+	struct piece *done;
+
+	/* result */
+	bool is_short;		/* an iod had less than was asked for */
+	int err;		/* of the failure that is first in the file */
+	u64 bad;		/* where that is */
+	u64 end;		/* write: of the bytes that were taken */
+	struct pvfs_ts wtime;
+};
+
+/* ---------------------------------------------------------------- the user's memory */
+
+static int mem_init(struct memory *m, const struct iovec *iov, int n, u64 *ret_len)
+{
+	u64 sum = 0;
+	int i;
+
+	if (n < 0 || n > IOV_MAX)
+		return -EINVAL;
+	*m = (struct memory){ .iov = iov, .n = n };
+	if (n > 1) {
+		m->start = malloc(n * sizeof(*m->start));
+		if (!m->start)
+			return -ENOMEM;
+	}
+	for (i = 0; i < n; i++) {
+		if (m->start)
+			m->start[i] = sum;
+		sum += iov[i].iov_len;
+		if (sum > SSIZE_MAX || iov[i].iov_len > SSIZE_MAX) {
+			free(m->start);
+			return -EINVAL;
+		}
+	}
+	*ret_len = sum;
+	return 0;
+}
+
+/*
+ * Memory @at bytes from the start, up to @len bytes, into @out (@room pieces). Return: pieces used; *@ret_len is what
+ * they hold, less than @len when there was no room.
+ */
+static u32 mem_slice(const struct memory *m, u64 at, u64 len, struct iovec *out, u32 room, u64 *ret_len)
+{
+	int lo = 0, hi = m->n - 1, mid;
+	u64 in = at, n, sum = 0;
+	u32 used = 0;
+
+	while (m->start && lo < hi) {
+		mid = lo + (hi - lo + 1) / 2;
+		if (m->start[mid] <= at)
+			lo = mid;
+		else
+			hi = mid - 1;
+	}
+	if (m->start)
+		in = at - m->start[lo];
+	for (; sum < len && used < room && lo < m->n; lo++, in = 0) {
+		n = min((u64)m->iov[lo].iov_len - in, len - sum);
+		if (!n)
+			continue;
+		out[used++] = (struct iovec){ .iov_base = (u8 *)m->iov[lo].iov_base + in, .iov_len = n };
+		sum += n;
+	}
+	*ret_len = sum;
+	return used;
+}
+
+/* ---------------------------------------------------------------- pieces */
+
+static void piece_done(struct pvfs_rpc *rpc)
+{
+	struct piece *p = rpc->arg;
+	struct job *j = p->job;
+
+	pthread_mutex_lock(&j->lock);
+	p->next = j->done;
+	j->done = p;
+	pthread_cond_signal(&j->cond);
+	pthread_mutex_unlock(&j->lock);
+}
+
+/* The next piece of datafile @df: as much as one request to its iod may carry. */
+static int piece_build(struct job *j, struct piece *p, u32 df)
+{
+	struct fs_iod *d = &j->fs->iods[pvfs_stripe_iod(&j->layout, df, j->fs->niods)];
+	struct share *s = &j->shares[df];
+	u32 max = min(atomic_load(&d->payload_max), PVFS_PAYLOAD_MAX), n = 0, want;
+	u64 at, run, got, len = 0;
+	int rc;
+
+	max = min((u64)max, s->left);
+	/* Units it touches, each of which may straddle pieces of the user's memory. */
+	want = min(max / j->layout.ssize + 2 + (u32)j->mem.n, PIECE_IOV);
+	if (want > p->room) {
+		struct iovec *more = malloc(want * sizeof(*more));
+
+		if (!more)
+			return -ENOMEM;
+		if (p->iov != p->inline_iov)
+			free(p->iov);
+		p->iov = more;
+		p->room = want;
+	}
+	while (len < max && n < p->room) {
+		at = pvfs_stripe_file_off(&j->layout, df, s->off + len) - j->off;
+		run = max - len;
+		if (j->layout.pcount > 1)
+			run = min(run, j->layout.ssize - ((s->off + len) & (j->layout.ssize - 1)));
+		n += mem_slice(&j->mem, at, run, p->iov + n, p->room - n, &got);
+		len += got;
+		if (got < run)
+			break;
+	}
+	p->df = df;
+	p->off = s->off;
+	p->len = len;
+	p->rpc = (struct pvfs_rpc){ .op = j->write ? PVFS_OP_WRITE : PVFS_OP_READ, .body = p->body, .rep = p->rep,
+				    .rep_room = sizeof(p->rep), .done = piece_done, .arg = p,
+				    .timeout_ms = j->fs->soft ? (int)j->fs->timeo_ms : 0 };
+	if (j->write) {
+		struct pvfs_write_req req = { .fid = j->ino->fid, .off = p->off, .cap = j->cap };
+
+		rc = pvfs_write_req_encode(&req, p->body, sizeof(p->body));
+		p->rpc.out = p->iov;
+		p->rpc.nout = n;
+	} else {
+		struct pvfs_read_req req = { .fid = j->ino->fid, .off = p->off, .len = len, .cap = j->cap };
+
+		rc = pvfs_read_req_encode(&req, p->body, sizeof(p->body));
+		p->rpc.in = p->iov;
+		p->rpc.nin = n;
+	}
+	if (rc < 0)
+		return rc;
+	p->rpc.body_len = rc;
+	s->off += len;
+	s->left -= len;
+	return 0;
+}
+
+/* Remembers the failure that comes first in the file. */
+static void job_fail(struct job *j, u32 df, u64 off, int err)
+{
+	u64 at = pvfs_stripe_file_off(&j->layout, df, off);
+
+	if (!j->err || at < j->bad) {
+		j->err = err;
+		j->bad = at;
+	}
+}
+
+/* Zeroes what a short reply has left of the piece's memory. */
+static void zero_rest(const struct piece *p, u32 got)
+{
+	int i;
+
+	for (i = 0; i < p->rpc.nin; i++) {
+		size_t n = p->iov[i].iov_len;
+
+		if (got < n)
+			memset((u8 *)p->iov[i].iov_base + got, 0, n - got);
+		got -= min((size_t)got, n);
+	}
+}
+
+/* A reply has come. */
+static void piece_finish(struct job *j, struct piece *p)
+{
+	struct pvfs_write_rep w;
+	struct pvfs_read_rep r;
+	int err = fs_rpc_error(j->fs, p->rpc.err);
+
+	if (!err && j->write)
+		err = pvfs_write_rep_decode(&w, p->rep, p->rpc.rep_len);
+	else if (!err)
+		err = pvfs_read_rep_decode(&r, p->rep, p->rpc.rep_len);
+	if (!err && atomic_load(&j->fs->iods[pvfs_stripe_iod(&j->layout, p->df, j->fs->niods)].wrong))
+		err = -EIO;
+	if (err) {
+		job_fail(j, p->df, p->off, err);
+		return;
+	}
+	if (j->write) {
+		inode_verify(j->ino, p->df, w.verifier, 0);
+		j->end = max(j->end, pvfs_stripe_file_off(&j->layout, p->df, p->off + p->len - 1) + 1);
+		if (w.wtime.sec != j->wtime.sec ? w.wtime.sec > j->wtime.sec : w.wtime.nsec > j->wtime.nsec)
+			j->wtime = w.wtime;
+	} else if (p->rpc.in_len < p->len) {
+		j->is_short = true;
+		zero_rest(p, p->rpc.in_len);
+	}
+}
+
+/* ---------------------------------------------------------------- jobs */
+
+/* The datafile to be served next: in turn, none with more than its part in flight. */
+static int pick(struct job *j)
+{
+	u32 i, df;
+
+	for (i = 0; i < j->layout.pcount; i++) {
+		df = (j->next_df + i) % j->layout.pcount;
+		if (j->shares[df].left && j->shares[df].inflight < PER_IOD) {
+			j->next_df = df + 1;
+			return df;
+		}
+	}
+	return -1;
+}
+
+/* Waits for replies and takes them in. */
+static void reap(struct job *j)
+{
+	struct piece *p, *all;
+
+	pthread_mutex_lock(&j->lock);
+	while (!j->done)
+		pthread_cond_wait(&j->cond, &j->lock);
+	all = j->done;
+	j->done = NULL;
+	pthread_mutex_unlock(&j->lock);
+	while ((p = all) != NULL) {
+		all = p->next;
+		piece_finish(j, p);
+		j->inflight--;
+		j->shares[p->df].inflight--;
+		p->next = j->free;
+		j->free = p;
+	}
+}
+
+static void job_go(struct job *j)
+{
+	struct piece *p;
+	int df, err;
+	u32 i;
+
+	for (;;) {
+		while (!j->err && j->free && (df = pick(j)) >= 0) {
+			p = j->free;
+			err = piece_build(j, p, df);
+			if (err) {
+				job_fail(j, df, j->shares[df].off, err);
+				break;
+			}
+			j->free = p->next;
+			j->inflight++;
+			j->shares[df].inflight++;
+			pvfs_peer_submit(j->fs->iods[pvfs_stripe_iod(&j->layout, df, j->fs->niods)].peer, &p->rpc);
+		}
+		if (!j->inflight)
+			break;
+		reap(j);
+	}
+	/* What was never asked for is missing, too. */
+	for (i = 0; j->err && i < j->layout.pcount; i++) {
+		if (j->shares[i].left && pvfs_stripe_file_off(&j->layout, i, j->shares[i].off) < j->bad)
+			job_fail(j, i, j->shares[i].off, j->err);
+	}
+}
+
+/* The datafiles' shares, and the daemons that hold them ready to be asked. */
+static int job_prepare(struct job *j)
+{
+	struct pvfs_extent e;
+	u32 i, *iods;
+	int err;
+
+	j->shares = calloc(j->layout.pcount, sizeof(*j->shares));
+	iods = malloc(j->layout.pcount * sizeof(*iods));
+	if (!j->shares || !iods) {
+		free(iods);
+		return -ENOMEM;
+	}
+	j->ndf = 0;
+	for (i = 0; i < j->layout.pcount; i++) {
+		pvfs_stripe_share(&j->layout, i, j->off, j->len, &e);
+		j->shares[i] = (struct share){ .off = e.off, .left = e.len };
+		if (e.len)
+			iods[j->ndf++] = pvfs_stripe_iod(&j->layout, i, j->fs->niods);
+	}
+	pvfs_stripe_map(&j->layout, j->off, j->len, &e);
+	j->next_df = e.df;
+	err = fs_iods_ready(j->fs, iods, j->ndf);
+	free(iods);
+	return err;
+}
+
+/**
+ * job_run - move j->len bytes at j->off
+ * @j: fs, ino, write, layout, off, len, mem, cap are set
+ *
+ * Return: bytes from the start of the range that were moved, or -errno when there are none.
+ */
+static ssize_t job_run(struct job *j)
+{
+	struct piece one, *pieces = &one;
+	u32 n, max, i;
+	u64 count = 0;
+	int err;
+
+	j->err = 0;
+	j->bad = 0;
+	j->is_short = false;
+	err = job_prepare(j);
+	if (err) {
+		free(j->shares);
+		j->shares = NULL;
+		return err;
+	}
+	for (i = 0; i < j->layout.pcount; i++) {
+		max = atomic_load(&j->fs->iods[pvfs_stripe_iod(&j->layout, i, j->fs->niods)].payload_max);
+		if (j->shares[i].left)
+			count += min((j->shares[i].left + max - 1) / max, (u64)PER_IOD);
+	}
+	n = min(count, (u64)WINDOW);
+	if (n > 1) {
+		pieces = malloc(n * sizeof(*pieces));
+		if (!pieces) {
+			pieces = &one;
+			n = 1;
+		}
+	}
+	pthread_mutex_init(&j->lock, NULL);
+	pthread_cond_init(&j->cond, NULL);
+	j->done = j->free = NULL;
+	j->inflight = 0;
+	for (i = n; i--;) {
+		pieces[i].job = j;
+		pieces[i].iov = pieces[i].inline_iov;
+		pieces[i].room = INLINE_IOV;
+		pieces[i].next = j->free;
+		j->free = &pieces[i];
+	}
+	job_go(j);
+	for (i = 0; i < n; i++) {
+		if (pieces[i].iov != pieces[i].inline_iov)
+			free(pieces[i].iov);
+	}
+	if (pieces != &one)
+		free(pieces);
+	pthread_mutex_destroy(&j->lock);
+	pthread_cond_destroy(&j->cond);
+	free(j->shares);
+	j->shares = NULL;
+	if (!j->err)
+		return j->len;
+	return j->bad > j->off ? (ssize_t)(j->bad - j->off) : j->err;
+}
+
+/**
+ * file_cap - the capability for an open file
+ * @ret: gets it
+ *
+ * Return: the generation of the session it belongs to, for session_wait_new().
+ */
+u32 file_cap(const struct pvfs_file *f, struct pvfs_cap *ret)
+{
+	struct inode_open *o = &f->inode->open[f->rights];
+	u32 generation;
+
+	pthread_mutex_lock(&f->inode->lock);
+	*ret = o->cap;
+	generation = o->generation;
+	pthread_mutex_unlock(&f->inode->lock);
+	return generation;
+}
+
+/* job_run(); and once more when the capability was an old session's. */
+static ssize_t job_run_cap(struct job *j, const struct pvfs_file *f)
+{
+	u32 generation = file_cap(f, &j->cap);
+	ssize_t rc = job_run(j);
+
+	if (rc == -EACCES && session_wait_new(f->fs, generation) != generation && file_cap(f, &j->cap) != generation)
+		rc = job_run(j);
+	return rc;
+}
+
+/* ---------------------------------------------------------------- reading */
+
+ssize_t pvfs_preadv(struct pvfs_file *f, const struct iovec *iov, int n, off_t off)
+{
+	struct job j = { .fs = f->fs, .ino = f->inode };
+	struct pvfs_attr attr;
+	ssize_t rc = fs_check(f->fs);
+	u64 len, size;
+
+	if (rc)
+		return rc;
+	if (!(f->rights & PVFS_CAP_READ))
+		return -EBADF;
+	if (off < 0)
+		return -EINVAL;
+	rc = mem_init(&j.mem, iov, n, &len);
+	if (rc)
+		return rc;
+	if (!len)
+		goto out;
+	len = min(len, PVFS_FILE_MAX - (u64)off);
+	pthread_mutex_lock(&f->inode->lock);
+	size = f->inode->size;
+	pthread_mutex_unlock(&f->inode->lock);
+	if (off + len > size) {
+		rc = attr_get(f->fs, &f->inode->fid, f->inode, &attr);
+		if (rc)
+			goto out;
+		size = attr.size;
+	}
+	if ((u64)off >= size)
+		goto out;
+	pthread_mutex_lock(&f->inode->lock);
+	j.layout = f->inode->layout;
+	pthread_mutex_unlock(&f->inode->lock);
+	j.off = off;
+	j.len = min(len, size - off);
+	rc = job_run_cap(&j, f);
+	if (rc > 0 && j.is_short) {
+		int err = attr_get(f->fs, &f->inode->fid, f->inode, &attr);
+
+		if (err)
+			rc = err;
+		else if (attr.size <= (u64)off)
+			rc = 0;
+		else
+			rc = min((u64)rc, attr.size - off);
+	}
+out:
+	free(j.mem.start);
+	return rc;
+}
+
+ssize_t pvfs_pread(struct pvfs_file *f, void *buf, size_t n, off_t off)
+{
+	struct iovec iov = { .iov_base = buf, .iov_len = n };
+
+	return pvfs_preadv(f, &iov, 1, off);
+}
+
+/* ---------------------------------------------------------------- writing */
+
+/* Data written by someone who may not keep the file's set-id bits takes them away, before the first byte. */
+static int kill_priv(struct pvfs_file *f)
+{
+	struct pvfs_setattr_req req = { .valid = PVFS_SA_KILL_PRIV };
+	struct pvfs_cred unused;
+	struct pvfs_attr attr;
+	struct fs_cred cred;
+	u32 mode;
+
+	pthread_mutex_lock(&f->inode->lock);
+	mode = f->inode->mode;
+	pthread_mutex_unlock(&f->inode->lock);
+	if (!(mode & S_ISUID) && (mode & (S_ISGID | S_IXGRP)) != (S_ISGID | S_IXGRP))
+		return 0;
+	fs_cred_get(f->fs, &cred, &unused);
+	return cred.uid ? attr_set(f->fs, &f->inode->fid, f->inode, &req, &attr) : 0;
+}
+
+static int write_prepare(struct pvfs_file *f, struct job *j, u32 *ret_trunc_gen)
+{
+	struct inode *ino = f->inode;
+	int err = kill_priv(f);
+
+	if (err)
+		return err;
+	pthread_mutex_lock(&ino->lock);
+	if (!ino->verifiers) {
+		ino->verifiers = calloc(ino->layout.pcount, sizeof(*ino->verifiers));
+		if (!ino->verifiers)
+			err = -ENOMEM;
+	}
+	j->layout = ino->layout;
+	*ret_trunc_gen = ino->trunc_gen;
+	pthread_mutex_unlock(&ino->lock);
+	return err;
+}
+
+static ssize_t do_write(struct pvfs_file *f, const struct iovec *iov, int n, u64 off)
+{
+	struct job j = { .fs = f->fs, .ino = f->inode, .write = true, .off = off };
+	u32 trunc_gen = 0;
+	ssize_t rc;
+
+	rc = mem_init(&j.mem, iov, n, &j.len);
+	if (rc)
+		return rc;
+	if (!j.len)
+		goto out;
+	if (off >= PVFS_FILE_MAX) {
+		rc = -EFBIG;
+		goto out;
+	}
+	j.len = min(j.len, PVFS_FILE_MAX - off);
+	rc = write_prepare(f, &j, &trunc_gen);
+	if (rc)
+		goto out;
+	rc = job_run_cap(&j, f);
+	/*
+	 * After a failure nobody knows what the iods have taken: a trunc_gen that can't be right makes the mgr ask
+	 * them instead of believing our report.
+	 */
+	if (j.end || j.err)
+		inode_wrote(f->inode, j.end, &j.wtime, j.err ? trunc_gen - 1 : trunc_gen);
+	if (rc > 0 && (f->flags & (O_SYNC | O_DSYNC))) {
+		int err = pvfs_fdatasync(f);
+
+		rc = err ? err : rc;
+	}
+out:
+	free(j.mem.start);
+	return rc;
+}
+
+ssize_t pvfs_pwritev(struct pvfs_file *f, const struct iovec *iov, int n, off_t off)
+{
+	struct pvfs_attr attr;
+	ssize_t rc = fs_check(f->fs);
+
+	if (rc)
+		return rc;
+	if (!(f->rights & PVFS_CAP_WRITE))
+		return -EBADF;
+	if (off < 0)
+		return -EINVAL;
+	if (!(f->flags & O_APPEND))
+		return do_write(f, iov, n, off);
+	pthread_mutex_lock(&f->inode->append);
+	rc = attr_get(f->fs, &f->inode->fid, f->inode, &attr);
+	if (!rc)
+		rc = do_write(f, iov, n, attr.size);
+	pthread_mutex_unlock(&f->inode->append);
+	return rc;
+}
+
+ssize_t pvfs_pwrite(struct pvfs_file *f, const void *buf, size_t n, off_t off)
+{
+	struct iovec iov = { .iov_base = (void *)buf, .iov_len = n };
+
+	return pvfs_pwritev(f, &iov, 1, off);
+}

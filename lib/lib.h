@@ -1,0 +1,242 @@
+/* SPDX-License-Identifier: LGPL-2.1 */
+/*
+ * lib.h - libpvfs from inside: its structures, and what its files offer one another.
+ *
+ *   name.c dir.c attr.c io.c sync.c file.c   the calls of pvfs.h
+ *   inode.c                              what is known of the inodes that are open: sizes, reports, verifiers
+ *   session.c                            slots, heartbeat, recovery after the mgr or the session was new; mgr calls
+ *   fs.c                                 mount, umount, I/O daemons, credentials, counters
+ *   ---------------------------------------------------------------- ../transport/transport.h
+ *
+ * Lock order: fs->open_lock (a gate, see session.c), fs->inode_lock, inode->lock; fs->lock and dir->lock are innermost
+ * and outermost respectively. No call to a server is made under inode_lock, inode->lock or fs->lock.
+ */
+#ifndef PVFS_LIB_H
+#define PVFS_LIB_H
+
+#include <pthread.h>
+#include <stdatomic.h>
+#include <unistd.h>
+#include "../transport/transport.h"
+#include "../common/log.h"
+#include "../common/stripe.h"
+#include "pvfs.h"
+
+#define INODE_BUCKETS	256u
+#define ASYNC_MAX	256u		/* closes that nobody waits for, at most */
+#define SYMLINKS_MAX	40		/* followed in one path; as the kernel's limit */
+#define NCONNECT_DEFAULT 1u
+
+/* One I/O daemon. Constant after mount, but for payload_max and wrong. */
+struct fs_iod {
+	struct pvfs_fs *fs;
+	struct pvfs_peer *peer;
+	u32 index;
+	char name[PVFS_HOST_MAX + 80];	/* for messages */
+	atomic_uint payload_max;	/* bytes; 0 until it answered for the first time */
+	atomic_bool wrong;		/* another daemon answers at its address */
+};
+
+struct fs_cred {
+	u32 uid, gid;
+	u32 ngroups;
+	u8 groups[PVFS_NGROUPS_MAX * 4];	/* as on the wire */
+};
+
+struct pvfs_fs {
+	pid_t pid;			/* who made it; a forked child may not use it */
+	struct pvfs_engine *engine;
+	struct pvfs_peer *mgr;
+	struct pvfs_key key;
+	char volume[PVFS_VOLUME_MAX + 1];
+	char mgr_name[320];		/* as the user wrote it */
+	bool soft;
+	unsigned int timeo_ms, mount_timeout_ms, nconnect;
+	u8 client[PVFS_UUID_LEN];	/* random; finds our session again */
+	char host[PVFS_HOST_MAX + 1];
+	u8 uuid[PVFS_UUID_LEN];
+	struct pvfs_fid root;
+	struct pvfs_layout root_layout;
+	u32 lease_ms;
+	u32 niods;
+	struct fs_iod *iods;
+
+	pthread_rwlock_t cred_lock;	/* protects cred */
+	struct fs_cred cred;
+	atomic_uint umask;
+
+	pthread_mutex_t lock;		/* protects what follows, to the next lock */
+	pthread_cond_t cond;		/* any of it changed */
+	u64 session;
+	u64 epoch;			/* of the mgr */
+	u32 nslots;
+	u64 slot_busy[PVFS_SLOTS_MAX / 64];
+	u32 slot_seq[PVFS_SLOTS_MAX];
+	bool mounted;			/* pvfs_mount() is through: the recovery thread is in charge */
+	bool lost;			/* the session is gone, a new one is not there yet */
+	u32 reclaim_wanted;		/* how often the mgr had to be told of our open files again */
+	u32 reclaim_done;		/* how much of that was done */
+	bool stopping;
+	bool reclaiming;		/* opens and closes wait */
+	u32 opens;			/* opens and closes under way */
+	u64 channels_seen[PVFS_CHANNELS_MAX / 64];	/* of the mgr: had a connection before */
+	u32 async;			/* closes nobody waits for, under way */
+	u32 generation;			/* of the session: capabilities of an older one are void */
+
+	pthread_t thread;		/* heartbeat and recovery */
+	bool have_thread;
+
+	pthread_mutex_t inode_lock;	/* protects inodes and every inode's next and refs */
+	struct inode *inodes[INODE_BUCKETS];
+	atomic_uint nfiles, ndirs;	/* not closed yet */
+};
+
+/* What one iod said of our writes since the last fsync. */
+struct inode_verifier {
+	u64 verifier;
+	u64 seq;		/* of the latest write, counted by inode->write_seq */
+	bool dirty;
+};
+
+/* Opens of an inode with the same rights. */
+struct inode_open {
+	u32 count;
+	struct pvfs_cap cap;
+	u32 generation;		/* of the session the capability was given to */
+};
+
+/*
+ * An inode while it is open here, shared by all its struct pvfs_file. Found by fid; there is no other cache: attributes
+ * of what is not open are asked for each time.
+ */
+struct inode {
+	struct inode *next;		/* in the bucket */
+	u32 refs;
+	struct pvfs_fid fid;
+	pthread_mutex_t append;		/* one append at a time; outside of lock */
+	pthread_mutex_t lock;		/* protects what follows */
+	struct pvfs_layout layout;
+	u32 mode, uid;
+	u64 version;			/* newest attributes seen */
+	u64 size;			/* a hint: reads below it need not ask the mgr first */
+	u32 trunc_gen;
+	struct pvfs_wreport report;	/* pending: what the mgr has not been told */
+	bool reporting;			/* report has something in it */
+	struct inode_open open[4];	/* by rights, PVFS_CAP_* or'ed */
+	struct inode_verifier *verifiers;	/* pcount, from the first write on */
+	u64 write_seq;			/* writes answered */
+	bool lost;			/* an iod forgot what it had acknowledged: the next fsync fails */
+};
+
+struct pvfs_file {
+	struct pvfs_fs *fs;
+	struct inode *inode;
+	int flags;			/* O_* */
+	u32 rights;			/* PVFS_CAP_* it was opened with */
+};
+
+static inline int fs_check(const struct pvfs_fs *fs)
+{
+	return !fs || fs->pid != getpid() ? -EBADF : 0;
+}
+
+/* fs.c */
+void fs_cred_get(struct pvfs_fs *fs, struct fs_cred *copy, struct pvfs_cred *ret);
+bool fs_cred_may(const struct fs_cred *c, u32 mode, u32 uid, u32 gid, unsigned int want);
+int fs_iods_ready(struct pvfs_fs *fs, const u32 *index, u32 n);
+int fs_iods_create(struct pvfs_fs *fs, const void *table, u32 len, u32 n, char *err, size_t errlen);
+
+/* session.c */
+int session_open(struct pvfs_fs *fs, unsigned int timeout_ms, void *table, size_t room, u32 *ret_len, u32 *ret_niods);
+void session_mgr_up(struct pvfs_peer *p, u32 channel, const struct pvfs_auth_rep *rep);
+void session_lost(struct pvfs_peer *p);
+int session_start(struct pvfs_fs *fs);
+void session_stop(struct pvfs_fs *fs);
+void session_opens_begin(struct pvfs_fs *fs);
+void session_opens_end(struct pvfs_fs *fs);
+u32 session_wait_new(struct pvfs_fs *fs, u32 generation);
+int fs_rpc_error(struct pvfs_fs *fs, int err);
+int fs_mgr_call(struct pvfs_fs *fs, u16 op, const void *body, int body_len, void *rep, u32 rep_room, u32 *ret_len,
+		const struct iovec *in, u32 *ret_in_len);
+int fs_close_async(struct pvfs_fs *fs, const struct pvfs_close_req *req);
+
+/*
+ * One typed exchange with the mgr: encodes @req (struct pvfs_<name>_req *), calls, decodes to @rep
+ * (struct pvfs_<name>_rep *), whose strings borrow @buf (an array). Value: 0 or -errno.
+ */
+#define MGR_CALL_IN(fs, NAME, name, req, rep, buf, in, ret_in_len) ({ \
+		u8 body_[PVFS_BODY_MAX]; \
+		u32 len_ = 0; \
+		int err_ = fs_mgr_call(fs, PVFS_OP_##NAME, body_, \
+				       pvfs_##name##_req_encode(req, body_, sizeof(body_)), \
+				       buf, sizeof(buf), &len_, in, ret_in_len); \
+		err_ ?: pvfs_##name##_rep_decode(rep, buf, len_); })
+#define MGR_CALL(fs, NAME, name, req, rep, buf) MGR_CALL_IN(fs, NAME, name, req, rep, buf, NULL, NULL)
+
+#define REP_MAX 1024	/* bytes of a reply's body, for all but READLINK */
+
+/* inode.c */
+struct inode *inode_get(struct pvfs_fs *fs, const struct pvfs_attr *attr);
+struct inode *inode_find(struct pvfs_fs *fs, const struct pvfs_fid *fid);
+void inode_put(struct pvfs_fs *fs, struct inode *ino);
+void inode_update(struct inode *ino, const struct pvfs_attr *attr);
+bool inode_report_take(struct inode *ino, struct pvfs_wreport *ret);
+void inode_report_restore(struct inode *ino, const struct pvfs_wreport *r);
+void inode_wrote(struct inode *ino, u64 end, const struct pvfs_ts *wtime, u32 trunc_gen);
+void inode_verify(struct inode *ino, u32 df, u64 verifier, u64 sync_seq);
+u64 inode_sync_begin(struct inode *ino);
+int inode_reclaim(struct pvfs_fs *fs, struct inode *ino);
+int inodes_reclaim(struct pvfs_fs *fs);
+
+/* io.c */
+u32 file_cap(const struct pvfs_file *f, struct pvfs_cap *ret);
+
+/* attr.c */
+int attr_get(struct pvfs_fs *fs, const struct pvfs_fid *fid, struct inode *ino, struct pvfs_attr *ret);
+int attr_refresh(struct pvfs_fs *fs, struct pvfs_attr *attr);
+void attr_to_stat(const struct pvfs_attr *a, struct pvfs_stat *ret);
+int attr_set(struct pvfs_fs *fs, const struct pvfs_fid *fid, struct inode *ino, struct pvfs_setattr_req *req,
+	     struct pvfs_attr *ret);
+
+int layout_of(struct pvfs_fs *fs, const struct pvfs_striping *s, struct pvfs_layout *ret);
+
+/* name.c */
+
+/* Where a path leads: the directory its last component is in, and the component. */
+struct walk {
+	struct pvfs_fid *stack;		/* from the root to the directory; the last is the directory */
+	u32 depth, room;
+	char *path;			/* what is left to walk, owned */
+	char name[PVFS_NAME_MAX + 1];	/* last component; "" when the path is the directory itself */
+	bool must_dir;			/* the path ended in a slash */
+	int links;			/* symbolic links followed so far */
+	bool have_attr;			/* @attr is of what the path names */
+	struct pvfs_attr attr;
+};
+int walk_parent(struct pvfs_fs *fs, const char *path, struct walk *w);
+int walk_full(struct pvfs_fs *fs, const char *path, bool follow, struct walk *w);
+int walk_follow(struct pvfs_fs *fs, struct walk *w);
+void walk_free(struct walk *w);
+static inline const struct pvfs_fid *walk_dir(const struct walk *w)
+{
+	return &w->stack[w->depth - 1];
+}
+int name_lookup(struct pvfs_fs *fs, const struct pvfs_fid *dir, const char *name, struct pvfs_attr *ret);
+int name_check(const char *name);
+
+/* file.c */
+int file_from_attr(struct pvfs_fs *fs, const struct pvfs_attr *attr, const struct pvfs_cap *cap, int flags,
+		   struct pvfs_file **ret);
+u32 file_wire_flags(int flags);
+
+static inline struct pvfs_fid fid_of(const struct pvfs_fh *fh)
+{
+	return (struct pvfs_fid){ .ino = fh->ino, .gen = fh->gen };
+}
+
+static inline bool fid_eq(const struct pvfs_fid *a, const struct pvfs_fid *b)
+{
+	return a->ino == b->ino && a->gen == b->gen;
+}
+
+#endif

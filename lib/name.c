@@ -1,0 +1,562 @@
+// SPDX-License-Identifier: LGPL-2.1
+/*
+ * name.c - names: walking a path, and the calls that make, remove and move names.
+ *
+ * A path costs one LOOKUP for each directory on the way, and the operation at its end. ".." costs nothing: the walk
+ * remembers where it came from, and as it starts at the root that is the truth.
+ */
+#include "lib.h"
+#include <stdlib.h>
+#include <sys/sysmacros.h>
+
+/* ---------------------------------------------------------------- walking */
+
+/**
+ * name_check - may this be one component of a path?
+ *
+ * Return: 0, -ENOENT (empty), -EINVAL (a slash in it), -ENAMETOOLONG.
+ */
+int name_check(const char *name)
+{
+	size_t n = strlen(name);
+
+	if (!n)
+		return -ENOENT;
+	if (n > PVFS_NAME_MAX)
+		return -ENAMETOOLONG;
+	return strchr(name, '/') ? -EINVAL : 0;
+}
+
+/**
+ * name_lookup - LOOKUP
+ * @dir: a directory
+ * @name: a component
+ * @ret: attributes of what it names
+ */
+int name_lookup(struct pvfs_fs *fs, const struct pvfs_fid *dir, const char *name, struct pvfs_attr *ret)
+{
+	struct pvfs_lookup_req req = { .dir = *dir, .name = PVFS_STR(name) };
+	struct pvfs_lookup_rep rep;
+	struct fs_cred cred;
+	u8 buf[REP_MAX];
+	int err;
+
+	fs_cred_get(fs, &cred, &req.cred);
+	err = MGR_CALL(fs, LOOKUP, lookup, &req, &rep, buf);
+	if (!err)
+		*ret = rep.attr;
+	return err;
+}
+
+static int push(struct walk *w, const struct pvfs_fid *fid)
+{
+	struct pvfs_fid *more;
+
+	if (w->depth == w->room) {
+		more = realloc(w->stack, (w->room * 2 + 16) * sizeof(*more));
+		if (!more)
+			return -ENOMEM;
+		w->stack = more;
+		w->room = w->room * 2 + 16;
+	}
+	w->stack[w->depth++] = *fid;
+	return 0;
+}
+
+/*
+ * Takes the first component off w->path into w->name: -ENAMETOOLONG, or 0. @ret_last: nothing but slashes follows.
+ * w->name is "" when there was nothing but slashes.
+ */
+static int component(struct walk *w, bool *ret_last)
+{
+	char *p = w->path + strspn(w->path, "/"), *rest;
+	size_t n = strcspn(p, "/");
+
+	if (n > PVFS_NAME_MAX)
+		return -ENAMETOOLONG;
+	memcpy(w->name, p, n);
+	w->name[n] = '\0';
+	rest = p + n;
+	*ret_last = !rest[strspn(rest, "/")];
+	w->must_dir = *rest == '/';
+	memmove(w->path, rest, strlen(rest) + 1);
+	return 0;
+}
+
+/* Puts the target of the link w->attr in front of what is left to walk. */
+static int splice_link(struct pvfs_fs *fs, struct walk *w)
+{
+	struct pvfs_readlink_req req = { .fid = w->attr.fid };
+	struct pvfs_readlink_rep rep;
+	u8 buf[PVFS_SYMLINK_MAX + 16];
+	char *path;
+	int err;
+
+	if (++w->links > SYMLINKS_MAX)
+		return -ELOOP;
+	err = MGR_CALL(fs, READLINK, readlink, &req, &rep, buf);
+	if (err)
+		return err;
+	if (!rep.target.len || memchr(rep.target.p, '\0', rep.target.len))
+		return -ENOENT;
+	if (asprintf(&path, "%.*s%s", (int)rep.target.len, rep.target.p, w->path) < 0)
+		return -ENOMEM;
+	free(w->path);
+	w->path = path;
+	if (*path == '/')
+		w->depth = 1;
+	return 0;
+}
+
+/* Walks w->path from the directory on top of the stack up to its last component. */
+static int walk_on(struct pvfs_fs *fs, struct walk *w)
+{
+	bool last;
+	int err;
+
+	w->have_attr = false;
+	for (;;) {
+		err = component(w, &last);
+		if (err)
+			return err;
+		if (!strcmp(w->name, "..") && w->depth > 1)
+			w->depth--;
+		if (!*w->name || !strcmp(w->name, ".") || !strcmp(w->name, "..")) {
+			w->name[0] = '\0';
+			if (last)
+				return 0;
+			continue;
+		}
+		if (last)
+			return 0;
+		err = name_lookup(fs, walk_dir(w), w->name, &w->attr);
+		if (!err && S_ISLNK(w->attr.mode))
+			err = splice_link(fs, w);
+		else if (!err)
+			err = S_ISDIR(w->attr.mode) ? push(w, &w->attr.fid) : -ENOTDIR;
+		if (err)
+			return err;
+	}
+}
+
+/**
+ * walk_parent - all of a path but its last component
+ * @w: where it leads; walk_free() it in all cases
+ *
+ * Return: 0, -ENOENT, -ENOTDIR, -ELOOP, -ENAMETOOLONG, -EACCES, ...
+ */
+int walk_parent(struct pvfs_fs *fs, const char *path, struct walk *w)
+{
+	memset(w, 0, sizeof(*w));
+	if (!path || !*path)
+		return -ENOENT;
+	w->path = strdup(path);
+	if (!w->path)
+		return -ENOMEM;
+	return push(w, &fs->root) ?: walk_on(fs, w);
+}
+
+/**
+ * walk_follow - the last component is the symbolic link w->attr: walk on through it
+ */
+int walk_follow(struct pvfs_fs *fs, struct walk *w)
+{
+	bool must_dir = w->must_dir;
+	int err;
+
+	/* What followed the name were slashes at most, and w->path still has them. */
+	err = splice_link(fs, w) ?: walk_on(fs, w);
+	w->must_dir |= must_dir;
+	return err;
+}
+
+/**
+ * walk_full - all of a path
+ * @follow: a link at the end is followed too (one with a slash behind it always is)
+ * @w: w->attr is of what it leads to; walk_free() it in all cases
+ */
+int walk_full(struct pvfs_fs *fs, const char *path, bool follow, struct walk *w)
+{
+	int err = walk_parent(fs, path, w);
+
+	while (!err && !w->have_attr) {
+		if (!*w->name)
+			err = attr_get(fs, walk_dir(w), NULL, &w->attr);
+		else
+			err = name_lookup(fs, walk_dir(w), w->name, &w->attr);
+		if (!err && S_ISLNK(w->attr.mode) && (follow || w->must_dir)) {
+			err = walk_follow(fs, w);
+			continue;
+		}
+		if (!err && w->must_dir && !S_ISDIR(w->attr.mode))
+			err = -ENOTDIR;
+		w->have_attr = !err;
+	}
+	return err;
+}
+
+void walk_free(struct walk *w)
+{
+	free(w->stack);
+	free(w->path);
+}
+
+/* The mask, and the bits that a creator may choose. */
+static u32 new_mode(struct pvfs_fs *fs, mode_t mode)
+{
+	return mode & 07777 & ~atomic_load(&fs->umask);
+}
+
+/* ---------------------------------------------------------------- by handle */
+
+int pvfs_lookup_fh(struct pvfs_fs *fs, const struct pvfs_fh *dir, const char *name, struct pvfs_stat *ret)
+{
+	struct pvfs_fid fid = fid_of(dir);
+	struct pvfs_attr attr;
+	int err = fs_check(fs) ?: name_check(name) ?: name_lookup(fs, &fid, name, &attr) ?: attr_refresh(fs, &attr);
+
+	if (!err)
+		attr_to_stat(&attr, ret);
+	return err;
+}
+
+int pvfs_resolve(struct pvfs_fs *fs, const char *path, int follow, struct pvfs_fh *ret)
+{
+	struct walk w;
+	int err = fs_check(fs);
+
+	if (err)
+		return err;
+	err = walk_full(fs, path, follow, &w);
+	if (!err)
+		*ret = (struct pvfs_fh){ .ino = w.attr.fid.ino, .gen = w.attr.fid.gen };
+	walk_free(&w);
+	return err;
+}
+
+static int do_mkdir(struct pvfs_fs *fs, const struct pvfs_fid *dir, const char *name, mode_t mode,
+		    struct pvfs_attr *ret)
+{
+	struct pvfs_mkdir_req req = { .dir = *dir, .name = PVFS_STR(name), .mode = new_mode(fs, mode) };
+	struct pvfs_mkdir_rep rep;
+	struct fs_cred cred;
+	u8 buf[REP_MAX];
+	int err;
+
+	fs_cred_get(fs, &cred, &req.cred);
+	err = MGR_CALL(fs, MKDIR, mkdir, &req, &rep, buf);
+	if (!err)
+		*ret = rep.attr;
+	return err;
+}
+
+static int do_mknod(struct pvfs_fs *fs, const struct pvfs_fid *dir, const char *name, mode_t mode, dev_t dev,
+		    struct pvfs_attr *ret)
+{
+	struct pvfs_mknod_req req = { .dir = *dir, .name = PVFS_STR(name),
+				      .mode = (mode & S_IFMT) | new_mode(fs, mode),
+				      .rdev = (u64)gnu_dev_major(dev) << 32 | gnu_dev_minor(dev) };
+	struct pvfs_mknod_rep rep;
+	struct fs_cred cred;
+	u8 buf[REP_MAX];
+	int err;
+
+	if (!(mode & S_IFMT))
+		req.mode |= S_IFREG;
+	fs_cred_get(fs, &cred, &req.cred);
+	err = MGR_CALL(fs, MKNOD, mknod, &req, &rep, buf);
+	if (!err)
+		*ret = rep.attr;
+	return err;
+}
+
+static int do_symlink(struct pvfs_fs *fs, const char *target, const struct pvfs_fid *dir, const char *name,
+		      struct pvfs_attr *ret)
+{
+	struct pvfs_symlink_req req = { .dir = *dir, .name = PVFS_STR(name), .target = PVFS_STR(target) };
+	struct pvfs_symlink_rep rep;
+	struct fs_cred cred;
+	u8 buf[REP_MAX];
+	int err;
+
+	if (!*target)
+		return -ENOENT;
+	fs_cred_get(fs, &cred, &req.cred);
+	err = MGR_CALL(fs, SYMLINK, symlink, &req, &rep, buf);
+	if (!err)
+		*ret = rep.attr;
+	return err;
+}
+
+static int do_link(struct pvfs_fs *fs, const struct pvfs_fid *fid, const struct pvfs_fid *dir, const char *name,
+		   struct pvfs_attr *ret)
+{
+	struct pvfs_link_req req = { .fid = *fid, .dir = *dir, .name = PVFS_STR(name) };
+	struct pvfs_link_rep rep;
+	struct fs_cred cred;
+	u8 buf[REP_MAX];
+	int err;
+
+	fs_cred_get(fs, &cred, &req.cred);
+	err = MGR_CALL(fs, LINK, link, &req, &rep, buf);
+	if (!err)
+		*ret = rep.attr;
+	return err;
+}
+
+static int do_unlink(struct pvfs_fs *fs, const struct pvfs_fid *dir, const char *name)
+{
+	struct pvfs_unlink_req req = { .dir = *dir, .name = PVFS_STR(name) };
+	struct pvfs_unlink_rep rep;
+	struct fs_cred cred;
+	u8 buf[REP_MAX];
+
+	fs_cred_get(fs, &cred, &req.cred);
+	return MGR_CALL(fs, UNLINK, unlink, &req, &rep, buf);
+}
+
+static int do_rmdir(struct pvfs_fs *fs, const struct pvfs_fid *dir, const char *name)
+{
+	struct pvfs_rmdir_req req = { .dir = *dir, .name = PVFS_STR(name) };
+	struct pvfs_rmdir_rep rep;
+	struct fs_cred cred;
+	u8 buf[REP_MAX];
+
+	fs_cred_get(fs, &cred, &req.cred);
+	return MGR_CALL(fs, RMDIR, rmdir, &req, &rep, buf);
+}
+
+static int do_rename(struct pvfs_fs *fs, const struct pvfs_fid *sdir, const char *sname,
+		     const struct pvfs_fid *ddir, const char *dname, unsigned int flags)
+{
+	struct pvfs_rename_req req = { .sdir = *sdir, .sname = PVFS_STR(sname), .ddir = *ddir,
+				       .dname = PVFS_STR(dname), .flags = flags };
+	struct pvfs_rename_rep rep;
+	struct fs_cred cred;
+	u8 buf[REP_MAX];
+
+	fs_cred_get(fs, &cred, &req.cred);
+	return MGR_CALL(fs, RENAME, rename, &req, &rep, buf);
+}
+
+static ssize_t do_readlink(struct pvfs_fs *fs, const struct pvfs_fid *fid, char *out, size_t n)
+{
+	struct pvfs_readlink_req req = { .fid = *fid };
+	struct pvfs_readlink_rep rep;
+	u8 buf[PVFS_SYMLINK_MAX + 16];
+	int err = MGR_CALL(fs, READLINK, readlink, &req, &rep, buf);
+
+	if (err)
+		return err;
+	n = min(n, (size_t)rep.target.len);
+	memcpy(out, rep.target.p, n);
+	return n;
+}
+
+/* The part that all calls by handle that make something have in common. */
+#define MAKE_FH(call) ({ \
+		struct pvfs_fid fid_ = fid_of(dir); \
+		struct pvfs_attr attr; \
+		int err_ = fs_check(fs) ?: name_check(name) ?: (call); \
+		if (!err_ && ret) \
+			attr_to_stat(&attr, ret); \
+		err_; })
+
+int pvfs_mkdir_fh(struct pvfs_fs *fs, const struct pvfs_fh *dir, const char *name, mode_t mode,
+		  struct pvfs_stat *ret)
+{
+	return MAKE_FH(do_mkdir(fs, &fid_, name, mode, &attr));
+}
+
+int pvfs_mknod_fh(struct pvfs_fs *fs, const struct pvfs_fh *dir, const char *name, mode_t mode, dev_t dev,
+		  struct pvfs_stat *ret)
+{
+	return MAKE_FH(do_mknod(fs, &fid_, name, mode, dev, &attr));
+}
+
+int pvfs_symlink_fh(struct pvfs_fs *fs, const char *target, const struct pvfs_fh *dir, const char *name,
+		    struct pvfs_stat *ret)
+{
+	return MAKE_FH(do_symlink(fs, target, &fid_, name, &attr));
+}
+
+int pvfs_link_fh(struct pvfs_fs *fs, const struct pvfs_fh *fh, const struct pvfs_fh *dir, const char *name,
+		 struct pvfs_stat *ret)
+{
+	struct pvfs_fid what = fid_of(fh);
+
+	return MAKE_FH(do_link(fs, &what, &fid_, name, &attr));
+}
+
+int pvfs_unlink_fh(struct pvfs_fs *fs, const struct pvfs_fh *dir, const char *name)
+{
+	struct pvfs_fid fid = fid_of(dir);
+
+	return fs_check(fs) ?: name_check(name) ?: do_unlink(fs, &fid, name);
+}
+
+int pvfs_rmdir_fh(struct pvfs_fs *fs, const struct pvfs_fh *dir, const char *name)
+{
+	struct pvfs_fid fid = fid_of(dir);
+
+	return fs_check(fs) ?: name_check(name) ?: do_rmdir(fs, &fid, name);
+}
+
+int pvfs_rename_fh(struct pvfs_fs *fs, const struct pvfs_fh *sdir, const char *sname,
+		   const struct pvfs_fh *ddir, const char *dname, unsigned int flags)
+{
+	struct pvfs_fid s = fid_of(sdir), d = fid_of(ddir);
+
+	return fs_check(fs) ?: name_check(sname) ?: name_check(dname) ?: do_rename(fs, &s, sname, &d, dname, flags);
+}
+
+ssize_t pvfs_readlink_fh(struct pvfs_fs *fs, const struct pvfs_fh *fh, char *buf, size_t n)
+{
+	struct pvfs_fid fid = fid_of(fh);
+	int err = fs_check(fs);
+
+	return err ? err : do_readlink(fs, &fid, buf, n);
+}
+
+/* ---------------------------------------------------------------- by path */
+
+/*
+ * The directory and the name for something new. @dir_ok: a slash behind the name is fine. A name that can't be new
+ * ("/", "a/..") is -EEXIST.
+ */
+static int walk_new(struct pvfs_fs *fs, const char *path, bool dir_ok, struct walk *w)
+{
+	int err = walk_parent(fs, path, w);
+
+	if (!err && !*w->name)
+		err = -EEXIST;
+	if (!err && w->must_dir && !dir_ok)
+		err = -ENOENT;
+	return err;
+}
+
+int pvfs_mkdir(struct pvfs_fs *fs, const char *path, mode_t mode)
+{
+	struct pvfs_attr attr;
+	struct walk w;
+	int err = fs_check(fs);
+
+	if (err)
+		return err;
+	err = walk_new(fs, path, true, &w) ?: do_mkdir(fs, walk_dir(&w), w.name, mode, &attr);
+	walk_free(&w);
+	return err;
+}
+
+int pvfs_mknod(struct pvfs_fs *fs, const char *path, mode_t mode, dev_t dev)
+{
+	struct pvfs_attr attr;
+	struct walk w;
+	int err = fs_check(fs);
+
+	if (err)
+		return err;
+	err = walk_new(fs, path, false, &w) ?: do_mknod(fs, walk_dir(&w), w.name, mode, dev, &attr);
+	walk_free(&w);
+	return err;
+}
+
+int pvfs_symlink(struct pvfs_fs *fs, const char *target, const char *path)
+{
+	struct pvfs_attr attr;
+	struct walk w;
+	int err = fs_check(fs);
+
+	if (err)
+		return err;
+	err = walk_new(fs, path, false, &w) ?: do_symlink(fs, target, walk_dir(&w), w.name, &attr);
+	walk_free(&w);
+	return err;
+}
+
+int pvfs_link(struct pvfs_fs *fs, const char *from, const char *to)
+{
+	struct pvfs_attr attr;
+	struct walk w, v;
+	int err = fs_check(fs);
+
+	if (err)
+		return err;
+	memset(&v, 0, sizeof(v));
+	err = walk_full(fs, from, false, &w) ?: walk_new(fs, to, false, &v) ?:
+	      do_link(fs, &w.attr.fid, walk_dir(&v), v.name, &attr);
+	walk_free(&w);
+	walk_free(&v);
+	return err;
+}
+
+int pvfs_unlink(struct pvfs_fs *fs, const char *path)
+{
+	struct walk w;
+	int err = fs_check(fs);
+
+	if (err)
+		return err;
+	err = walk_parent(fs, path, &w);
+	if (!err && !*w.name)
+		err = -EISDIR;
+	if (!err && w.must_dir)		/* whatever it is, it is not to be unlinked by this name */
+		err = name_lookup(fs, walk_dir(&w), w.name, &w.attr) ?: (S_ISDIR(w.attr.mode) ? -EISDIR : -ENOTDIR);
+	if (!err)
+		err = do_unlink(fs, walk_dir(&w), w.name);
+	walk_free(&w);
+	return err;
+}
+
+int pvfs_rmdir(struct pvfs_fs *fs, const char *path)
+{
+	struct walk w;
+	int err = fs_check(fs);
+
+	if (err)
+		return err;
+	err = walk_parent(fs, path, &w);
+	if (!err && !*w.name)
+		err = w.depth > 1 ? -EINVAL : -EBUSY;
+	if (!err)
+		err = do_rmdir(fs, walk_dir(&w), w.name);
+	walk_free(&w);
+	return err;
+}
+
+int pvfs_rename(struct pvfs_fs *fs, const char *from, const char *to, unsigned int flags)
+{
+	struct walk w, v;
+	int err = fs_check(fs);
+
+	if (err)
+		return err;
+	memset(&v, 0, sizeof(v));
+	err = walk_parent(fs, from, &w) ?: walk_parent(fs, to, &v);
+	if (!err && (!*w.name || !*v.name))
+		err = -EBUSY;
+	if (!err && (w.must_dir || v.must_dir)) {
+		err = name_lookup(fs, walk_dir(&w), w.name, &w.attr);
+		if (!err && !S_ISDIR(w.attr.mode))
+			err = -ENOTDIR;
+	}
+	if (!err)
+		err = do_rename(fs, walk_dir(&w), w.name, walk_dir(&v), v.name, flags);
+	walk_free(&w);
+	walk_free(&v);
+	return err;
+}
+
+ssize_t pvfs_readlink(struct pvfs_fs *fs, const char *path, char *buf, size_t n)
+{
+	struct walk w;
+	ssize_t rc = fs_check(fs);
+
+	if (rc)
+		return rc;
+	rc = walk_full(fs, path, false, &w);
+	if (!rc)
+		rc = S_ISLNK(w.attr.mode) ? do_readlink(fs, &w.attr.fid, buf, n) : -EINVAL;
+	walk_free(&w);
+	return rc;
+}

@@ -1,0 +1,230 @@
+/* SPDX-License-Identifier: LGPL-2.1 */
+/*
+ * pvfs.h - libpvfs: a PVFS volume from a program, without the kernel's module. See libpvfs(3).
+ *
+ * Functions return 0 or a negative errno value; those that move bytes return how many. All are thread-safe, on one
+ * file too. Nothing that a process opened can be used by a child it forked: the child gets -EBADF.
+ * Paths start at the volume's root, with or without a leading slash; symbolic links are followed inside the volume.
+ */
+#ifndef PVFS_H
+#define PVFS_H
+
+#include <stdint.h>
+#include <stdio.h>
+#include <sys/stat.h>
+#include <sys/statvfs.h>
+#include <sys/types.h>
+#include <sys/uio.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* File offsets are 64 bits: on 32-bit hosts compile with -D_FILE_OFFSET_BITS=64. */
+extern const char pvfs_off_t_has_64_bits[sizeof(off_t) == 8 ? 1 : -1];
+
+struct pvfs_fs;			/* a mounted volume */
+struct pvfs_file;		/* an open file */
+struct pvfs_dir;		/* a directory being read */
+
+/* Names an inode for good: numbers are never reused. */
+struct pvfs_fh {
+	uint64_t ino;
+	uint32_t gen;
+};
+
+#define PVFS_BASE_ANY 0xffffu	/* each new file begins on the next daemon */
+
+/* How a file's bytes are dealt out to the I/O daemons: stripe units of @ssize bytes in turn. */
+struct pvfs_striping {
+	uint16_t base;		/* index of the first daemon; of directories and in requests also PVFS_BASE_ANY */
+	uint16_t pcount;	/* how many daemons; in requests 0: all */
+	uint32_t ssize;		/* stripe unit, bytes: a power of two, 4 KiB .. 1 GiB; in requests 0: the default */
+};
+
+#define PVFS_ST_SIZE_UNKNOWN	0x1u	/* size is the last known: a daemon that knows better does not answer */
+#define PVFS_ST_WRITERS		0x2u	/* another client has the file open for writing */
+
+struct pvfs_stat {
+	struct stat st;
+	struct timespec btime;	/* when it was made */
+	struct pvfs_fh fh;
+	struct pvfs_striping striping;	/* of a directory: what new files in it get */
+	uint64_t version;	/* grows with every change */
+	uint32_t flags;		/* PVFS_ST_* */
+};
+
+struct pvfs_dirent {
+	char name[256];
+	int64_t off;		/* where the entry after this one is, for pvfs_seekdir() */
+	struct pvfs_stat stat;	/* as lstat() would say, at the time the directory was read */
+};
+
+/**
+ * struct pvfs_mount_opts - whom to talk to and how
+ * @struct_size: sizeof(struct pvfs_mount_opts), so that the structure can grow
+ * @mgr: "host", "host:port" or "[v6]:port" of the manager
+ * @volume: name of the volume
+ * @key_file: file with the cluster key; NULL: /etc/pvfs/cluster.key
+ * @nconnect: connections to each server, 1 .. 256; 0: default
+ * @soft: give up with -EIO or -ETIMEDOUT after @timeo_ms; else wait as long as a server is away
+ * @timeo_ms: 0: 60,000
+ * @mount_timeout_ms: pvfs_mount() gives up after so long; 0: 10,000
+ * @threads: network threads; 0: default
+ */
+struct pvfs_mount_opts {
+	size_t struct_size;
+	const char *mgr;
+	const char *volume;
+	const char *key_file;
+	unsigned int nconnect;
+	int soft;
+	unsigned int timeo_ms;
+	unsigned int mount_timeout_ms;
+	unsigned int threads;
+};
+#define PVFS_MOUNT_OPTS_INIT { .struct_size = sizeof(struct pvfs_mount_opts) }
+
+/* ---- volumes ---- */
+
+/* On failure @err (@errlen bytes, may be NULL) gets one line for the user. */
+int pvfs_mount(const struct pvfs_mount_opts *opts, struct pvfs_fs **ret, char *err, size_t errlen);
+/* Every file and directory must have been closed: else -EBUSY and nothing happens. */
+int pvfs_umount(struct pvfs_fs *fs);
+const char *pvfs_version(void);
+
+/* Who the calls that follow are made for; the default is the process' effective ids and its groups at mount. */
+int pvfs_setcred(struct pvfs_fs *fs, uid_t uid, gid_t gid, const gid_t *groups, size_t ngroups);
+/* File mode creation mask; the default is the process' at mount. Returns the old one. */
+mode_t pvfs_umask(struct pvfs_fs *fs, mode_t mask);
+
+struct pvfs_volinfo {
+	char name[64];
+	uint8_t uuid[16];
+	struct pvfs_fh root;
+	uint32_t niods;
+	uint32_t lease_ms;
+	struct pvfs_striping striping;	/* of the root */
+};
+int pvfs_volinfo(struct pvfs_fs *fs, struct pvfs_volinfo *ret);
+/* Address of I/O daemon @index as text, "host (127.0.0.1:7101)". */
+int pvfs_iod_name(struct pvfs_fs *fs, unsigned int index, char *buf, size_t n);
+
+struct pvfs_fsstat {
+	struct statvfs vfs;
+	uint32_t iods, iods_up;	/* daemons there are, and those that answered: space is the sum over these */
+};
+int pvfs_statfs(struct pvfs_fs *fs, struct pvfs_fsstat *ret);
+
+/* ---- files ---- */
+
+/*
+ * @flags: O_RDONLY O_WRONLY O_RDWR O_CREAT O_EXCL O_TRUNC O_APPEND O_NOFOLLOW O_SYNC O_DSYNC; others are ignored.
+ * Opening a directory is -EISDIR: see pvfs_opendir().
+ */
+int pvfs_open(struct pvfs_fs *fs, const char *path, int flags, mode_t mode, struct pvfs_file **ret);
+/* The same, giving a file that it creates this striping. */
+int pvfs_open_striped(struct pvfs_fs *fs, const char *path, int flags, mode_t mode,
+		      const struct pvfs_striping *s, struct pvfs_file **ret);
+/* Always gives @f up. An error says that what was written may not be known to others as it should. */
+int pvfs_close(struct pvfs_file *f);
+ssize_t pvfs_pread(struct pvfs_file *f, void *buf, size_t n, off_t off);
+/* With O_APPEND the offset is ignored, as the kernel does. */
+ssize_t pvfs_pwrite(struct pvfs_file *f, const void *buf, size_t n, off_t off);
+ssize_t pvfs_preadv(struct pvfs_file *f, const struct iovec *iov, int n, off_t off);
+ssize_t pvfs_pwritev(struct pvfs_file *f, const struct iovec *iov, int n, off_t off);
+int pvfs_fsync(struct pvfs_file *f);
+int pvfs_fdatasync(struct pvfs_file *f);
+int pvfs_ftruncate(struct pvfs_file *f, off_t size);
+int pvfs_fstat(struct pvfs_file *f, struct pvfs_stat *ret);
+int pvfs_fchmod(struct pvfs_file *f, mode_t mode);
+int pvfs_fchown(struct pvfs_file *f, uid_t uid, gid_t gid);
+int pvfs_futimens(struct pvfs_file *f, const struct timespec ts[2]);
+
+/* ---- names ---- */
+
+int pvfs_stat(struct pvfs_fs *fs, const char *path, struct pvfs_stat *ret);
+int pvfs_lstat(struct pvfs_fs *fs, const char *path, struct pvfs_stat *ret);
+/* @mode: R_OK, W_OK, X_OK or F_OK, for the ids of pvfs_setcred(). */
+int pvfs_access(struct pvfs_fs *fs, const char *path, int mode);
+int pvfs_truncate(struct pvfs_fs *fs, const char *path, off_t size);
+int pvfs_chmod(struct pvfs_fs *fs, const char *path, mode_t mode);
+/* (uid_t)-1 and (gid_t)-1 leave an id as it is. */
+int pvfs_chown(struct pvfs_fs *fs, const char *path, uid_t uid, gid_t gid);
+int pvfs_lchown(struct pvfs_fs *fs, const char *path, uid_t uid, gid_t gid);
+/* NULL: now; tv_nsec UTIME_NOW and UTIME_OMIT as in utimensat(2). */
+int pvfs_utimens(struct pvfs_fs *fs, const char *path, const struct timespec ts[2]);
+int pvfs_lutimens(struct pvfs_fs *fs, const char *path, const struct timespec ts[2]);
+int pvfs_mkdir(struct pvfs_fs *fs, const char *path, mode_t mode);
+int pvfs_mknod(struct pvfs_fs *fs, const char *path, mode_t mode, dev_t dev);
+int pvfs_rmdir(struct pvfs_fs *fs, const char *path);
+int pvfs_unlink(struct pvfs_fs *fs, const char *path);
+/* @flags: 0 or RENAME_NOREPLACE (1). */
+int pvfs_rename(struct pvfs_fs *fs, const char *from, const char *to, unsigned int flags);
+int pvfs_link(struct pvfs_fs *fs, const char *from, const char *to);
+int pvfs_symlink(struct pvfs_fs *fs, const char *target, const char *path);
+/* Bytes of the target, at most @n, without a NUL; as readlink(2). */
+ssize_t pvfs_readlink(struct pvfs_fs *fs, const char *path, char *buf, size_t n);
+/* Of a directory: for files made in it from now on. Of an empty file: its own. */
+int pvfs_setlayout(struct pvfs_fs *fs, const char *path, const struct pvfs_striping *s);
+int pvfs_getlayout(struct pvfs_fs *fs, const char *path, struct pvfs_striping *ret);
+
+/* ---- directories ---- */
+
+int pvfs_opendir(struct pvfs_fs *fs, const char *path, struct pvfs_dir **ret);
+/* 1 and an entry ("." and ".." come first), 0 at the end, or -errno. */
+int pvfs_readdir(struct pvfs_dir *d, struct pvfs_dirent *ret);
+/* @off: 0 or the off of an entry that was read; good across opens while the entry exists. */
+void pvfs_seekdir(struct pvfs_dir *d, int64_t off);
+int64_t pvfs_telldir(struct pvfs_dir *d);
+int pvfs_closedir(struct pvfs_dir *d);
+
+/* ---- the same by handle ---- */
+
+int pvfs_lookup_fh(struct pvfs_fs *fs, const struct pvfs_fh *dir, const char *name, struct pvfs_stat *ret);
+int pvfs_resolve(struct pvfs_fs *fs, const char *path, int follow, struct pvfs_fh *ret);
+int pvfs_stat_fh(struct pvfs_fs *fs, const struct pvfs_fh *fh, struct pvfs_stat *ret);
+int pvfs_truncate_fh(struct pvfs_fs *fs, const struct pvfs_fh *fh, off_t size, struct pvfs_stat *ret);
+int pvfs_chmod_fh(struct pvfs_fs *fs, const struct pvfs_fh *fh, mode_t mode, struct pvfs_stat *ret);
+int pvfs_chown_fh(struct pvfs_fs *fs, const struct pvfs_fh *fh, uid_t uid, gid_t gid, struct pvfs_stat *ret);
+int pvfs_utimens_fh(struct pvfs_fs *fs, const struct pvfs_fh *fh, const struct timespec ts[2],
+		    struct pvfs_stat *ret);
+int pvfs_open_fh(struct pvfs_fs *fs, const struct pvfs_fh *fh, int flags, struct pvfs_file **ret);
+/* Opens @name in @dir, creating with O_CREAT; a symbolic link is -ELOOP. @s and @st may be NULL. */
+int pvfs_create_fh(struct pvfs_fs *fs, const struct pvfs_fh *dir, const char *name, int flags, mode_t mode,
+		   const struct pvfs_striping *s, struct pvfs_file **ret, struct pvfs_stat *st);
+int pvfs_mkdir_fh(struct pvfs_fs *fs, const struct pvfs_fh *dir, const char *name, mode_t mode,
+		  struct pvfs_stat *ret);
+int pvfs_mknod_fh(struct pvfs_fs *fs, const struct pvfs_fh *dir, const char *name, mode_t mode, dev_t dev,
+		  struct pvfs_stat *ret);
+int pvfs_symlink_fh(struct pvfs_fs *fs, const char *target, const struct pvfs_fh *dir, const char *name,
+		    struct pvfs_stat *ret);
+int pvfs_link_fh(struct pvfs_fs *fs, const struct pvfs_fh *fh, const struct pvfs_fh *dir, const char *name,
+		 struct pvfs_stat *ret);
+int pvfs_unlink_fh(struct pvfs_fs *fs, const struct pvfs_fh *dir, const char *name);
+int pvfs_rmdir_fh(struct pvfs_fs *fs, const struct pvfs_fh *dir, const char *name);
+int pvfs_rename_fh(struct pvfs_fs *fs, const struct pvfs_fh *sdir, const char *sname,
+		   const struct pvfs_fh *ddir, const char *dname, unsigned int flags);
+ssize_t pvfs_readlink_fh(struct pvfs_fs *fs, const struct pvfs_fh *fh, char *buf, size_t n);
+int pvfs_opendir_fh(struct pvfs_fs *fs, const struct pvfs_fh *fh, struct pvfs_dir **ret);
+
+/* ---- counters ---- */
+
+#define PVFS_SERVER_MGR (-1)		/* else an index of an I/O daemon */
+#define PVFS_SERVER_ALL (-2)
+
+struct pvfs_opcount {
+	uint64_t count, errors;		/* finished requests, and those of them that failed */
+	uint64_t bytes_out, bytes_in;	/* payload */
+	uint64_t resent;		/* sent again after a connection was lost */
+	uint64_t ns_total, ns_max;	/* from submission to completion */
+};
+/* @op: as in docs/protocol.md, "LOOKUP"; NULL: the sum of all. -ENOENT: no such operation or server. */
+int pvfs_counters(struct pvfs_fs *fs, int server, const char *op, struct pvfs_opcount *ret);
+/* A table of what is not zero. */
+void pvfs_counters_print(struct pvfs_fs *fs, FILE *f);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

@@ -1,0 +1,258 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * check.c - do the tables agree with each other? Used by `pvfs-mgr --check` and by the tests after they tried to break
+ * them. Reads everything, changes nothing; nothing else may run.
+ *
+ *   every entry names an inode of the same generation and type
+ *   every inode's link count is the number of its names (directories: 2 + subdirectories)
+ *   every directory has one name, its parent is where that name is, its entry count is right, and it hangs off the root
+ *   an inode without names is an orphan or in the reap queue, and has the record that goes with it; and only then
+ *   every symbolic link has a target, every TRIM flag its record, and the other way round
+ */
+#include "mgr.h"
+#include <stdarg.h>
+#include <stdlib.h>
+#include <sys/stat.h>
+
+/* What is found out about one inode. */
+struct node {
+	u64 ino, parent, named_in;
+	u64 entries_want, entries;
+	u32 gen, flags, mode, nlink;
+	u32 names, subdirs;
+	bool target, trim, reap, orphan;
+	bool rooted;
+};
+
+struct check {
+	struct mgr *m;
+	FILE *f;
+	struct mgr_check_result *res;
+	struct node *node;	/* ascending by ino */
+	u64 n, room;
+};
+
+static void problem(struct check *c, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
+
+static void problem(struct check *c, const char *fmt, ...)
+{
+	va_list ap;
+
+	c->res->problems++;
+	if (!c->f)
+		return;
+	va_start(ap, fmt);
+	vfprintf(c->f, fmt, ap);
+	va_end(ap);
+	fputc('\n', c->f);
+}
+
+static struct node *find(struct check *c, u64 ino)
+{
+	u64 lo = 0, hi = c->n;
+
+	while (lo < hi) {
+		u64 mid = lo + (hi - lo) / 2;
+
+		if (c->node[mid].ino < ino)
+			lo = mid + 1;
+		else
+			hi = mid;
+	}
+	return lo < c->n && c->node[lo].ino == ino ? &c->node[lo] : NULL;
+}
+
+/* Calls @fn for every record of a table. */
+static int walk(struct check *c, enum mdb_table tab, int (*fn)(struct check *c, const struct mdb_rec *rec))
+{
+	u8 key[1] = { 0 };
+	struct mdb_rec rec = { .room = sizeof(struct mgr_slot_disk) + MGR_BODY_MAX };
+	struct mdb_cursor cur;
+	int err;
+
+	rec.val = malloc(rec.room);
+	if (!rec.val)
+		return -ENOMEM;
+	err = mdb_cursor_open(c->m->db, NULL, tab, 0, &cur);
+	if (err)
+		goto out;
+	for (err = mdb_cursor_seek(&cur, key, sizeof(key), &rec); !err; err = mdb_cursor_next(&cur, &rec)) {
+		err = fn(c, &rec);
+		if (err)
+			break;
+	}
+	mdb_cursor_close(&cur);
+	if (err == -ENOENT)
+		err = 0;
+out:
+	free(rec.val);
+	return err;
+}
+
+static int on_inode(struct check *c, const struct mdb_rec *rec)
+{
+	struct mgr_inode in;
+	struct node *nd;
+
+	if (rec->klen != MGR_INO_KEY || mgr_inode_decode(&in, mgr_get_be64(rec->key), rec->val, rec->vlen)) {
+		problem(c, "inode %llu: damaged record", (unsigned long long)mgr_get_be64(rec->key));
+		return 0;
+	}
+	if (c->n == c->room) {
+		nd = realloc(c->node, (c->room * 2 + 1024) * sizeof(*nd));
+		if (!nd)
+			return -ENOMEM;
+		c->node = nd;
+		c->room = c->room * 2 + 1024;
+	}
+	nd = &c->node[c->n++];
+	memset(nd, 0, sizeof(*nd));
+	nd->ino = in.ino;
+	nd->gen = in.gen;
+	nd->flags = in.flags;
+	nd->mode = in.mode;
+	nd->nlink = in.nlink;
+	nd->parent = in.parent.ino;
+	nd->entries_want = in.entries;
+	c->res->inodes++;
+	c->res->dirs += S_ISDIR(in.mode);
+	if (S_ISREG(in.mode) && !pvfs_layout_valid(&in.layout, c->m->niods))
+		problem(c, "inode %llu: impossible layout", (unsigned long long)in.ino);
+	if (S_ISDIR(in.mode) && !ns_layout_ok(&in.layout, c->m->niods))
+		problem(c, "directory %llu: impossible layout", (unsigned long long)in.ino);
+	return 0;
+}
+
+static int on_entry(struct check *c, const struct mdb_rec *rec)
+{
+	struct mgr_dirent de;
+	struct node *dir, *nd;
+	u64 base;
+
+	if (mgr_dirent_decode(&de, rec->key, rec->klen, rec->val, rec->vlen)) {
+		problem(c, "directory %llu: damaged entry", (unsigned long long)mgr_get_be64(rec->key));
+		return 0;
+	}
+	c->res->entries++;
+	base = mgr_name_cookie(c->m->hash_key, &de.name);
+	if (de.cookie < max(base, MGR_COOKIE_MIN) || de.cookie > base + 255)
+		problem(c, "directory %llu: entry %.*s is at the wrong place", (unsigned long long)de.dir,
+			(int)de.name.len, (const char *)de.name.p);
+	dir = find(c, de.dir);
+	if (!dir || !S_ISDIR(dir->mode))
+		problem(c, "entry %.*s: its directory %llu does not exist", (int)de.name.len,
+			(const char *)de.name.p, (unsigned long long)de.dir);
+	nd = find(c, de.ino);
+	if (!nd || nd->gen != de.gen || nd->mode >> 12 != de.type) {
+		problem(c, "directory %llu: entry %.*s names inode %llu, which does not exist or is another",
+			(unsigned long long)de.dir, (int)de.name.len, (const char *)de.name.p,
+			(unsigned long long)de.ino);
+		return 0;
+	}
+	nd->names++;
+	nd->named_in = de.dir;
+	if (dir) {
+		dir->entries++;
+		dir->subdirs += S_ISDIR(nd->mode);
+	}
+	return 0;
+}
+
+#define MARK(field, what) \
+	static int on_##field(struct check *c, const struct mdb_rec *rec) \
+	{ \
+		struct node *nd = find(c, mgr_get_be64(rec->key)); \
+		if (nd) \
+			nd->field = true; \
+		else \
+			problem(c, what " record of inode %llu, which does not exist", \
+				(unsigned long long)mgr_get_be64(rec->key)); \
+		return 0; \
+	}
+MARK(target, "symbolic link")
+MARK(trim, "trim")
+MARK(reap, "reap")
+MARK(orphan, "orphan")
+
+/* Follows the parents up; marks what is on the way. */
+static void check_rooted(struct check *c, struct node *nd)
+{
+	struct node *up = nd;
+	u64 steps = 0;
+
+	while (up && !up->rooted && up->ino != PVFS_ROOT_INO && steps++ <= c->n)
+		up = find(c, up->parent);
+	if (!up || steps > c->n) {
+		problem(c, "directory %llu does not hang off the root", (unsigned long long)nd->ino);
+		return;
+	}
+	for (; nd != up; nd = find(c, nd->parent))
+		nd->rooted = true;
+}
+
+static void check_dir(struct check *c, struct node *nd)
+{
+	unsigned long long ino = nd->ino;
+
+	if (nd->ino == PVFS_ROOT_INO) {
+		if (nd->names)
+			problem(c, "the root has a name");
+	} else if (nd->names != 1) {
+		problem(c, "directory %llu has %u names", ino, nd->names);
+	} else if (nd->named_in != nd->parent) {
+		problem(c, "directory %llu is in %llu, but thinks it is in %llu", ino,
+			(unsigned long long)nd->named_in, (unsigned long long)nd->parent);
+	}
+	if (nd->nlink != 2 + nd->subdirs)
+		problem(c, "directory %llu: %u links, should be %u", ino, nd->nlink, 2 + nd->subdirs);
+	if (nd->entries != nd->entries_want)
+		problem(c, "directory %llu: counts %llu entries, has %llu", ino,
+			(unsigned long long)nd->entries_want, (unsigned long long)nd->entries);
+	check_rooted(c, nd);
+}
+
+static void check_node(struct check *c, struct node *nd)
+{
+	unsigned long long ino = nd->ino;
+
+	if (S_ISDIR(nd->mode)) {
+		check_dir(c, nd);
+	} else if (nd->nlink != nd->names) {
+		problem(c, "inode %llu: %u links, %u names", ino, nd->nlink, nd->names);
+	}
+	if (nd->orphan != !!(nd->flags & MGR_IF_ORPHAN) || nd->reap != !!(nd->flags & MGR_IF_REAP) ||
+	    (nd->orphan && nd->reap))
+		problem(c, "inode %llu: flags 0x%x do not fit its records", ino, nd->flags);
+	if (!S_ISDIR(nd->mode) && (nd->nlink == 0) != (nd->orphan || nd->reap))
+		problem(c, "inode %llu: %u links, and %s waiting for removal", ino, nd->nlink,
+			nd->orphan || nd->reap ? "is" : "is not");
+	if (nd->target != !!S_ISLNK(nd->mode))
+		problem(c, "inode %llu: symbolic link and target do not go together", ino);
+	if (nd->trim != !!(nd->flags & MGR_IF_TRIM))
+		problem(c, "inode %llu: flag and record of its truncation do not go together", ino);
+	c->res->orphans += nd->orphan;
+	c->res->reap += nd->reap;
+}
+
+int mgr_check(struct mgr *m, FILE *f, struct mgr_check_result *ret)
+{
+	struct check c = { .m = m, .f = f, .res = ret };
+	u64 i;
+	int err;
+
+	memset(ret, 0, sizeof(*ret));
+	mdb_enter(m->db);
+	err = walk(&c, MDB_INODE, on_inode);
+	err = err ?: walk(&c, MDB_DIRENT, on_entry);
+	err = err ?: walk(&c, MDB_SYMLINK, on_target);
+	err = err ?: walk(&c, MDB_TRIM, on_trim);
+	err = err ?: walk(&c, MDB_REAP, on_reap);
+	err = err ?: walk(&c, MDB_ORPHAN, on_orphan);
+	mdb_leave(m->db);
+	if (!err && !find(&c, PVFS_ROOT_INO))
+		problem(&c, "there is no root");
+	for (i = 0; i < c.n && !err; i++)
+		check_node(&c, &c.node[i]);
+	free(c.node);
+	return err;
+}

@@ -1,0 +1,456 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * mdb_bdb.c - the tables of mdb.h as Berkeley DB 5.3 B-trees in one transactional environment.
+ *
+ * The environment is private to the process (its regions are on the heap): nothing of it is left behind by a crash but
+ * the log and the tables, and every open runs recovery from the last checkpoint. Locks are on pages; the deadlock
+ * detector runs whenever a lock is waited for. Log files that no recovery needs are removed at checkpoints.
+ *
+ * Commit writes the log to memory (durability "sync") or to the kernel ("write"); mdb_sync() flushes what is in memory,
+ * and Berkeley DB merges flushes that are asked for at once. All of its errors are turned into errno values here.
+ */
+#include "mdb.h"
+#include "../common/log.h"
+#include <db.h>
+#include <stdlib.h>
+
+struct bdb {
+	struct mdb base;
+	struct mdb_params p;
+	char dir[4096];
+	DB_ENV *env;			/* NULL while a restart has failed */
+	DB *tab[MDB_NTABLES];
+	atomic_bool panicked;		/* said so in the log already */
+};
+
+static const char *const table_file[MDB_NTABLES] = {
+	[MDB_INODE] = "inode.db", [MDB_DIRENT] = "dirent.db", [MDB_SYMLINK] = "symlink.db",
+	[MDB_SLOT] = "slot.db", [MDB_SESSION] = "session.db", [MDB_REAP] = "reap.db",
+	[MDB_ORPHAN] = "orphan.db", [MDB_TRIM] = "trim.db", [MDB_META] = "meta.db",
+};
+
+static struct bdb *to_bdb(struct mdb *db)
+{
+	return container_of(db, struct bdb, base);
+}
+
+/* Berkeley DB's result as ours. @what is for the log line of the unexpected ones. */
+static int map_error(struct bdb *b, int err, const char *what)
+{
+	switch (err) {
+	case 0:
+		return 0;
+	case DB_NOTFOUND:
+	case DB_KEYEMPTY:
+		return -ENOENT;
+	case DB_KEYEXIST:
+		return -EEXIST;
+	case DB_LOCK_DEADLOCK:
+	case DB_LOCK_NOTGRANTED:
+		return -EDEADLK;
+	case DB_RUNRECOVERY:
+		if (!atomic_exchange(&b->panicked, true))
+			pvfs_error("database: %s: recovery is needed", what);
+		return -ERESTART;
+	case DB_BUFFER_SMALL:
+		return -EMSGSIZE;
+	case ENOSPC:
+	case EDQUOT:
+		return -ENOSPC;
+	case ENOMEM:
+		pvfs_log_limited(PVFS_LOG_ERROR, "database: %s: out of memory or locks", what);
+		return -ENOMEM;
+	default:
+		pvfs_log_limited(PVFS_LOG_ERROR, "database: %s: %s", what, db_strerror(err));
+		return -EIO;
+	}
+}
+
+static void on_error(const DB_ENV *env, const char *prefix, const char *msg)
+{
+	pvfs_log_limited(PVFS_LOG_WARNING, "database: %s", msg);
+}
+
+static void bdb_shut(struct bdb *b)
+{
+	unsigned int i;
+
+	for (i = 0; i < MDB_NTABLES; i++) {
+		if (b->tab[i])
+			b->tab[i]->close(b->tab[i], 0);
+		b->tab[i] = NULL;
+	}
+	if (b->env)
+		b->env->close(b->env, 0);
+	b->env = NULL;
+}
+
+static int env_configure(struct bdb *b)
+{
+	u64 cache = max(b->p.cache, (u64)1 << 20);
+	DB_ENV *env = b->env;
+	int err;
+
+	env->set_errcall(env, on_error);
+	err = env->set_cachesize(env, cache >> 30, cache & ((1u << 30) - 1), 1 + (cache >> 31));
+	err = err ?: env->set_lk_detect(env, DB_LOCK_DEFAULT);
+	err = err ?: env->set_lk_max_locks(env, 50000);
+	err = err ?: env->set_lk_max_lockers(env, 20000);
+	err = err ?: env->set_lk_max_objects(env, 50000);
+	err = err ?: env->set_tx_max(env, 2000);
+	err = err ?: env->set_lg_bsize(env, 1u << 20);
+	err = err ?: env->set_lg_max(env, 8u << 20);
+	err = err ?: env->log_set_config(env, DB_LOG_AUTO_REMOVE, 1);
+	return err;
+}
+
+static int bdb_start(struct bdb *b)
+{
+	u32 env_flags = DB_CREATE | DB_INIT_TXN | DB_INIT_LOCK | DB_INIT_LOG | DB_INIT_MPOOL | DB_THREAD |
+			DB_PRIVATE | DB_RECOVER;
+	u32 db_flags = DB_THREAD | DB_AUTO_COMMIT | (b->p.create ? DB_CREATE : 0);
+	unsigned int i;
+	int err;
+
+	err = db_env_create(&b->env, 0);
+	if (err)
+		return map_error(b, err, "environment");
+	err = env_configure(b);
+	if (err) {
+		err = map_error(b, err, "configure");
+		goto fail;
+	}
+	err = b->env->open(b->env, b->dir, env_flags, 0600);
+	if (err) {
+		pvfs_error("database in %s: %s", b->dir, db_strerror(err));
+		err = map_error(b, err, "open and recover");
+		goto fail;
+	}
+	for (i = 0; i < MDB_NTABLES; i++) {
+		err = db_create(&b->tab[i], b->env, 0);
+		if (err) {
+			err = map_error(b, err, "table");
+			goto fail;
+		}
+		err = b->tab[i]->set_flags(b->tab[i], DB_CHKSUM);
+		err = err ?: b->tab[i]->set_pagesize(b->tab[i], 4096);
+		err = err ?: b->tab[i]->open(b->tab[i], NULL, table_file[i], NULL, DB_BTREE, db_flags, 0600);
+		if (err == ENOENT) {
+			err = -ENOENT;
+			goto fail;
+		}
+		if (err) {
+			pvfs_error("database in %s: %s: %s", b->dir, table_file[i], db_strerror(err));
+			err = map_error(b, err, table_file[i]);
+			goto fail;
+		}
+	}
+	atomic_store(&b->panicked, false);
+	return 0;
+fail:
+	bdb_shut(b);
+	return err;
+}
+
+static int bdb_begin(struct mdb *db, struct mdb_txn **ret)
+{
+	struct bdb *b = to_bdb(db);
+	DB_TXN *t;
+	int err;
+
+	if (!b->env)
+		return -ERESTART;
+	err = b->env->txn_begin(b->env, NULL, &t, 0);
+	if (err)
+		return map_error(b, err, "begin");
+	*ret = (struct mdb_txn *)t;
+	return 0;
+}
+
+static int bdb_commit(struct mdb *db, struct mdb_txn *txn)
+{
+	struct bdb *b = to_bdb(db);
+	DB_TXN *t = (DB_TXN *)txn;
+	int err;
+
+	err = t->commit(t, b->p.durability == PVFS_DURABLE_WRITE ? DB_TXN_WRITE_NOSYNC : DB_TXN_NOSYNC);
+	return map_error(b, err, "commit");
+}
+
+static void bdb_abort(struct mdb *db, struct mdb_txn *txn)
+{
+	struct bdb *b = to_bdb(db);
+	DB_TXN *t = (DB_TXN *)txn;
+
+	map_error(b, t->abort(t), "abort");
+}
+
+static int bdb_sync(struct mdb *db)
+{
+	struct bdb *b = to_bdb(db);
+	int err;
+
+	if (!b->env)
+		return -ERESTART;
+	if (b->p.durability == PVFS_DURABLE_WRITE)
+		return 0;
+	err = b->env->log_flush(b->env, NULL);
+	if (!err)
+		return 0;
+	/*
+	 * What was committed is visible but may not survive. Only recovery, which goes back to what is on disk,
+	 * makes memory and disk agree again.
+	 */
+	map_error(b, err, "log flush");
+	b->env->set_flags(b->env, DB_PANIC_ENVIRONMENT, 1);
+	return -ERESTART;
+}
+
+static DBT dbt_in(const void *p, u32 len)
+{
+	DBT d;
+
+	memset(&d, 0, sizeof(d));
+	d.data = (void *)p;
+	d.size = len;
+	d.ulen = len;
+	d.flags = DB_DBT_USERMEM;
+	return d;
+}
+
+static DBT dbt_out(void *p, u32 room)
+{
+	DBT d;
+
+	memset(&d, 0, sizeof(d));
+	d.data = p;
+	d.ulen = room;
+	d.flags = DB_DBT_USERMEM;
+	return d;
+}
+
+static int bdb_get(struct mdb *db, struct mdb_txn *t, enum mdb_table tab, const void *key, u32 klen,
+		   void *val, u32 room, u32 flags)
+{
+	struct bdb *b = to_bdb(db);
+	DBT k = dbt_in(key, klen), v = dbt_out(val, room);
+	DB *d = b->tab[tab];
+	int err;
+
+	if (!d)
+		return -ERESTART;
+	err = d->get(d, (DB_TXN *)t, &k, &v, t && (flags & MDB_RMW) ? DB_RMW : 0);
+	return err ? map_error(b, err, "get") : (int)v.size;
+}
+
+static int put(struct mdb *db, struct mdb_txn *t, enum mdb_table tab, const void *key, u32 klen,
+	       const void *val, u32 vlen, u32 flags)
+{
+	struct bdb *b = to_bdb(db);
+	DBT k = dbt_in(key, klen), v = dbt_in(val, vlen);
+	DB *d = b->tab[tab];
+
+	if (!d)
+		return -ERESTART;
+	return map_error(b, d->put(d, (DB_TXN *)t, &k, &v, flags), "put");
+}
+
+static int bdb_put(struct mdb *db, struct mdb_txn *t, enum mdb_table tab, const void *key, u32 klen,
+		   const void *val, u32 vlen)
+{
+	return put(db, t, tab, key, klen, val, vlen, 0);
+}
+
+static int bdb_put_new(struct mdb *db, struct mdb_txn *t, enum mdb_table tab, const void *key, u32 klen,
+		       const void *val, u32 vlen)
+{
+	return put(db, t, tab, key, klen, val, vlen, DB_NOOVERWRITE);
+}
+
+static int bdb_del(struct mdb *db, struct mdb_txn *t, enum mdb_table tab, const void *key, u32 klen)
+{
+	struct bdb *b = to_bdb(db);
+	DBT k = dbt_in(key, klen);
+	DB *d = b->tab[tab];
+
+	if (!d)
+		return -ERESTART;
+	return map_error(b, d->del(d, (DB_TXN *)t, &k, 0), "del");
+}
+
+static int bdb_cursor_open(struct mdb *db, struct mdb_txn *t, enum mdb_table tab, u32 flags, struct mdb_cursor *c)
+{
+	struct bdb *b = to_bdb(db);
+	DB *d = b->tab[tab];
+	DBC *dbc;
+	int err;
+
+	if (!d)
+		return -ERESTART;
+	err = d->cursor(d, (DB_TXN *)t, &dbc, 0);
+	if (err)
+		return map_error(b, err, "cursor");
+	c->db = db;
+	c->impl = dbc;
+	c->flags = t && (flags & MDB_RMW) ? DB_RMW : 0;
+	return 0;
+}
+
+static int cursor_get(struct mdb_cursor *c, struct mdb_rec *rec, u32 klen, u32 how)
+{
+	DBT k = dbt_in(rec->key, klen), v = dbt_out(rec->val, rec->room);
+	DBC *dbc = c->impl;
+	int err;
+
+	k.ulen = sizeof(rec->key);
+	err = dbc->get(dbc, &k, &v, how | c->flags);
+	if (err)
+		return map_error(to_bdb(c->db), err, "cursor get");
+	rec->klen = k.size;
+	rec->vlen = v.size;
+	return 0;
+}
+
+static int bdb_cursor_seek(struct mdb_cursor *c, const void *key, u32 klen, struct mdb_rec *rec)
+{
+	memcpy(rec->key, key, klen);
+	return cursor_get(c, rec, klen, DB_SET_RANGE);
+}
+
+static int bdb_cursor_next(struct mdb_cursor *c, struct mdb_rec *rec)
+{
+	return cursor_get(c, rec, 0, DB_NEXT);
+}
+
+static void bdb_cursor_close(struct mdb_cursor *c)
+{
+	DBC *dbc = c->impl;
+
+	if (!dbc)
+		return;
+	c->impl = NULL;
+	/* A close can report a deadlock that a get has reported already; the transaction is aborted either way. */
+	dbc->close(dbc);
+}
+
+static int bdb_checkpoint(struct mdb *db, bool force)
+{
+	struct bdb *b = to_bdb(db);
+
+	if (!b->env)
+		return -ERESTART;
+	return map_error(b, b->env->txn_checkpoint(b->env, 0, 0, force ? DB_FORCE : 0), "checkpoint");
+}
+
+static int bdb_reopen(struct mdb *db)
+{
+	struct bdb *b = to_bdb(db);
+
+	bdb_shut(b);
+	return bdb_start(b);
+}
+
+static void bdb_stats(struct mdb *db, FILE *f)
+{
+	struct bdb *b = to_bdb(db);
+	DB_MPOOL_STAT *mp = NULL;
+	DB_LOCK_STAT *lk = NULL;
+	DB_TXN_STAT *tx = NULL;
+	DB_LOG_STAT *lg = NULL;
+
+	fprintf(f, "\"db\":{\"recovered\":%llu", (unsigned long long)db->generation - 1);
+	if (!b->env)
+		goto out;
+	if (!b->env->memp_stat(b->env, &mp, NULL, 0))
+		fprintf(f, ",\"cache_bytes\":%llu,\"cache_hits\":%llu,\"cache_misses\":%llu,\"pages_written\":%llu"
+			",\"pages_dirty\":%lu,\"pages_clean\":%lu",
+			(unsigned long long)mp->st_gbytes << 30 | mp->st_bytes,
+			(unsigned long long)mp->st_cache_hit, (unsigned long long)mp->st_cache_miss,
+			(unsigned long long)mp->st_page_out, (unsigned long)mp->st_page_dirty,
+			(unsigned long)mp->st_page_clean);
+	if (!b->env->txn_stat(b->env, &tx, 0))
+		fprintf(f, ",\"txn_active\":%lu,\"txn_begins\":%llu,\"txn_commits\":%llu,\"txn_aborts\":%llu",
+			(unsigned long)tx->st_nactive, (unsigned long long)tx->st_nbegins,
+			(unsigned long long)tx->st_ncommits, (unsigned long long)tx->st_naborts);
+	if (!b->env->log_stat(b->env, &lg, 0))
+		fprintf(f, ",\"log_file\":%lu,\"log_flushes\":%llu,\"log_writes\":%llu,\"log_since_checkpoint\":%llu"
+			",\"log_max_commits_per_flush\":%lu",
+			(unsigned long)lg->st_cur_file, (unsigned long long)lg->st_scount,
+			(unsigned long long)lg->st_wcount,
+			(unsigned long long)lg->st_wc_mbytes << 20 | lg->st_wc_bytes,
+			(unsigned long)lg->st_maxcommitperflush);
+	if (!b->env->lock_stat(b->env, &lk, 0))
+		fprintf(f, ",\"lock_waits\":%llu,\"deadlocks\":%llu,\"locks\":%lu,\"locks_most\":%lu",
+			(unsigned long long)lk->st_lock_wait, (unsigned long long)lk->st_ndeadlocks,
+			(unsigned long)lk->st_nlocks, (unsigned long)lk->st_maxnlocks);
+out:
+	fprintf(f, "}");
+	free(mp);
+	free(lk);
+	free(tx);
+	free(lg);
+}
+
+static void bdb_close(struct mdb *db)
+{
+	struct bdb *b = to_bdb(db);
+
+	if (b->env && !atomic_load(&b->panicked))
+		bdb_checkpoint(db, true);
+	bdb_shut(b);
+	mdb_base_fini(db);
+	free(b);
+}
+
+static const struct mdb_ops bdb_ops = {
+	.begin = bdb_begin,
+	.commit = bdb_commit,
+	.abort = bdb_abort,
+	.sync = bdb_sync,
+	.get = bdb_get,
+	.put = bdb_put,
+	.put_new = bdb_put_new,
+	.del = bdb_del,
+	.cursor_open = bdb_cursor_open,
+	.cursor_seek = bdb_cursor_seek,
+	.cursor_next = bdb_cursor_next,
+	.cursor_close = bdb_cursor_close,
+	.checkpoint = bdb_checkpoint,
+	.reopen = bdb_reopen,
+	.stats = bdb_stats,
+	.close = bdb_close,
+};
+
+int mdb_bdb_open(const struct mdb_params *p, struct mdb **ret)
+{
+	struct bdb *b;
+	int err;
+
+	if (strlen(p->dir) >= sizeof(b->dir))
+		return -ENAMETOOLONG;
+	b = calloc(1, sizeof(*b));
+	if (!b)
+		return -ENOMEM;
+	strcpy(b->dir, p->dir);
+	b->p = *p;
+	b->p.dir = b->dir;
+	mdb_base_init(&b->base, &bdb_ops);
+	err = bdb_start(b);
+	if (err) {
+		mdb_base_fini(&b->base);
+		free(b);
+		return err;
+	}
+	/* A table that vanished later must not be made anew, silently empty, by recovery in place. */
+	b->p.create = false;
+	*ret = &b->base;
+	return 0;
+}
+
+void mdb_bdb_panic(struct mdb *db)
+{
+	struct bdb *b = to_bdb(db);
+
+	if (b->env)
+		b->env->set_flags(b->env, DB_PANIC_ENVIRONMENT, 1);
+}

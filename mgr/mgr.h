@@ -1,0 +1,540 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/*
+ * mgr.h - the manager's private structures and the calls between its files.
+ *
+ *   server.c    transport <-> mgr_execute(); slow workers; the driver mgr_run()
+ *   slot.c      exactly once
+ *   op_*.c      one handler per operation of ops.def
+ *   ns.c        names, permissions, inodes, entries: what the handlers share
+ *   opens.c     who has what open, in memory          size.c    how long a file is
+ *   session.c   sessions and their leases             iodtab.c  calls to the iods
+ *   reap.c      the thread behind unlink and truncate recover.c start and stop of all this
+ *   schema.c    records                               mdb_*.c   the database
+ *
+ * A handler gets a decoded request and fills a reply; it knows nothing of connections. It may be run again from the
+ * start (deadlock, recovery), so it changes memory only after, or undoes it when, its transaction failed. Errors that
+ * never leave mgr/: -EDEADLK and -ERESTART (see mdb.h), -EINPROGRESS (must ask the iods but runs where it may not
+ * block), -EUCLEAN (damaged record, becomes EIO). Lock order: top of server.c.
+ */
+#ifndef PVFS_MGR_MGR_H
+#define PVFS_MGR_MGR_H
+
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include "../common/config.h"
+#include "../common/log.h"
+#include "../common/storeid.h"
+#include "../common/stripe.h"
+#include "../transport/transport.h"
+#include "mdb.h"
+#include "schema.h"
+#include "opens.h"
+
+#define MGR_NSLOTS	128u			/* of a session */
+#define MGR_BODY_MAX	(PVFS_SYMLINK_MAX + 257u) /* bytes of the largest reply body we make */
+#define MGR_SYMLINK_FORMAT 1
+
+struct mgr_op;
+struct mgr_session;
+
+/* ---- calls to the iods: the seam that lets tests do without any ---- */
+
+/* One request to one iod. */
+struct mgr_iocall {
+	/* in */
+	u32 iod;			/* index in the volume's table */
+	u16 op;				/* PVFS_OP_GLIMPSE, TRIM, REMOVE or IOD_STATFS */
+	struct pvfs_fid fid;
+	u64 size;			/* TRIM */
+	/* out */
+	int err;
+	union {
+		struct pvfs_glimpse_rep glimpse;
+		struct pvfs_iod_statfs_rep statfs;
+	};
+};
+
+struct mgr_iod_ops {
+	/*
+	 * Make @n calls at once and return when each has its answer or an error, at most about @timeout_ms later.
+	 * An iod that is known to be down fails at once with -EHOSTDOWN.
+	 */
+	void (*call)(void *arg, struct mgr_iocall *calls, u32 n, unsigned int timeout_ms);
+	/* Text ",\"iods\":[...]" for STATS; may be NULL. */
+	void (*stats)(void *arg, FILE *f);
+};
+
+/* ---- the manager ---- */
+
+/* Counters for STATS; relaxed atomics, never decremented. */
+struct mgr_counters {
+	atomic_ullong op[PVFS_OP_LIMIT], op_err[PVFS_OP_LIMIT];
+	atomic_ullong retries;		/* transactions done again after a deadlock */
+	atomic_ullong restarts;		/* requests done again after recovery in place */
+	atomic_ullong replays;		/* ONCE requests answered from the stored reply */
+	atomic_ullong offloaded;	/* requests handed to a slow worker */
+	atomic_ullong glimpses;		/* files asked about */
+	atomic_ullong trims;		/* truncations sent to iods */
+	atomic_ullong reaped;		/* inodes whose datafiles were removed */
+	atomic_ullong evicted;		/* sessions that expired */
+};
+
+struct mgr_sessions {
+	pthread_rwlock_t lock;		/* protects the chains */
+	struct mgr_session *by_id[1024], *by_client[1024];
+	u32 n;
+	pthread_mutex_t open_lock;	/* one session is made at a time; held across its transaction */
+};
+
+struct mgr_worker_job;
+
+struct mgr {
+	/* fixed after mgr_core_open() */
+	struct pvfs_conf *conf;		/* borrowed */
+	struct mdb *db;
+	const struct mgr_iod_ops *iod_ops;
+	void *iod_arg;
+	struct pvfs_key server_key;
+	u8 uuid[PVFS_UUID_LEN];
+	u8 hash_key[16];
+	u32 niods;
+	u64 epoch;
+	struct pvfs_fid root;
+	struct pvfs_layout root_layout;	/* as mkfs made it; SESSION_OPEN tells it */
+	struct pvfs_iodent *iodents;	/* niods of them; host strings point into the configuration */
+	struct pvfs_server *server;	/* NULL in tests */
+
+	struct mgr_sessions sessions;
+	struct mgr_opens opens;
+
+	pthread_mutex_t ino_lock;	/* protects the next two */
+	u64 ino_next, ino_end;		/* reserved and not yet given out */
+	atomic_ullong files;		/* inodes in the table; about right after a crash */
+	atomic_uint base_next;		/* first iod of the next file */
+
+	pthread_mutex_t rename_lock;	/* one directory at a time moves to another parent */
+
+	_Atomic u64 grace_until;	/* monotonic ms: clients may still reclaim what they had open */
+
+	/* space on the store's disk, looked at now and then */
+	_Atomic u64 space_checked;	/* monotonic ms */
+	_Atomic u64 space_avail;	/* bytes */
+	u64 space_reserve;		/* creating operations stop here */
+
+	/* threads of reap.c, session.c, recover.c; protected by bg_lock */
+	pthread_mutex_t bg_lock;
+	pthread_cond_t bg_cond;
+	bool bg_stop, reap_kicked;
+	pthread_t reaper, expirer, checkpointer;
+	bool bg_running;
+
+	/* slow workers of server.c */
+	pthread_mutex_t work_lock;	/* protects the next four */
+	pthread_cond_t work_cond;
+	struct mgr_worker_job *work_head, **work_tail;
+	bool work_stop;
+	pthread_t *workers;
+	u32 nworkers;
+
+	struct mgr_counters count;
+};
+
+/* ---- one request ---- */
+
+/* The operations we serve: expands its argument for those lines of ops.def whose fourth field is MGR. */
+#define MGR_SERVED_ANY(...)
+#define MGR_SERVED_IOD(...)
+#define MGR_SERVED_MGR(...) __VA_ARGS__
+
+union mgr_req {
+#define PVFS_OP(num, NAME, name, by, flags) MGR_SERVED_##by(struct pvfs_##name##_req name;)
+#include "../common/ops.def"
+#undef PVFS_OP
+};
+
+union mgr_rep {
+#define PVFS_OP(num, NAME, name, by, flags) MGR_SERVED_##by(struct pvfs_##name##_rep name;)
+#include "../common/ops.def"
+#undef PVFS_OP
+};
+
+/* The handlers. @op->s is the session, NULL only for NOSESS operations. Return: 0 or -errno. */
+#define PVFS_OP(num, NAME, name, by, flags) \
+	MGR_SERVED_##by(int mgr_op_##name(struct mgr_op *op, const struct pvfs_##name##_req *req, \
+					  struct pvfs_##name##_rep *rep);)
+#include "../common/ops.def"
+#undef PVFS_OP
+
+/* Table entry made of a line of ops.def (server.c). */
+struct mgr_handler {
+	const char *name;
+	u8 flags;			/* PVFS_OPF_* */
+	int (*decode)(struct mgr_op *op, const void *buf, size_t len);
+	int (*handle)(struct mgr_op *op);
+	int (*encode)(const struct mgr_op *op, void *buf, size_t room);
+};
+
+/**
+ * struct mgr_op - a request while it is handled; also the background threads' ticket to the database
+ * @m: the manager
+ * @s: session, referenced by the caller; NULL for none
+ * @h: handler, NULL in the background
+ * @nr: number of the operation
+ * @slot: and @slot_seq: exactly once; seq 0: not asked for
+ * @can_block: may wait for iods
+ * @txn: the transaction that is open, NULL outside
+ * @db_gen: generation of the database we entered
+ * @need_sync: something was committed that must be durable before the reply
+ * @stored: the reply is in the database, committed with the work
+ * @final: the running transaction is the last: MGR_RUN_FINAL, or set by its function
+ * @again: this is not the first run of the handler (recovery came between)
+ * @now: wall clock at the start, for timestamps
+ * @req: decoded request
+ * @rep: reply being made
+ * @body: encoded reply, @body_len bytes
+ * @payload: malloc'ed by the handler or NULL, @payload_len bytes
+ * @bind_session: session to bind to the connection, 0: none
+ */
+struct mgr_op {
+	struct mgr *m;
+	struct mgr_session *s;
+	const struct mgr_handler *h;
+	u16 nr, slot;
+	u32 slot_seq;
+	bool can_block, need_sync, stored, final, again;
+	struct mdb_txn *txn;
+	u64 db_gen;
+	struct pvfs_ts now;
+	union mgr_req req;
+	union mgr_rep rep;
+	u32 body_len, payload_len;
+	u8 *payload;
+	u64 bind_session;
+	u8 body[MGR_BODY_MAX];
+};
+
+static inline u64 mgr_op_session(const struct mgr_op *op);
+
+/* What mgr_execute() is asked, without any transport. @body is borrowed. */
+struct mgr_request {
+	u16 op, slot;
+	u32 slot_seq;
+	u64 session;
+	const void *body;
+	u32 body_len;
+	bool can_block;
+};
+
+/**
+ * mgr_execute - decode, run once, make durable, encode
+ * @rq: the request
+ * @op: scratch; on return body, payload (the caller frees it) and bind_session are the answer
+ *
+ * Return: 0; -EINPROGRESS when it must be executed again with can_block; or the error for the client.
+ */
+int mgr_execute(struct mgr *m, const struct mgr_request *rq, struct mgr_op *op);
+
+/* Prepares an op for use by a background thread: it may block and has no session. */
+void mgr_op_init_bg(struct mgr_op *op, struct mgr *m);
+
+/* mgr_run() */
+#define MGR_RUN_READ	0x1u	/* no transaction: @fn only reads */
+#define MGR_RUN_SYNC	0x2u	/* the reply must wait until this is durable */
+#define MGR_RUN_FINAL	0x4u	/* last one of the request: the reply is stored with it when a slot is used */
+#define MGR_RUN_GROWS	0x8u	/* refuse with -ENOSPC when the store's disk is nearly full */
+
+/**
+ * mgr_run - the one driver of transactions: begin, @fn, commit; again after a deadlock
+ * @fn: does the work with op->txn; returns 0 to commit, -errno to abort
+ *
+ * Context: inside mgr_execute() or mgr_bg_run(). @fn must bear being called several times.
+ *
+ * Return: 0, @fn's error, or the database's.
+ */
+int mgr_run(struct mgr_op *op, int (*fn)(struct mgr_op *op, void *arg), void *arg, unsigned int flags);
+
+/**
+ * mgr_bg_run - enter the database, call @fn, leave; again after recovery in place
+ *
+ * For threads of our own. @fn typically calls mgr_run() a few times.
+ */
+int mgr_bg_run(struct mgr_op *op, int (*fn)(struct mgr_op *op, void *arg), void *arg);
+
+/* ---- time ---- */
+u64 mgr_mono_ms(void);
+void mgr_wall_now(struct pvfs_ts *ret);
+/* A version larger than @old and than any that a crash may have lost: versions follow the clock where they can. */
+u64 mgr_version_after(u64 old);
+
+/* ---- slot.c ---- */
+enum mgr_slot_todo { MGR_SLOT_EXECUTE, MGR_SLOT_REPLAY };
+int mgr_slot_begin(struct mgr_op *op, enum mgr_slot_todo *ret_todo);
+/* In the final transaction: stores op->body. */
+int mgr_slot_store(struct mgr_op *op);
+void mgr_slot_end(struct mgr_op *op, int err);
+/* Deletes the stored replies of a session in op->txn. */
+int mgr_slots_del(struct mgr_op *op, u64 session);
+
+struct mgr_slot {
+	u32 seq;		/* of the last request that succeeded */
+	u16 op;
+	bool busy;		/* a request runs; its thread owns the fields below */
+	bool here;		/* the request ran in this process: what it opened is registered */
+	u64 db_gen;		/* seq was compared with the database of this generation; 0: never */
+	u8 *body;		/* reply that is not in the database, malloc'ed; NULL: it is there */
+	u32 body_len;
+};
+
+/* ---- session.c ---- */
+
+/**
+ * struct mgr_session - a client
+ *
+ * Referenced by the table while alive and by every request that runs. @dead is set once, before its opens are swept.
+ */
+struct mgr_session {
+	struct mgr_session *next_id, *next_client;	/* sessions.lock */
+	u64 id;
+	u8 client[PVFS_UUID_LEN];
+	char host[PVFS_HOST_MAX + 1];
+	atomic_uint refs;
+	atomic_bool dead;
+	_Atomic u64 seen;		/* monotonic ms of the last sign of life */
+	u64 recorded;			/* generation of the database that has its record; sessions.open_lock */
+	pthread_mutex_t lock;		/* protects slots[].busy, and the others while not busy */
+	struct mgr_slot slots[MGR_NSLOTS];
+};
+
+static inline u64 mgr_op_session(const struct mgr_op *op)
+{
+	return op->s ? op->s->id : 0;
+}
+
+/* Takes a reference; NULL when there is none such or it is dead. */
+struct mgr_session *mgr_session_lookup(struct mgr *m, u64 id);
+void mgr_session_put(struct mgr_session *s);
+/* Finds or makes (durably) the session of client @client. Context: inside mgr_execute(). */
+int mgr_session_open(struct mgr_op *op, const u8 client[PVFS_UUID_LEN], const struct pvfs_str *host,
+		     struct mgr_session **ret);
+/* Ends @s: opens, orphans, replies, record. The caller keeps its reference. */
+int mgr_session_end(struct mgr_op *op, struct mgr_session *s);
+int mgr_sessions_init(struct mgr *m);
+int mgr_sessions_load(struct mgr_op *op);
+void mgr_sessions_fini(struct mgr *m);
+void *mgr_expire_thread(void *arg);
+/* One round of the expiry thread; for it and for tests. */
+void mgr_sessions_expire(struct mgr *m);
+bool mgr_in_grace(struct mgr *m);
+
+/* ---- ns.c ---- */
+#define MGR_MAY_EXEC	1u
+#define MGR_MAY_WRITE	2u
+#define MGR_MAY_READ	4u
+
+int ns_name_check(const struct pvfs_str *name);
+int ns_inode_get(struct mgr_op *op, u64 ino, u32 flags, struct mgr_inode *in);
+int ns_fid_get(struct mgr_op *op, const struct pvfs_fid *fid, u32 flags, struct mgr_inode *in);
+int ns_dir_get(struct mgr_op *op, const struct pvfs_fid *fid, u32 flags, struct mgr_inode *in);
+int ns_inode_put(struct mgr_op *op, const struct mgr_inode *in);
+int ns_inode_insert(struct mgr_op *op, const struct mgr_inode *in);
+int ns_inode_del(struct mgr_op *op, const struct mgr_inode *in);
+
+/* An entry as found. */
+struct ns_entry {
+	u64 cookie;		/* of the entry; when there is none: where it would go */
+	struct pvfs_fid fid;
+	u8 type;
+};
+
+int ns_entry_find(struct mgr_op *op, u64 dir, const struct pvfs_str *name, u32 flags, struct ns_entry *e);
+int ns_entry_add(struct mgr_op *op, u64 dir, const struct ns_entry *e, const struct pvfs_str *name,
+		 const struct mgr_inode *in);
+int ns_entry_del(struct mgr_op *op, u64 dir, u64 cookie);
+/* The entry now names @in: what rename puts in place of the one it replaces. */
+int ns_entry_set(struct mgr_op *op, u64 dir, u64 cookie, const struct pvfs_str *name, const struct mgr_inode *in);
+int ns_dir_empty(struct mgr_op *op, u64 dir);
+int ns_loop_check(struct mgr_op *op, const struct mgr_inode *moved, const struct mgr_inode *ddir);
+
+int ns_may(const struct pvfs_cred *cred, const struct mgr_inode *in, u32 mask);
+int ns_may_delete(const struct pvfs_cred *cred, const struct mgr_inode *dir, const struct mgr_inode *victim);
+bool ns_in_group(const struct pvfs_cred *cred, u32 gid);
+void ns_kill_priv(struct mgr_inode *in);
+
+/* ctime (and mtime) are now, the version grows. */
+void ns_touch_ctime(struct mgr_op *op, struct mgr_inode *in);
+void ns_touch_mtime(struct mgr_op *op, struct mgr_inode *in);
+/* Gives an unused inode number, durably reserved. Outside of transactions. */
+int ns_ino_alloc(struct mgr_op *op, struct pvfs_fid *ret);
+void ns_inode_init(struct mgr_op *op, struct mgr_inode *in, const struct pvfs_fid *fid,
+		   const struct mgr_inode *dir, const struct pvfs_cred *cred, u32 mode);
+/* Layout of a new file: @want when its pcount is not 0, else the directory's; a concrete base is chosen. */
+int ns_layout_pick(struct mgr *m, const struct mgr_inode *dir, const struct pvfs_layout *want,
+		   struct pvfs_layout *ret);
+/* A directory's layout: as pvfs_layout_valid(), and base may be MGR_BASE_ANY. */
+bool ns_layout_ok(const struct pvfs_layout *l, u32 niods);
+/* A name of @in was removed and nlink adjusted: writes it back, or sends it to the orphans, the reaper, or away. */
+int ns_inode_unlinked(struct mgr_op *op, struct mgr_inode *in, bool *ret_gone);
+/* Attributes as the database knows them. */
+void ns_attr(const struct mgr_inode *in, struct pvfs_attr *attr);
+
+/* ---- size.c ---- */
+/*
+ * Attributes as @op's session should see them: asks the iods where it must. @report: what the session's own writes did,
+ * or NULL. -EINPROGRESS when that needs blocking and op->can_block is not set. Outside of transactions.
+ */
+int mgr_size_attr(struct mgr_op *op, struct mgr_inode *in, const struct pvfs_wreport *report,
+		  struct pvfs_attr *attr);
+/*
+ * The same for the reply of something that is committed: what goes wrong now must not make it look failed, so @attr
+ * stays as the transaction filled it. Only -ERESTART comes out (and the reply is replayed).
+ */
+int mgr_size_attr_after(struct mgr_op *op, struct mgr_inode *in, struct pvfs_attr *attr);
+/* The same for many inodes at once; entries that are certain cost nothing. */
+int mgr_size_attrs(struct mgr_op *op, struct mgr_inode *in, struct pvfs_attr *attrs, u32 n);
+/* Folds what is known in memory into @in (a copy, or one about to be written). */
+void mgr_size_fold(struct mgr_op *op, struct mgr_inode *in);
+/* The last writer of @fid leaves: record size and times, if they can be known. */
+int mgr_size_settle(struct mgr_op *op, const struct pvfs_fid *fid);
+/* Write size and time that are known now to the database, if they differ. */
+int mgr_size_record(struct mgr_op *op, const struct pvfs_fid *fid);
+
+/* What the datafiles say together. */
+struct mgr_glimpse {
+	struct pvfs_fid fid;
+	struct pvfs_layout layout;
+	u64 end;		/* of the file */
+	struct pvfs_ts wtime;
+	bool complete;		/* every iod answered */
+};
+int mgr_glimpse(struct mgr *m, struct mgr_glimpse *g, u32 n);
+
+/**
+ * struct mgr_truncate - a size change under way (op_attr.c, op_open.c)
+ * @fid: the file
+ * @size: new size, bytes
+ * @change: called in the first transaction with the inode, before the size is set: checks and other changes
+ * @finish: called in the last transaction with the inode as it is after: fills the reply
+ * @arg: for both
+ * @in: the inode as it is after
+ */
+struct mgr_truncate {
+	struct pvfs_fid fid;
+	u64 size;
+	int (*change)(struct mgr_op *op, struct mgr_inode *in, void *arg);
+	void (*finish)(struct mgr_op *op, const struct mgr_inode *in, void *arg);
+	void *arg;
+	struct mgr_inode in;
+	/* mgr_truncate()'s own */
+	u64 old_size;
+	bool exact, need_trim;
+};
+/* -EAGAIN: an iod did not answer; the size is changed and the cut goes on behind; ask again with the same slot. */
+int mgr_truncate(struct mgr_op *op, struct mgr_truncate *t);
+/* Completes a truncation that an earlier request or process left. 0 also when there is none. */
+int mgr_trim_finish(struct mgr_op *op, u64 ino);
+
+/* ---- op_name.c ---- */
+
+/**
+ * struct mgr_make - a new entry with a new inode
+ * @cred: who asks
+ * @dir: and @name: where
+ * @mode: type and permission bits
+ * @iflags: MGR_IF_* to start with
+ * @rdev: of devices
+ * @target: of a symbolic link, else NULL
+ * @layout: wanted for a file, NULL or pcount 0: the directory's
+ * @fid: from ns_ino_alloc()
+ * @in: the new inode
+ * @found: on -EEXIST the entry that is there
+ * @made: called last in the transaction, may be NULL: fills the reply
+ */
+struct mgr_make {
+	const struct pvfs_cred *cred;
+	const struct pvfs_fid *dir;
+	const struct pvfs_str *name;
+	u32 mode, iflags;
+	u64 rdev;
+	const struct pvfs_str *target;
+	const struct pvfs_layout *layout;
+	struct pvfs_fid fid;
+	struct mgr_inode in;
+	struct ns_entry found;
+	bool picked;
+	struct pvfs_layout pick;
+	int (*made)(struct mgr_op *op, struct mgr_make *mk);
+	void *arg;
+};
+/* For mgr_run(): @arg is a struct mgr_make. */
+int mgr_make_fn(struct mgr_op *op, void *arg);
+/* Checks, allocates the number, runs mgr_make_fn() and counts the file. */
+int mgr_make(struct mgr_op *op, struct mgr_make *mk);
+
+/* ---- op_open.c, also used to replay CREATE after a restart ---- */
+int mgr_open_again(struct mgr_op *op, const struct pvfs_fid *fid, u32 flags);
+/* The session's last open of @ino is gone: drops its orphan record, and the inode if that was the last. */
+int mgr_orphan_release(struct mgr_op *op, u64 ino, u64 session);
+
+/* ---- reap.c ---- */
+void mgr_reap_kick(struct mgr *m);
+void *mgr_reap_thread(void *arg);
+/* One pass over the queues. Return: number of entries that could not be done now, or -errno. */
+int mgr_reap_pass(struct mgr *m);
+int mgr_count_table(struct mgr_op *op, enum mdb_table tab, u64 limit, u64 *ret);
+
+/* ---- iodtab.c ---- */
+struct mgr_iodtab;
+int mgr_iodtab_open(const struct pvfs_conf *conf, const struct pvfs_key *server_key, struct mgr_iodtab **ret);
+void mgr_iodtab_close(struct mgr_iodtab *t);
+extern const struct mgr_iod_ops mgr_iodtab_ops;
+int mgr_iodents_make(struct mgr *m);
+
+/* ---- recover.c ---- */
+/**
+ * mgr_core_open - everything below the transport
+ * @conf: borrowed until mgr_core_close()
+ * @iod_ops: and @iod_arg: how iods are called
+ * @ret: the manager, its threads not started
+ *
+ * The caller holds the store's lock and has checked its mark.
+ *
+ * Return: 0 or -errno; @err gets a line for the user.
+ */
+int mgr_core_open(struct pvfs_conf *conf, const struct pvfs_key *server_key, const struct mgr_iod_ops *iod_ops,
+		  void *iod_arg, struct mgr **ret, char *err, size_t errlen);
+int mgr_core_start(struct mgr *m);	/* the reaper, expiry and checkpoint threads */
+void mgr_core_stop(struct mgr *m);
+void mgr_core_close(struct mgr *m);	/* NULL is fine */
+/* For threads of our own: waits until @deadline (monotonic ms) or the stop. Return: stop. */
+bool mgr_bg_wait(struct mgr *m, u64 deadline);
+/* May something that needs space begin? 0 or -ENOSPC. */
+int mgr_space_check(struct mgr *m);
+/* Is there so little space that not even deleting may be logged? */
+bool mgr_space_desperate(struct mgr *m);
+
+/* ---- mkfs.c ---- */
+/**
+ * mgr_mkfs - make the manager's store of a new volume
+ * @conf: names it
+ *
+ * Return: 0, -EEXIST (it is there already), or -errno; @err gets a line for the user.
+ */
+int mgr_mkfs(const struct pvfs_conf *conf, char *err, size_t errlen);
+/* Path of the database within a store. */
+int mgr_db_dir(const struct pvfs_conf *conf, char *buf, size_t n);
+
+/* ---- check.c ---- */
+struct mgr_check_result {
+	u64 inodes, dirs, entries, orphans, reap, problems;
+};
+/* Walks the tables and reports every disagreement, a line each, to @f (may be NULL). Nothing else may run. */
+int mgr_check(struct mgr *m, FILE *f, struct mgr_check_result *ret);
+
+/* ---- server.c ---- */
+extern const struct pvfs_server_ops mgr_server_ops;
+int mgr_workers_start(struct mgr *m, u32 n);
+void mgr_workers_stop(struct mgr *m);
+void mgr_stats(struct mgr *m, FILE *f);
+
+#endif

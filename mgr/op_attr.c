@@ -1,0 +1,225 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * op_attr.c - GETATTR, SETATTR, STATFS.
+ *
+ * SETATTR follows notify_change() and setattr_prepare() of Linux: who may change what, and what a change of owner or
+ * size does to the set-id bits. A change of size is a truncation (size.c) whose first transaction makes the other
+ * changes too.
+ */
+#include "mgr.h"
+#include <stdlib.h>
+#include <sys/stat.h>
+#include <sys/statvfs.h>
+
+#define STATFS_MS	2000u
+#define STATFS_BSIZE	4096u
+#define BYTES_PER_INODE	1024u	/* of the store, entry, log and slack included: an estimate for df -i */
+
+struct getattr {
+	const struct pvfs_fid *fid;
+	struct mgr_inode in;
+};
+
+static int getattr_fn(struct mgr_op *op, void *arg)
+{
+	struct getattr *g = arg;
+
+	return ns_fid_get(op, g->fid, 0, &g->in);
+}
+
+int mgr_op_getattr(struct mgr_op *op, const struct pvfs_getattr_req *req, struct pvfs_getattr_rep *rep)
+{
+	struct getattr g = { .fid = &req->fid };
+	int err;
+
+	err = mgr_run(op, getattr_fn, &g, MGR_RUN_READ);
+	return err ?: mgr_size_attr(op, &g.in, &req->report, &rep->attr);
+}
+
+/* ---- setattr ---- */
+
+#define SA_TIMES (PVFS_SA_ATIME | PVFS_SA_MTIME | PVFS_SA_ATIME_NOW | PVFS_SA_MTIME_NOW)
+#define SA_ALL (PVFS_SA_MODE | PVFS_SA_UID | PVFS_SA_GID | PVFS_SA_SIZE | SA_TIMES | PVFS_SA_OPENED | \
+		PVFS_SA_KILL_PRIV)
+
+struct setattr {
+	const struct pvfs_setattr_req *req;
+	struct pvfs_setattr_rep *rep;
+	struct pvfs_ts wtime;		/* write time the iods told just before */
+	struct mgr_inode in;
+};
+
+static bool ts_valid(const struct pvfs_ts *t)
+{
+	return t->nsec < 1000000000u;
+}
+
+/* Is the file open for writing by the asking session? */
+static bool writes(struct mgr_op *op, const struct mgr_inode *in)
+{
+	struct mgr_opens_view v;
+
+	mgr_opens_view(&op->m->opens, in->ino, mgr_op_session(op), &v);
+	return v.self;
+}
+
+/* May @req be done to @in? */
+static int setattr_check(struct mgr_op *op, const struct pvfs_setattr_req *req, const struct mgr_inode *in)
+{
+	const struct pvfs_cred *c = &req->cred;
+	bool owner = !c->uid || c->uid == in->uid;
+	u32 v = req->valid;
+
+	if ((v & PVFS_SA_UID) && c->uid && !(owner && req->uid == in->uid))
+		return -EPERM;
+	if ((v & PVFS_SA_GID) && c->uid && !(owner && (req->gid == in->gid || ns_in_group(c, req->gid))))
+		return -EPERM;
+	if ((v & PVFS_SA_MODE) && !owner)
+		return -EPERM;
+	if ((v & PVFS_SA_MODE) && S_ISLNK(in->mode))
+		return -EOPNOTSUPP;
+	if ((((v & PVFS_SA_ATIME) && !(v & PVFS_SA_ATIME_NOW)) ||
+	     ((v & PVFS_SA_MTIME) && !(v & PVFS_SA_MTIME_NOW))) && !owner)
+		return -EPERM;
+	if ((v & (PVFS_SA_ATIME_NOW | PVFS_SA_MTIME_NOW)) && !owner && ns_may(c, in, MGR_MAY_WRITE))
+		return -EACCES;
+	if ((v & PVFS_SA_SIZE) && !((v & PVFS_SA_OPENED) && writes(op, in)) && ns_may(c, in, MGR_MAY_WRITE))
+		return -EACCES;
+	if ((v & PVFS_SA_KILL_PRIV) && !owner && !writes(op, in) && ns_may(c, in, MGR_MAY_WRITE))
+		return -EPERM;
+	return 0;
+}
+
+/* Checks and makes every change but that of the size. Also the @change of a truncation. */
+static int setattr_apply(struct mgr_op *op, struct mgr_inode *in, void *arg)
+{
+	struct setattr *s = arg;
+	const struct pvfs_setattr_req *req = s->req;
+	u32 v = req->valid;
+	int err;
+
+	err = setattr_check(op, req, in);
+	if (err)
+		return err;
+	if (v & PVFS_SA_UID)
+		in->uid = req->uid;
+	if (v & PVFS_SA_GID)
+		in->gid = req->gid;
+	if (v & PVFS_SA_MODE) {
+		in->mode = (in->mode & S_IFMT) | (req->mode & 07777);
+		if (req->cred.uid && !ns_in_group(&req->cred, in->gid))
+			in->mode &= ~S_ISGID;
+	} else if ((v & (PVFS_SA_UID | PVFS_SA_GID)) && !S_ISDIR(in->mode)) {
+		ns_kill_priv(in);
+	}
+	if ((v & PVFS_SA_KILL_PRIV) || ((v & PVFS_SA_SIZE) && req->cred.uid))
+		ns_kill_priv(in);
+	/* Writes that happened are accounted for before a time is set, so that only later ones move it again. */
+	if (mgr_ts_after(&s->wtime, &in->wtime))
+		in->wtime = s->wtime;
+	if (v & PVFS_SA_ATIME_NOW)
+		in->atime = op->now;
+	else if (v & PVFS_SA_ATIME)
+		in->atime = req->atime;
+	if (v & PVFS_SA_MTIME_NOW)
+		in->mtime = op->now;
+	else if (v & PVFS_SA_MTIME)
+		in->mtime = req->mtime;
+	ns_touch_ctime(op, in);
+	return 0;
+}
+
+static int setattr_fn(struct mgr_op *op, void *arg)
+{
+	struct setattr *s = arg;
+	int err;
+
+	err = ns_fid_get(op, &s->req->fid, MDB_RMW, &s->in);
+	if (err)
+		return err;
+	mgr_size_fold(op, &s->in);
+	err = setattr_apply(op, &s->in, s);
+	if (err)
+		return err;
+	ns_attr(&s->in, &s->rep->attr);
+	return ns_inode_put(op, &s->in);
+}
+
+static void setattr_finish(struct mgr_op *op, const struct mgr_inode *in, void *arg)
+{
+	struct setattr *s = arg;
+
+	ns_attr(in, &s->rep->attr);
+}
+
+int mgr_op_setattr(struct mgr_op *op, const struct pvfs_setattr_req *req, struct pvfs_setattr_rep *rep)
+{
+	struct setattr s = { .req = req, .rep = rep };
+	struct mgr_truncate t = {
+		.fid = req->fid, .size = req->size, .change = setattr_apply, .finish = setattr_finish, .arg = &s,
+	};
+	struct getattr g = { .fid = &req->fid };
+	int err;
+
+	if ((req->valid & ~SA_ALL) || !ts_valid(&req->atime) || !ts_valid(&req->mtime))
+		return -EINVAL;
+	if ((req->valid & PVFS_SA_SIZE) && req->size > PVFS_FILE_MAX)
+		return -EFBIG;
+	err = mgr_run(op, getattr_fn, &g, MGR_RUN_READ);
+	if (err)
+		return err;
+	/* To set a time or cut, know first what was written so far: from the report, or from the iods. */
+	if (req->valid & (SA_TIMES | PVFS_SA_SIZE)) {
+		err = mgr_size_attr(op, &g.in, &req->report, &rep->attr);
+		if (err)
+			return err;
+		s.wtime = g.in.wtime;
+	} else {
+		mgr_opens_report(&op->m->opens, mgr_op_session(op), req->fid.ino, &req->report);
+	}
+	if (req->valid & PVFS_SA_SIZE) {
+		err = mgr_truncate(op, &t);
+		s.in = t.in;
+	} else {
+		err = mgr_run(op, setattr_fn, &s, MGR_RUN_SYNC | MGR_RUN_FINAL);
+	}
+	return err ?: mgr_size_attr_after(op, &s.in, &rep->attr);
+}
+
+/* ---- statfs ---- */
+
+int mgr_op_statfs(struct mgr_op *op, const struct pvfs_statfs_req *req, struct pvfs_statfs_rep *rep)
+{
+	struct mgr *m = op->m;
+	struct mgr_iocall *calls;
+	struct statvfs vfs;
+	u32 i;
+
+	calls = calloc(m->niods, sizeof(*calls));
+	if (!calls)
+		return -ENOMEM;
+	for (i = 0; i < m->niods; i++) {
+		calls[i].iod = i;
+		calls[i].op = PVFS_OP_IOD_STATFS;
+	}
+	m->iod_ops->call(m->iod_arg, calls, m->niods, STATFS_MS);
+	rep->bsize = STATFS_BSIZE;
+	rep->namelen = PVFS_NAME_MAX;
+	rep->iods = m->niods;
+	for (i = 0; i < m->niods; i++) {
+		const struct pvfs_iod_statfs_rep *s = &calls[i].statfs;
+
+		if (calls[i].err)
+			continue;
+		rep->iods_up++;
+		/* Sums of bytes could overflow where sums of blocks do not. */
+		rep->blocks += (u64)((unsigned __int128)s->blocks * s->bsize / STATFS_BSIZE);
+		rep->bfree += (u64)((unsigned __int128)s->bfree * s->bsize / STATFS_BSIZE);
+		rep->bavail += (u64)((unsigned __int128)s->bavail * s->bsize / STATFS_BSIZE);
+	}
+	free(calls);
+	if (!statvfs(m->conf->mgr_store, &vfs))
+		rep->ffree = (u64)vfs.f_bavail * vfs.f_frsize / BYTES_PER_INODE;
+	rep->files = atomic_load_explicit(&m->files, memory_order_relaxed) + rep->ffree;
+	return 0;
+}

@@ -1,0 +1,335 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * op_name.c - LOOKUP, MKNOD, SYMLINK, READLINK, LINK, UNLINK, and what every operation that makes an inode shares.
+ *
+ *   operation  needs                                                     changes
+ *   LOOKUP     x on the directory                                        -
+ *   MKNOD      w,x; devices: root                                        directory, inode, entry
+ *   SYMLINK    w,x                                                       directory, inode, target, entry
+ *   READLINK   -                                                         -
+ *   LINK       w,x; not a directory                                      directory, inode, entry
+ *   UNLINK     w,x and the sticky rule; not a directory                  directory, entry, inode (see ns_inode_unlinked)
+ *
+ * Order of the locks inside a transaction: directories, entries, inodes. It is not total (they share pages), which is
+ * what the deadlock detector is for, but it makes deadlocks rare.
+ */
+#include "mgr.h"
+#include <stdlib.h>
+#include <sys/stat.h>
+
+/* ---- making inodes ---- */
+
+static int put_target(struct mgr_op *op, u64 ino, const struct pvfs_str *target)
+{
+	u8 key[MGR_INO_KEY], rec[1 + PVFS_SYMLINK_MAX];
+
+	rec[0] = MGR_SYMLINK_FORMAT;
+	memcpy(rec + 1, target->p, target->len);
+	mgr_ino_key(key, ino);
+	return mdb_put(op->m->db, op->txn, MDB_SYMLINK, key, sizeof(key), rec, 1 + target->len);
+}
+
+int mgr_make_fn(struct mgr_op *op, void *arg)
+{
+	struct mgr_make *mk = arg;
+	struct mgr_inode dir;
+	int err;
+
+	err = ns_dir_get(op, mk->dir, MDB_RMW, &dir);
+	err = err ?: ns_may(mk->cred, &dir, MGR_MAY_EXEC);
+	if (err)
+		return err;
+	err = ns_entry_find(op, dir.ino, mk->name, MDB_RMW, &mk->found);
+	if (err != -ENOENT)
+		return err ?: -EEXIST;
+	err = ns_may(mk->cred, &dir, MGR_MAY_WRITE | MGR_MAY_EXEC);
+	if (err)
+		return err;
+	if (S_ISDIR(mk->mode) && dir.nlink >= PVFS_LINK_MAX)
+		return -EMLINK;
+	ns_inode_init(op, &mk->in, &mk->fid, &dir, mk->cred, mk->mode);
+	mk->in.flags = mk->iflags;
+	mk->in.rdev = mk->rdev;
+	if (S_ISREG(mk->mode)) {
+		/* Chosen once, however often the transaction runs. */
+		if (!mk->picked) {
+			static const struct pvfs_layout none;
+
+			err = ns_layout_pick(op->m, &dir, mk->layout ? mk->layout : &none, &mk->pick);
+			if (err)
+				return err;
+			mk->picked = true;
+		}
+		mk->in.layout = mk->pick;
+	}
+	if (mk->target) {
+		mk->in.size = mk->target->len;
+		err = put_target(op, mk->in.ino, mk->target);
+	}
+	err = err ?: ns_inode_insert(op, &mk->in);
+	err = err ?: ns_entry_add(op, dir.ino, &mk->found, mk->name, &mk->in);
+	if (err)
+		return err;
+	dir.entries++;
+	if (S_ISDIR(mk->mode))
+		dir.nlink++;
+	ns_touch_mtime(op, &dir);
+	err = ns_inode_put(op, &dir);
+	if (!err && mk->made)
+		err = mk->made(op, mk);
+	return err;
+}
+
+int mgr_make(struct mgr_op *op, struct mgr_make *mk)
+{
+	int err;
+
+	err = ns_name_check(mk->name);
+	err = err ?: ns_ino_alloc(op, &mk->fid);
+	err = err ?: mgr_run(op, mgr_make_fn, mk, MGR_RUN_SYNC | MGR_RUN_FINAL | MGR_RUN_GROWS);
+	if (!err)
+		atomic_fetch_add_explicit(&op->m->files, 1, memory_order_relaxed);
+	return err;
+}
+
+static int made_attr(struct mgr_op *op, struct mgr_make *mk)
+{
+	ns_attr(&mk->in, mk->arg);
+	return 0;
+}
+
+int mgr_op_mknod(struct mgr_op *op, const struct pvfs_mknod_req *req, struct pvfs_mknod_rep *rep)
+{
+	u32 type = req->mode & S_IFMT ? req->mode & S_IFMT : S_IFREG;
+	struct mgr_make mk = {
+		.cred = &req->cred, .dir = &req->dir, .name = &req->name, .mode = type | (req->mode & 07777),
+		.made = made_attr, .arg = &rep->attr,
+	};
+
+	switch (type) {
+	case S_IFCHR:
+	case S_IFBLK:
+		if (req->cred.uid)
+			return -EPERM;
+		mk.rdev = req->rdev;
+		break;
+	case S_IFREG:
+	case S_IFIFO:
+	case S_IFSOCK:
+		break;
+	default:
+		return -EINVAL;
+	}
+	return mgr_make(op, &mk);
+}
+
+int mgr_op_symlink(struct mgr_op *op, const struct pvfs_symlink_req *req, struct pvfs_symlink_rep *rep)
+{
+	struct mgr_make mk = {
+		.cred = &req->cred, .dir = &req->dir, .name = &req->name, .mode = S_IFLNK | 0777,
+		.target = &req->target, .made = made_attr, .arg = &rep->attr,
+	};
+
+	if (!req->target.len)
+		return -ENOENT;
+	if (memchr(req->target.p, 0, req->target.len))
+		return -EINVAL;
+	return mgr_make(op, &mk);
+}
+
+/* ---- reading ---- */
+
+struct lookup {
+	const struct pvfs_lookup_req *req;
+	struct mgr_inode in;
+};
+
+static int lookup_fn(struct mgr_op *op, void *arg)
+{
+	struct lookup *l = arg;
+	struct mgr_inode dir;
+	unsigned int tries;
+	struct ns_entry e;
+	int err;
+
+	err = ns_dir_get(op, &l->req->dir, 0, &dir);
+	err = err ?: ns_may(&l->req->cred, &dir, MGR_MAY_EXEC);
+	if (err)
+		return err;
+	for (tries = 0; tries < 10; tries++) {
+		err = ns_entry_find(op, dir.ino, &l->req->name, 0, &e);
+		if (err)
+			return err;
+		err = ns_fid_get(op, &e.fid, 0, &l->in);
+		if (err != -ESTALE)
+			return err;
+		/*
+		 * The entry was read and then, with the inode, removed or given to another: the name may well exist,
+		 * so look again instead of saying that it does not.
+		 */
+	}
+	return -EAGAIN;
+}
+
+int mgr_op_lookup(struct mgr_op *op, const struct pvfs_lookup_req *req, struct pvfs_lookup_rep *rep)
+{
+	struct lookup l = { .req = req };
+	int err;
+
+	err = ns_name_check(&req->name);
+	err = err ?: mgr_run(op, lookup_fn, &l, MGR_RUN_READ);
+	return err ?: mgr_size_attr(op, &l.in, NULL, &rep->attr);
+}
+
+struct readlink {
+	const struct pvfs_readlink_req *req;
+	struct pvfs_readlink_rep *rep;
+	u8 *room;
+};
+
+static int readlink_fn(struct mgr_op *op, void *arg)
+{
+	struct readlink *r = arg;
+	struct mgr_inode in;
+	u8 key[MGR_INO_KEY];
+	int n, err;
+
+	err = ns_fid_get(op, &r->req->fid, 0, &in);
+	if (err)
+		return err;
+	if (!S_ISLNK(in.mode))
+		return -EINVAL;
+	mgr_ino_key(key, in.ino);
+	n = mdb_get(op->m->db, op->txn, MDB_SYMLINK, key, sizeof(key), r->room, 1 + PVFS_SYMLINK_MAX, 0);
+	if (n == -ENOENT)
+		return -ESTALE;	/* removed since the inode was read */
+	if (n < 0)
+		return n;
+	if (n < 2 || r->room[0] != MGR_SYMLINK_FORMAT)
+		return -EUCLEAN;
+	r->rep->target.p = r->room + 1;
+	r->rep->target.len = n - 1;
+	return 0;
+}
+
+int mgr_op_readlink(struct mgr_op *op, const struct pvfs_readlink_req *req, struct pvfs_readlink_rep *rep)
+{
+	/* The reply is encoded after we return, so the target needs a place that outlives this frame. */
+	static __thread u8 room[1 + PVFS_SYMLINK_MAX];
+	struct readlink r = { .req = req, .rep = rep, .room = room };
+
+	return mgr_run(op, readlink_fn, &r, MGR_RUN_READ);
+}
+
+/* ---- links ---- */
+
+struct link {
+	const struct pvfs_link_req *req;
+	struct pvfs_link_rep *rep;
+	struct mgr_inode in;
+};
+
+static int link_fn(struct mgr_op *op, void *arg)
+{
+	struct link *l = arg;
+	const struct pvfs_link_req *req = l->req;
+	struct mgr_inode dir;
+	struct ns_entry e;
+	int err;
+
+	err = ns_dir_get(op, &req->dir, MDB_RMW, &dir);
+	err = err ?: ns_may(&req->cred, &dir, MGR_MAY_EXEC);
+	if (err)
+		return err;
+	err = ns_entry_find(op, dir.ino, &req->name, MDB_RMW, &e);
+	if (err != -ENOENT)
+		return err ?: -EEXIST;
+	err = ns_may(&req->cred, &dir, MGR_MAY_WRITE | MGR_MAY_EXEC);
+	err = err ?: ns_fid_get(op, &req->fid, MDB_RMW, &l->in);
+	if (err)
+		return err;
+	if (S_ISDIR(l->in.mode))
+		return -EPERM;
+	if (!l->in.nlink)
+		return -ENOENT;
+	if (l->in.nlink >= PVFS_LINK_MAX)
+		return -EMLINK;
+	l->in.nlink++;
+	ns_touch_ctime(op, &l->in);
+	mgr_size_fold(op, &l->in);
+	err = ns_inode_put(op, &l->in);
+	err = err ?: ns_entry_add(op, dir.ino, &e, &req->name, &l->in);
+	if (err)
+		return err;
+	dir.entries++;
+	ns_touch_mtime(op, &dir);
+	ns_attr(&l->in, &l->rep->attr);
+	return ns_inode_put(op, &dir);
+}
+
+int mgr_op_link(struct mgr_op *op, const struct pvfs_link_req *req, struct pvfs_link_rep *rep)
+{
+	struct link l = { .req = req, .rep = rep };
+	int err;
+
+	err = ns_name_check(&req->name);
+	err = err ?: mgr_run(op, link_fn, &l, MGR_RUN_SYNC | MGR_RUN_FINAL | MGR_RUN_GROWS);
+	return err ?: mgr_size_attr_after(op, &l.in, &rep->attr);
+}
+
+struct unlink {
+	const struct pvfs_unlink_req *req;
+	struct pvfs_unlink_rep *rep;
+	struct mgr_inode in;
+	bool gone;
+};
+
+static int unlink_fn(struct mgr_op *op, void *arg)
+{
+	struct unlink *u = arg;
+	const struct pvfs_unlink_req *req = u->req;
+	struct mgr_inode dir;
+	struct ns_entry e;
+	int err;
+
+	err = ns_dir_get(op, &req->dir, MDB_RMW, &dir);
+	err = err ?: ns_may(&req->cred, &dir, MGR_MAY_EXEC);
+	err = err ?: ns_entry_find(op, dir.ino, &req->name, MDB_RMW, &e);
+	if (err)
+		return err;
+	err = ns_fid_get(op, &e.fid, MDB_RMW, &u->in);
+	if (err)
+		return err == -ESTALE ? -EUCLEAN : err;
+	err = ns_may_delete(&req->cred, &dir, &u->in);
+	if (err)
+		return err;
+	if (S_ISDIR(u->in.mode))
+		return -EISDIR;
+	u->in.nlink -= !!u->in.nlink;
+	ns_touch_ctime(op, &u->in);
+	mgr_size_fold(op, &u->in);
+	ns_attr(&u->in, &u->rep->attr);
+	err = ns_inode_unlinked(op, &u->in, &u->gone);
+	err = err ?: ns_entry_del(op, dir.ino, e.cookie);
+	if (err)
+		return err;
+	dir.entries -= !!dir.entries;
+	ns_touch_mtime(op, &dir);
+	return ns_inode_put(op, &dir);
+}
+
+int mgr_op_unlink(struct mgr_op *op, const struct pvfs_unlink_req *req, struct pvfs_unlink_rep *rep)
+{
+	struct unlink u = { .req = req, .rep = rep };
+	int err;
+
+	err = ns_name_check(&req->name);
+	err = err ?: mgr_run(op, unlink_fn, &u, MGR_RUN_SYNC | MGR_RUN_FINAL);
+	if (err)
+		return err;
+	if (u.gone)
+		atomic_fetch_sub_explicit(&op->m->files, 1, memory_order_relaxed);
+	else if (u.in.flags & MGR_IF_REAP)
+		mgr_reap_kick(op->m);
+	return u.in.nlink ? mgr_size_attr_after(op, &u.in, &rep->attr) : 0;
+}

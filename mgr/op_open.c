@@ -1,0 +1,394 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * op_open.c - CREATE, OPEN, CLOSE, REPORT.
+ *
+ * An open is counted in memory (opens.c) before the inode is read, and taken back when anything fails. Opening for
+ * writing also marks the inode UNCERTAIN, durably, before the reply: from then on the database does not claim to know
+ * its size. The close of the last writer settles it (size.c).
+ */
+#include "mgr.h"
+#include <sys/stat.h>
+
+#define O_ACCESS (PVFS_O_READ | PVFS_O_WRITE | PVFS_O_EXEC)
+#define O_ALL (O_ACCESS | PVFS_O_CREAT | PVFS_O_EXCL | PVFS_O_TRUNC | PVFS_O_DIRECTORY)
+
+struct opening {
+	const struct pvfs_cred *cred;	/* NULL: no permission check (it was open before) */
+	struct pvfs_fid fid;
+	u32 flags;
+	bool had;			/* the session had it open already */
+	struct mgr_inode in;
+	struct pvfs_attr *attr;
+	struct pvfs_cap *cap;
+};
+
+static void make_cap(struct mgr_op *op, const struct pvfs_fid *fid, u32 flags, struct pvfs_cap *cap)
+{
+	u32 rights = 0;
+
+	if (flags & (PVFS_O_READ | PVFS_O_EXEC))
+		rights |= PVFS_CAP_READ;
+	if (flags & PVFS_O_WRITE)
+		rights |= PVFS_CAP_WRITE;
+	pvfs_cap_make(&op->m->server_key, op->m->uuid, mgr_op_session(op), fid, rights, cap);
+}
+
+static int check_access(const struct pvfs_cred *cred, const struct mgr_inode *in, u32 flags)
+{
+	u32 mask = 0;
+
+	if (flags & PVFS_O_READ)
+		mask |= MGR_MAY_READ;
+	if (flags & (PVFS_O_WRITE | PVFS_O_TRUNC))
+		mask |= MGR_MAY_WRITE;
+	if (flags & PVFS_O_EXEC)
+		mask |= MGR_MAY_EXEC;
+	return ns_may(cred, in, mask);
+}
+
+static int open_fn(struct mgr_op *op, void *arg)
+{
+	struct opening *o = arg;
+	struct mgr_inode *in = &o->in;
+	bool write = o->flags & PVFS_O_WRITE;
+	int err;
+
+	err = ns_fid_get(op, &o->fid, write ? MDB_RMW : 0, in);
+	if (err)
+		return err;
+	if (S_ISLNK(in->mode))
+		return -ELOOP;
+	if (S_ISDIR(in->mode) && (write || (o->flags & PVFS_O_TRUNC)))
+		return -EISDIR;
+	if (!S_ISDIR(in->mode) && (o->flags & PVFS_O_DIRECTORY))
+		return -ENOTDIR;
+	if (!S_ISDIR(in->mode) && !S_ISREG(in->mode))
+		return -ENXIO;
+	if (o->cred) {
+		err = check_access(o->cred, in, o->flags);
+		if (err)
+			return err;
+	}
+	/* No name is left: only who has it open may open it again. */
+	if (!in->nlink && !o->had)
+		return -ESTALE;
+	if (!write || (in->flags & MGR_IF_UNCERTAIN))
+		return 0;
+	in->flags |= MGR_IF_UNCERTAIN;
+	/*
+	 * Under the inode's page lock: another opener waits for it, so what it may report comes after this. If we fail,
+	 * the mark is not there and the next opener comes here again.
+	 */
+	mgr_opens_reset(&op->m->opens, in->ino, in->trunc_gen, true);
+	op->need_sync = true;
+	return ns_inode_put(op, in);
+}
+
+static int no_change(struct mgr_op *op, struct mgr_inode *in, void *arg)
+{
+	struct opening *o = arg;
+
+	if (o->cred && o->cred->uid)
+		ns_kill_priv(in);
+	return 0;
+}
+
+static void open_finish(struct mgr_op *op, const struct mgr_inode *in, void *arg)
+{
+	struct opening *o = arg;
+
+	ns_attr(in, o->attr);
+}
+
+/* What gives no right to any data is not kept account of. */
+static int count_open(struct mgr_op *op, u64 ino, u32 flags)
+{
+	return flags & O_ACCESS ? mgr_opens_add(&op->m->opens, op->s, ino, flags, 1, false) : 0;
+}
+
+/* Takes a counted open back; the last one of an orphan lets it go. */
+static void open_undo(struct mgr_op *op, const struct opening *o)
+{
+	if (!(o->flags & O_ACCESS))
+		return;
+	if (mgr_opens_del(&op->m->opens, mgr_op_session(op), o->fid.ino, o->flags))
+		mgr_orphan_release(op, o->fid.ino, mgr_op_session(op));
+}
+
+/*
+ * Opens an existing file. With PVFS_O_TRUNC the reply is complete when the last transaction stores it, so @o->cap is
+ * filled first.
+ */
+static int open_existing(struct mgr_op *op, struct opening *o)
+{
+	struct mgr_truncate t = {
+		.fid = o->fid, .change = no_change, .finish = open_finish, .arg = o,
+	};
+	struct mgr_opens_view v;
+	int err;
+
+	mgr_opens_view(&op->m->opens, o->fid.ino, mgr_op_session(op), &v);
+	o->had = v.open;
+	err = count_open(op, o->fid.ino, o->flags);
+	if (err)
+		return err;
+	err = mgr_run(op, open_fn, o, o->flags & PVFS_O_WRITE ? 0 : MGR_RUN_READ);
+	if (err)
+		goto undo;
+	make_cap(op, &o->fid, S_ISREG(o->in.mode) ? o->flags : 0, o->cap);
+	if (S_ISDIR(o->in.mode)) {
+		/* Nothing depends on directories being open. */
+		open_undo(op, o);
+		ns_attr(&o->in, o->attr);
+		return 0;
+	}
+	if (o->flags & PVFS_O_TRUNC) {
+		err = mgr_truncate(op, &t);
+		o->in = t.in;
+	} else if ((o->flags & PVFS_O_WRITE) && (o->in.flags & MGR_IF_TRIM)) {
+		/* New data must not be cut by an old truncation that goes on behind it. */
+		err = mgr_trim_finish(op, o->fid.ino);
+		err = err == -ERESTART ? err : err ? -EAGAIN : mgr_run(op, open_fn, o, 0);
+	}
+	err = err ?: mgr_size_attr(op, &o->in, NULL, o->attr);
+	if (!err)
+		return 0;
+undo:
+	open_undo(op, o);
+	return err;
+}
+
+int mgr_open_again(struct mgr_op *op, const struct pvfs_fid *fid, u32 flags)
+{
+	struct opening o = { .fid = *fid, .flags = flags & O_ACCESS, .had = true };
+	int err;
+
+	err = count_open(op, fid->ino, flags);
+	if (err)
+		return err;
+	err = mgr_run(op, open_fn, &o, flags & PVFS_O_WRITE ? 0 : MGR_RUN_READ);
+	if (err)
+		open_undo(op, &o);
+	return err;
+}
+
+int mgr_op_open(struct mgr_op *op, const struct pvfs_open_req *req, struct pvfs_open_rep *rep)
+{
+	struct opening o = {
+		.cred = &req->cred, .fid = req->fid, .flags = req->flags, .attr = &rep->attr, .cap = &rep->cap,
+	};
+
+	if (req->flags & ~O_ALL)
+		return -EINVAL;
+	return open_existing(op, &o);
+}
+
+/* ---- create ---- */
+
+struct creating {
+	const struct pvfs_create_req *req;
+	struct pvfs_create_rep *rep;
+	bool counted;
+};
+
+static int made_file(struct mgr_op *op, struct mgr_make *mk)
+{
+	struct creating *c = mk->arg;
+	int err;
+
+	/* Before the commit: nobody can unlink it without seeing that it is open. */
+	if (!c->counted) {
+		err = count_open(op, mk->in.ino, c->req->flags);
+		if (err)
+			return err;
+		c->counted = true;
+	}
+	if (c->req->flags & PVFS_O_WRITE)
+		mgr_opens_reset(&op->m->opens, mk->in.ino, 0, true);
+	ns_attr(&mk->in, &c->rep->attr);
+	make_cap(op, &mk->fid, c->req->flags, &c->rep->cap);
+	c->rep->created = 1;
+	return 0;
+}
+
+struct finding {
+	const struct pvfs_create_req *req;
+	struct ns_entry e;
+};
+
+static int find_fn(struct mgr_op *op, void *arg)
+{
+	struct finding *f = arg;
+	struct mgr_inode dir;
+	int err;
+
+	err = ns_dir_get(op, &f->req->dir, 0, &dir);
+	err = err ?: ns_may(&f->req->cred, &dir, MGR_MAY_EXEC);
+	return err ?: ns_entry_find(op, dir.ino, &f->req->name, 0, &f->e);
+}
+
+static int create_new(struct mgr_op *op, const struct pvfs_create_req *req, struct pvfs_create_rep *rep,
+		      struct pvfs_fid *ret_found)
+{
+	struct creating c = { .req = req, .rep = rep };
+	struct mgr_make mk = {
+		.cred = &req->cred, .dir = &req->dir, .name = &req->name, .mode = S_IFREG | (req->mode & 07777),
+		.layout = &req->layout, .iflags = req->flags & PVFS_O_WRITE ? MGR_IF_UNCERTAIN : 0,
+		.made = made_file, .arg = &c,
+	};
+	int err = mgr_make(op, &mk);
+
+	if (err && c.counted && (req->flags & O_ACCESS))
+		mgr_opens_del(&op->m->opens, mgr_op_session(op), mk.fid.ino, req->flags);
+	if (err)
+		rep->created = 0;
+	*ret_found = mk.found.fid;
+	return err;
+}
+
+int mgr_op_create(struct mgr_op *op, const struct pvfs_create_req *req, struct pvfs_create_rep *rep)
+{
+	struct finding f = { .req = req };
+	struct opening o = {
+		.cred = &req->cred, .flags = req->flags & ~(PVFS_O_CREAT | PVFS_O_EXCL), .attr = &rep->attr,
+		.cap = &rep->cap,
+	};
+	unsigned int tries;
+	int err;
+
+	if ((req->flags & ~O_ALL) || (req->flags & (PVFS_O_CREAT | PVFS_O_DIRECTORY)) ==
+	    (PVFS_O_CREAT | PVFS_O_DIRECTORY))
+		return -EINVAL;
+	err = ns_name_check(&req->name);
+	if (err)
+		return err;
+	/* Opened by name, it can be unlinked before it is opened: then the name is free, and it all begins again. */
+	for (tries = 0; tries < 10; tries++) {
+		if (req->flags & PVFS_O_CREAT) {
+			err = create_new(op, req, rep, &o.fid);
+			if (err != -EEXIST || (req->flags & PVFS_O_EXCL))
+				return err;
+		} else {
+			err = mgr_run(op, find_fn, &f, MGR_RUN_READ);
+			if (err)
+				return err;
+			o.fid = f.e.fid;
+		}
+		err = open_existing(op, &o);
+		if (!err && (req->flags & PVFS_O_CREAT) && S_ISDIR(o.in.mode))
+			return -EISDIR;
+		if (err != -ESTALE || atomic_load(&op->s->dead))
+			return err;
+	}
+	return -EAGAIN;
+}
+
+/* ---- close ---- */
+
+struct release {
+	u64 ino, session;
+	bool reap, gone;
+};
+
+/* Is the session's record the last one of the orphan? Deletes it either way. */
+static int orphan_del(struct mgr_op *op, const struct release *r, bool *ret_last)
+{
+	u8 key[MGR_PAIR_KEY], val[sizeof(struct mgr_mark_disk)];
+	struct mdb_rec rec = { .val = val, .room = sizeof(val) };
+	struct mdb_cursor c;
+	int err;
+
+	mgr_pair_key(key, r->ino, r->session);
+	err = mdb_del(op->m->db, op->txn, MDB_ORPHAN, key, sizeof(key));
+	if (err && err != -ENOENT)
+		return err;
+	err = mdb_cursor_open(op->m->db, op->txn, MDB_ORPHAN, 0, &c);
+	if (err)
+		return err;
+	mgr_pair_key(key, r->ino, 0);
+	err = mdb_cursor_seek(&c, key, sizeof(key), &rec);
+	mdb_cursor_close(&c);
+	if (err && err != -ENOENT)
+		return err;
+	*ret_last = err == -ENOENT || mgr_get_be64(rec.key) != r->ino;
+	return 0;
+}
+
+static int release_fn(struct mgr_op *op, void *arg)
+{
+	struct release *r = arg;
+	struct mgr_opens_view v;
+	struct mgr_inode in;
+	bool last;
+	int err;
+
+	r->reap = r->gone = false;
+	err = ns_inode_get(op, r->ino, MDB_RMW, &in);
+	if (err)
+		return err == -ESTALE ? 0 : err;
+	if (in.nlink || !(in.flags & MGR_IF_ORPHAN))
+		return 0;
+	/* It may have been opened again meanwhile: that one's close will come here. */
+	mgr_opens_view(&op->m->opens, r->ino, r->session, &v);
+	if (v.open)
+		return 0;
+	err = orphan_del(op, r, &last);
+	if (err || !last)
+		return err;
+	in.flags &= ~MGR_IF_ORPHAN;
+	/* With nobody left that has it open, ns_inode_unlinked() decides as for any other. */
+	err = ns_inode_unlinked(op, &in, &r->gone);
+	r->reap = in.flags & MGR_IF_REAP;
+	return err;
+}
+
+int mgr_orphan_release(struct mgr_op *op, u64 ino, u64 session)
+{
+	struct release r = { .ino = ino, .session = session };
+	int err;
+
+	err = mgr_run(op, release_fn, &r, 0);
+	if (!err && r.gone)
+		atomic_fetch_sub_explicit(&op->m->files, 1, memory_order_relaxed);
+	if (!err && r.reap)
+		mgr_reap_kick(op->m);
+	return err;
+}
+
+int mgr_op_close(struct mgr_op *op, const struct pvfs_close_req *req, struct pvfs_close_rep *rep)
+{
+	u64 session = mgr_op_session(op), ino = req->fid.ino;
+	struct mgr_opens_view v;
+	bool released;
+	int err;
+
+	mgr_opens_view(&op->m->opens, ino, session, &v);
+	if (req->flags & PVFS_O_WRITE) {
+		/* A close does not fail: what could not be settled now stays uncertain and is settled by who asks. */
+		if (mgr_opens_close_begin(&op->m->opens, session, ino, req->flags, &req->report))
+			mgr_size_settle(op, &req->fid);
+		released = mgr_opens_close_end(&op->m->opens, session, ino, req->flags);
+	} else {
+		released = mgr_opens_del(&op->m->opens, session, ino, req->flags);
+	}
+	/*
+	 * Unknown to us (we were restarted, or this is a second run): there may be an orphan record all the same.
+	 */
+	if (!released && v.open && !op->again)
+		return 0;
+	err = mgr_orphan_release(op, ino, session);
+	return err == -ERESTART ? err : 0;
+}
+
+int mgr_op_report(struct mgr_op *op, const struct pvfs_report_req *req, struct pvfs_report_rep *rep)
+{
+	struct opening o = { .fid = req->fid, .had = true };
+	int err;
+
+	mgr_opens_report(&op->m->opens, mgr_op_session(op), req->fid.ino, &req->report);
+	err = mgr_size_record(op, &req->fid);
+	if (err && err != -ENOSPC)
+		return err;
+	err = mgr_run(op, open_fn, &o, MGR_RUN_READ);
+	return err ?: mgr_size_attr(op, &o.in, NULL, &rep->attr);
+}

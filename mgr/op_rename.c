@@ -1,0 +1,216 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * op_rename.c - RENAME, the one operation with four inodes.
+ *
+ * Inside its transaction: the two directories locked in ino order, then the two entries, then the two inodes in ino
+ * order. A directory that changes its parent does so under mgr.rename_lock, so that the walk to the root which looks
+ * for loops sees parents that stay. What is replaced is treated as UNLINK or RMDIR would.
+ */
+#include "mgr.h"
+#include <sys/stat.h>
+
+#define RENAME_NOREPLACE_WIRE 1u
+
+struct rename {
+	const struct pvfs_rename_req *req;
+	struct pvfs_rename_rep *rep;
+	bool cross;		/* two directories */
+	bool locked;		/* rename_lock is held */
+	bool need_lock;
+	bool gone;
+	struct mgr_inode src, dst;
+	bool replaced;
+};
+
+/* Two inodes for writing, the one with the lower number first. */
+static int get_both(struct mgr_op *op, const struct pvfs_fid *a, struct mgr_inode *ia, const struct pvfs_fid *b,
+		    struct mgr_inode *ib)
+{
+	int err;
+
+	if (a->ino < b->ino) {
+		err = ns_fid_get(op, a, MDB_RMW, ia);
+		return err ?: ns_fid_get(op, b, MDB_RMW, ib);
+	}
+	err = ns_fid_get(op, b, MDB_RMW, ib);
+	return err ?: ns_fid_get(op, a, MDB_RMW, ia);
+}
+
+static int get_dirs(struct mgr_op *op, struct rename *r, struct mgr_inode *sdir, struct mgr_inode *ddir)
+{
+	int err;
+
+	if (r->cross) {
+		err = get_both(op, &r->req->sdir, sdir, &r->req->ddir, ddir);
+	} else {
+		err = ns_fid_get(op, &r->req->sdir, MDB_RMW, sdir);
+		if (!err && r->req->ddir.gen != sdir->gen)
+			err = -ESTALE;
+		*ddir = *sdir;
+	}
+	if (err)
+		return err;
+	return S_ISDIR(sdir->mode) && S_ISDIR(ddir->mode) ? 0 : -ENOTDIR;
+}
+
+/* What may not be replaced by what. */
+static int check_target(struct mgr_op *op, const struct rename *r, const struct mgr_inode *ddir)
+{
+	int err = ns_may_delete(&r->req->cred, ddir, &r->dst);
+
+	if (err)
+		return err;
+	if (S_ISDIR(r->src.mode) && !S_ISDIR(r->dst.mode))
+		return -ENOTDIR;
+	if (!S_ISDIR(r->src.mode) && S_ISDIR(r->dst.mode))
+		return -EISDIR;
+	return S_ISDIR(r->dst.mode) ? ns_dir_empty(op, r->dst.ino) : 0;
+}
+
+/* Everything that can say no. Return: 0, or 1 when both names are one inode already. */
+static int check(struct mgr_op *op, struct rename *r, const struct mgr_inode *sdir, const struct mgr_inode *ddir,
+		 bool exists)
+{
+	const struct pvfs_cred *cred = &r->req->cred;
+	bool moves = S_ISDIR(r->src.mode) && r->cross;
+	int err;
+
+	if (exists && (r->req->flags & RENAME_NOREPLACE_WIRE))
+		return -EEXIST;
+	if (moves) {
+		if (!r->locked) {
+			r->need_lock = true;
+			return -EAGAIN;
+		}
+		err = ns_loop_check(op, &r->src, ddir);
+		if (err)
+			return err;
+	}
+	if (exists && r->src.ino == r->dst.ino)
+		return 1;
+	err = ns_may_delete(cred, sdir, &r->src);
+	if (!err && exists)
+		err = check_target(op, r, ddir);
+	else if (!err)
+		err = ns_may(cred, ddir, MGR_MAY_WRITE | MGR_MAY_EXEC);
+	/* Its ".." changes. */
+	if (!err && moves)
+		err = ns_may(cred, &r->src, MGR_MAY_WRITE);
+	if (!err && moves && !exists && ddir->nlink >= PVFS_LINK_MAX)
+		err = -EMLINK;
+	return err;
+}
+
+/* The replaced inode loses its name. */
+static int drop_target(struct mgr_op *op, struct rename *r)
+{
+	if (S_ISDIR(r->dst.mode))
+		r->dst.nlink = 0;
+	else
+		r->dst.nlink -= !!r->dst.nlink;
+	ns_touch_ctime(op, &r->dst);
+	mgr_size_fold(op, &r->dst);
+	ns_attr(&r->dst, &r->rep->old);
+	r->rep->replaced = 1;
+	r->replaced = true;
+	return ns_inode_unlinked(op, &r->dst, &r->gone);
+}
+
+static int rename_fn(struct mgr_op *op, void *arg)
+{
+	struct rename *r = arg;
+	const struct pvfs_rename_req *req = r->req;
+	struct mgr_inode sdir, ddir, *dd = r->cross ? &ddir : &sdir;
+	struct ns_entry se, de;
+	bool exists;
+	int err;
+
+	r->replaced = r->gone = r->need_lock = false;
+	r->rep->replaced = 0;
+	err = get_dirs(op, r, &sdir, &ddir);
+	err = err ?: ns_may(&req->cred, &sdir, MGR_MAY_EXEC);
+	err = err ?: ns_may(&req->cred, &ddir, MGR_MAY_EXEC);
+	err = err ?: ns_entry_find(op, sdir.ino, &req->sname, MDB_RMW, &se);
+	if (err)
+		return err;
+	err = ns_entry_find(op, ddir.ino, &req->dname, MDB_RMW, &de);
+	if (err && err != -ENOENT)
+		return err;
+	exists = !err;
+	if (exists && de.fid.ino != se.fid.ino) {
+		err = get_both(op, &se.fid, &r->src, &de.fid, &r->dst);
+	} else {
+		err = ns_fid_get(op, &se.fid, MDB_RMW, &r->src);
+		r->dst = r->src;
+	}
+	if (err)
+		return err == -ESTALE ? -EUCLEAN : err;
+	err = check(op, r, &sdir, &ddir, exists);
+	if (err) {
+		ns_attr(&r->src, &r->rep->attr);
+		return err == 1 ? 0 : err;
+	}
+
+	if (exists) {
+		err = drop_target(op, r);
+		err = err ?: ns_entry_set(op, ddir.ino, de.cookie, &req->dname, &r->src);
+	} else {
+		err = ns_entry_add(op, ddir.ino, &de, &req->dname, &r->src);
+		dd->entries++;
+	}
+	err = err ?: ns_entry_del(op, sdir.ino, se.cookie);
+	if (err)
+		return err;
+	sdir.entries -= !!sdir.entries;
+	if (S_ISDIR(r->src.mode)) {
+		sdir.nlink--;
+		dd->nlink++;
+		if (exists)
+			dd->nlink--;
+		r->src.parent.ino = dd->ino;
+		r->src.parent.gen = dd->gen;
+	}
+	ns_touch_ctime(op, &r->src);
+	mgr_size_fold(op, &r->src);
+	ns_attr(&r->src, &r->rep->attr);
+	err = ns_inode_put(op, &r->src);
+	ns_touch_mtime(op, &sdir);
+	err = err ?: ns_inode_put(op, &sdir);
+	if (r->cross) {
+		ns_touch_mtime(op, &ddir);
+		err = err ?: ns_inode_put(op, &ddir);
+	}
+	return err;
+}
+
+int mgr_op_rename(struct mgr_op *op, const struct pvfs_rename_req *req, struct pvfs_rename_rep *rep)
+{
+	struct rename r = { .req = req, .rep = rep, .cross = req->sdir.ino != req->ddir.ino };
+	/* It makes nothing, but a longer name can need a page. */
+	unsigned int how = MGR_RUN_SYNC | MGR_RUN_FINAL | MGR_RUN_GROWS;
+	int err;
+
+	if (req->flags & ~RENAME_NOREPLACE_WIRE)
+		return -EINVAL;
+	err = ns_name_check(&req->sname);
+	err = err ?: ns_name_check(&req->dname);
+	if (err)
+		return err;
+	err = mgr_run(op, rename_fn, &r, how);
+	if (err && r.need_lock) {
+		pthread_mutex_lock(&op->m->rename_lock);
+		r.locked = true;
+		err = mgr_run(op, rename_fn, &r, how);
+		pthread_mutex_unlock(&op->m->rename_lock);
+	}
+	if (err)
+		return err;
+	if (r.gone)
+		atomic_fetch_sub_explicit(&op->m->files, 1, memory_order_relaxed);
+	else if (r.replaced && (r.dst.flags & MGR_IF_REAP))
+		mgr_reap_kick(op->m);
+	err = mgr_size_attr_after(op, &r.src, &rep->attr);
+	if (!err && r.replaced && r.dst.nlink)
+		err = mgr_size_attr_after(op, &r.dst, &rep->old);
+	return err;
+}

@@ -1,0 +1,150 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * op_session.c - SESSION_OPEN, SESSION_RENEW, SESSION_CLOSE, RECLAIM.
+ */
+#include "mgr.h"
+#include <stdlib.h>
+#include <sys/stat.h>
+
+int mgr_op_session_open(struct mgr_op *op, const struct pvfs_session_open_req *req,
+			struct pvfs_session_open_rep *rep)
+{
+	struct mgr *m = op->m;
+	struct mgr_session *s;
+	struct pvfs_wire w;
+	size_t room = m->niods * (sizeof(struct pvfs_iodent) + PVFS_HOST_MAX);
+	u32 i;
+	int err;
+
+	op->payload = malloc(room);
+	if (!op->payload)
+		return -ENOMEM;
+	pvfs_wire_init(&w, op->payload, room);
+	for (i = 0; i < m->niods; i++)
+		pvfs_put_iodent(&w, &m->iodents[i]);
+	if (w.err)
+		return w.err;
+	op->payload_len = w.p - op->payload;
+
+	err = mgr_session_open(op, req->client, &req->host, &s);
+	if (err)
+		return err;
+	rep->session = s->id;
+	rep->epoch = m->epoch;
+	rep->lease_ms = m->conf->lease_ms;
+	rep->nslots = MGR_NSLOTS;
+	rep->root = m->root;
+	memcpy(rep->volume_uuid, m->uuid, sizeof(rep->volume_uuid));
+	rep->layout = m->root_layout;
+	rep->niods = m->niods;
+	op->bind_session = s->id;
+	mgr_session_put(s);
+	return 0;
+}
+
+int mgr_op_session_renew(struct mgr_op *op, const struct pvfs_session_renew_req *req,
+			 struct pvfs_session_renew_rep *rep)
+{
+	/* mgr_session_lookup() noted the sign of life. */
+	rep->lease_ms = op->m->conf->lease_ms;
+	return 0;
+}
+
+int mgr_op_session_close(struct mgr_op *op, const struct pvfs_session_close_req *req,
+			 struct pvfs_session_close_rep *rep)
+{
+	pvfs_info("session %llu: %s is leaving", (unsigned long long)op->s->id, op->s->host);
+	return mgr_session_end(op, op->s);
+}
+
+/* ---- reclaim ---- */
+
+struct reclaim {
+	const struct pvfs_reclaim_req *req;
+	struct mgr_inode in;
+};
+
+static int put_orphan(struct mgr_op *op, const struct mgr_inode *in)
+{
+	struct mgr_mark_disk d;
+	u8 key[MGR_PAIR_KEY];
+	u32 n = mgr_mark_encode(in->gen, &d);
+
+	mgr_pair_key(key, in->ino, mgr_op_session(op));
+	return mdb_put(op->m->db, op->txn, MDB_ORPHAN, key, sizeof(key), &d, n);
+}
+
+static int reclaim_fn(struct mgr_op *op, void *arg)
+{
+	struct reclaim *r = arg;
+	struct mgr_inode *in = &r->in;
+	bool changed = false;
+	u8 key[MGR_INO_KEY];
+	int err;
+
+	err = ns_inode_get(op, r->req->fid.ino, MDB_RMW, in);
+	if (err)
+		return err;
+	if (in->gen != r->req->fid.gen)
+		return -ESTALE;
+	if (!S_ISREG(in->mode))
+		return -EINVAL;
+	if (in->flags & MGR_IF_REAP) {
+		/* Unlinked while we did not know that it was open. After the grace its data may be gone. */
+		if (!mgr_in_grace(op->m))
+			return -ESTALE;
+		mgr_ino_key(key, in->ino);
+		err = mdb_del(op->m->db, op->txn, MDB_REAP, key, sizeof(key));
+		if (err && err != -ENOENT)
+			return err;
+		in->flags = (in->flags & ~MGR_IF_REAP) | MGR_IF_ORPHAN;
+		changed = true;
+	}
+	if (!in->nlink) {
+		mgr_opens_orphan(&op->m->opens, in->ino);
+		err = put_orphan(op, in);
+		if (err)
+			return err;
+	}
+	if (r->req->flags & PVFS_O_WRITE) {
+		/* It may have written what no report tells us of any more. */
+		mgr_opens_reset(&op->m->opens, in->ino, in->trunc_gen, false);
+		changed |= !(in->flags & MGR_IF_UNCERTAIN);
+		in->flags |= MGR_IF_UNCERTAIN;
+	}
+	return changed ? ns_inode_put(op, in) : 0;
+}
+
+/* As long as clients come back, the grace goes on. */
+static void extend_grace(struct mgr *m)
+{
+	u64 more = mgr_mono_ms() + m->conf->lease_ms / 3;
+
+	if (mgr_in_grace(m) && atomic_load(&m->grace_until) < more)
+		atomic_store(&m->grace_until, more);
+}
+
+int mgr_op_reclaim(struct mgr_op *op, const struct pvfs_reclaim_req *req, struct pvfs_reclaim_rep *rep)
+{
+	struct reclaim r = { .req = req };
+	u32 rights = 0;
+	int err;
+
+	if (!(req->flags & (PVFS_O_READ | PVFS_O_WRITE | PVFS_O_EXEC)))
+		return -EINVAL;
+	err = mgr_opens_add(&op->m->opens, op->s, req->fid.ino, req->flags, req->count, true);
+	if (err)
+		return err;
+	err = mgr_run(op, reclaim_fn, &r, MGR_RUN_SYNC);
+	if (err) {
+		mgr_opens_add(&op->m->opens, op->s, req->fid.ino, req->flags, 0, true);
+		return err;
+	}
+	extend_grace(op->m);
+	if (req->flags & (PVFS_O_READ | PVFS_O_EXEC))
+		rights |= PVFS_CAP_READ;
+	if (req->flags & PVFS_O_WRITE)
+		rights |= PVFS_CAP_WRITE;
+	pvfs_cap_make(&op->m->server_key, op->m->uuid, op->s->id, &req->fid, rights, &rep->cap);
+	return mgr_size_attr(op, &r.in, NULL, &rep->attr);
+}

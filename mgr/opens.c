@@ -1,0 +1,479 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * opens.c - who has which file open; see opens.h. A hash table with striped locks; nothing here touches the database or
+ * the network, so a stripe's lock may be taken inside a transaction.
+ */
+#include "mgr.h"
+#include <stdlib.h>
+#include <time.h>
+
+#define OPEN_MODE (PVFS_O_READ | PVFS_O_WRITE)
+
+/* Which of mgr_open.n[] an open with these flags counts in; opening to execute is reading. */
+static u32 open_class(u32 flags)
+{
+	return (flags & OPEN_MODE) | (flags & PVFS_O_EXEC ? PVFS_O_READ : 0);
+}
+
+static u32 open_writes(const struct mgr_open *o)
+{
+	return o->n[PVFS_O_WRITE] + o->n[PVFS_O_READ | PVFS_O_WRITE];
+}
+
+static bool open_empty(const struct mgr_open *o)
+{
+	return !(o->n[0] | o->n[1] | o->n[2] | o->n[3]);
+}
+
+static u32 bucket_of(u64 ino)
+{
+	return (ino * 0x9e3779b97f4a7c15ull) >> 50 & (MGR_OPEN_BUCKETS - 1);
+}
+
+static u32 stripe_of(u64 ino)
+{
+	return bucket_of(ino) % MGR_OPEN_STRIPES;
+}
+
+int mgr_opens_init(struct mgr_opens *o)
+{
+	pthread_condattr_t ca;
+	unsigned int i;
+
+	o->bucket = calloc(MGR_OPEN_BUCKETS, sizeof(*o->bucket));
+	if (!o->bucket)
+		return -ENOMEM;
+	pthread_condattr_init(&ca);
+	pthread_condattr_setclock(&ca, CLOCK_MONOTONIC);
+	for (i = 0; i < MGR_OPEN_STRIPES; i++) {
+		pthread_mutex_init(&o->stripe[i].lock, NULL);
+		pthread_cond_init(&o->stripe[i].cond, &ca);
+	}
+	pthread_condattr_destroy(&ca);
+	atomic_init(&o->files, 0);
+	return 0;
+}
+
+static void ofile_free(struct mgr_ofile *f)
+{
+	struct mgr_open *p, *next;
+
+	for (p = f->opens; p; p = next) {
+		next = p->next;
+		free(p);
+	}
+	free(f);
+}
+
+void mgr_opens_fini(struct mgr_opens *o)
+{
+	struct mgr_ofile *f, *next;
+	unsigned int i;
+
+	if (!o->bucket)
+		return;
+	for (i = 0; i < MGR_OPEN_BUCKETS; i++) {
+		for (f = o->bucket[i]; f; f = next) {
+			next = f->next;
+			ofile_free(f);
+		}
+	}
+	free(o->bucket);
+	o->bucket = NULL;
+	for (i = 0; i < MGR_OPEN_STRIPES; i++) {
+		pthread_mutex_destroy(&o->stripe[i].lock);
+		pthread_cond_destroy(&o->stripe[i].cond);
+	}
+}
+
+/* Stripe lock held. */
+static struct mgr_ofile *ofile_find(struct mgr_opens *o, u64 ino)
+{
+	struct mgr_ofile *f;
+
+	for (f = o->bucket[bucket_of(ino)]; f; f = f->next)
+		if (f->ino == ino)
+			return f;
+	return NULL;
+}
+
+/* Stripe lock held. */
+static struct mgr_ofile *ofile_get(struct mgr_opens *o, u64 ino)
+{
+	struct mgr_ofile *f = ofile_find(o, ino), **head = &o->bucket[bucket_of(ino)];
+
+	if (f)
+		return f;
+	f = calloc(1, sizeof(*f));
+	if (!f)
+		return NULL;
+	f->ino = ino;
+	f->next = *head;
+	*head = f;
+	atomic_fetch_add_explicit(&o->files, 1, memory_order_relaxed);
+	return f;
+}
+
+/* Stripe lock held; frees @f when nothing needs it any more. */
+static void ofile_trim(struct mgr_opens *o, struct mgr_ofile *f)
+{
+	struct mgr_ofile **pp;
+
+	if (f->opens || f->users)
+		return;
+	for (pp = &o->bucket[bucket_of(f->ino)]; *pp != f; pp = &(*pp)->next)
+		;
+	*pp = f->next;
+	free(f);
+	atomic_fetch_sub_explicit(&o->files, 1, memory_order_relaxed);
+}
+
+static struct mgr_open *open_find(struct mgr_ofile *f, u64 session)
+{
+	struct mgr_open *p;
+
+	for (p = f->opens; p; p = p->next)
+		if (p->session == session)
+			return p;
+	return NULL;
+}
+
+static pthread_mutex_t *stripe_lock(struct mgr_opens *o, u64 ino)
+{
+	pthread_mutex_t *lock = &o->stripe[stripe_of(ino)].lock;
+
+	pthread_mutex_lock(lock);
+	return lock;
+}
+
+static void open_free(struct mgr_ofile *f, struct mgr_open *p)
+{
+	struct mgr_open **pp;
+
+	for (pp = &f->opens; *pp != p; pp = &(*pp)->next)
+		;
+	*pp = p->next;
+	free(p);
+}
+
+int mgr_opens_add(struct mgr_opens *o, struct mgr_session *s, u64 ino, u32 flags, u32 count, bool set)
+{
+	pthread_mutex_t *lock = stripe_lock(o, ino);
+	u32 class = open_class(flags);
+	struct mgr_ofile *f = NULL;
+	struct mgr_open *p;
+	int err = -ENOMEM;
+
+	/* The sweep of a dead session takes every stripe after @dead was set: it finds this open, or we see @dead. */
+	if (atomic_load(&s->dead)) {
+		err = -ESTALE;
+		goto out;
+	}
+	f = ofile_get(o, ino);
+	if (!f)
+		goto out;
+	p = open_find(f, s->id);
+	if (!p) {
+		p = calloc(1, sizeof(*p));
+		if (!p)
+			goto out;
+		p->session = s->id;
+		p->next = f->opens;
+		f->opens = p;
+	}
+	if (set)
+		p->n[class] = count;
+	else
+		p->n[class] += count;
+	if (open_empty(p))
+		open_free(f, p);
+	err = 0;
+out:
+	if (f)
+		ofile_trim(o, f);
+	pthread_mutex_unlock(lock);
+	return err;
+}
+
+/* Stripe lock held. Return: the session's last open of an orphan went. */
+static bool open_drop(struct mgr_opens *o, struct mgr_ofile *f, struct mgr_open *p, u32 flags)
+{
+	bool released = false;
+
+	if (p->n[open_class(flags)])
+		p->n[open_class(flags)]--;
+	if (open_empty(p)) {
+		released = f->orphan;
+		open_free(f, p);
+	}
+	ofile_trim(o, f);
+	return released;
+}
+
+bool mgr_opens_del(struct mgr_opens *o, u64 session, u64 ino, u32 flags)
+{
+	pthread_mutex_t *lock = stripe_lock(o, ino);
+	struct mgr_ofile *f = ofile_find(o, ino);
+	struct mgr_open *p = f ? open_find(f, session) : NULL;
+	bool released = false;
+
+	if (p)
+		released = open_drop(o, f, p, flags);
+	pthread_mutex_unlock(lock);
+	return released;
+}
+
+/* Stripe lock held. */
+static void merge(struct mgr_ofile *f, u64 end, const struct pvfs_ts *wtime)
+{
+	struct timespec now;
+	u64 ns;
+
+	if (end <= f->end && !mgr_ts_after(wtime, &f->wtime))
+		return;
+	f->end = max(f->end, end);
+	if (mgr_ts_after(wtime, &f->wtime))
+		f->wtime = *wtime;
+	clock_gettime(CLOCK_REALTIME, &now);
+	ns = now.tv_sec * 1000000000ull + now.tv_nsec;
+	f->version = max(f->version + 1, ns);
+}
+
+/* Stripe lock held. */
+static void merge_report(struct mgr_ofile *f, const struct pvfs_wreport *r)
+{
+	if (!r->end && mgr_ts_zero(&r->wtime))
+		return;
+	if (r->trunc_gen != f->gen || r->end > PVFS_FILE_MAX || r->wtime.nsec >= 1000000000u)
+		f->tracked = false;
+	else
+		merge(f, r->end, &r->wtime);
+}
+
+/* Stripe lock held. */
+static bool writers_left(const struct mgr_ofile *f)
+{
+	const struct mgr_open *p;
+
+	for (p = f->opens; p; p = p->next)
+		if (open_writes(p) > p->closing)
+			return true;
+	return false;
+}
+
+bool mgr_opens_close_begin(struct mgr_opens *o, u64 session, u64 ino, u32 flags, const struct pvfs_wreport *r)
+{
+	pthread_mutex_t *lock = stripe_lock(o, ino);
+	struct mgr_ofile *f = ofile_find(o, ino);
+	struct mgr_open *p = f ? open_find(f, session) : NULL;
+	bool last = false;
+
+	if (p && open_writes(p)) {
+		merge_report(f, r);
+		p->closing++;
+		last = !writers_left(f);
+	}
+	pthread_mutex_unlock(lock);
+	return last;
+}
+
+bool mgr_opens_close_end(struct mgr_opens *o, u64 session, u64 ino, u32 flags)
+{
+	pthread_mutex_t *lock = stripe_lock(o, ino);
+	struct mgr_ofile *f = ofile_find(o, ino);
+	struct mgr_open *p = f ? open_find(f, session) : NULL;
+	bool released = false;
+
+	if (p) {
+		if (p->closing)
+			p->closing--;
+		released = open_drop(o, f, p, flags);
+	}
+	pthread_mutex_unlock(lock);
+	return released;
+}
+
+void mgr_opens_view(struct mgr_opens *o, u64 ino, u64 session, struct mgr_opens_view *v)
+{
+	pthread_mutex_t *lock = stripe_lock(o, ino);
+	struct mgr_ofile *f = ofile_find(o, ino);
+	struct mgr_open *p;
+
+	memset(v, 0, sizeof(*v));
+	v->last = true;
+	if (!f)
+		goto out;
+	for (p = f->opens; p; p = p->next) {
+		if (p->session == session)
+			v->open = true;
+		if (!open_writes(p))
+			continue;
+		v->writers++;
+		if (p->session == session)
+			v->self = true;
+		else
+			v->others = true;
+	}
+	v->last = !writers_left(f);
+	v->orphan = f->orphan;
+	v->tracked = f->tracked && v->writers;
+	v->gen = f->gen;
+	v->end = f->end;
+	v->wtime = f->wtime;
+	v->version = v->writers ? f->version : 0;
+out:
+	pthread_mutex_unlock(lock);
+}
+
+void mgr_opens_report(struct mgr_opens *o, u64 session, u64 ino, const struct pvfs_wreport *r)
+{
+	pthread_mutex_t *lock;
+	struct mgr_ofile *f;
+	struct mgr_open *p;
+
+	if (!r->end && mgr_ts_zero(&r->wtime))
+		return;
+	lock = stripe_lock(o, ino);
+	f = ofile_find(o, ino);
+	p = f ? open_find(f, session) : NULL;
+	if (p && open_writes(p))
+		merge_report(f, r);
+	pthread_mutex_unlock(lock);
+}
+
+void mgr_opens_learn(struct mgr_opens *o, u64 ino, u32 gen, u64 end, const struct pvfs_ts *wtime)
+{
+	pthread_mutex_t *lock = stripe_lock(o, ino);
+	struct mgr_ofile *f = ofile_find(o, ino);
+
+	if (f) {
+		if (f->gen != gen) {
+			f->gen = gen;
+			f->end = 0;
+			f->wtime = (struct pvfs_ts){ 0 };
+		}
+		merge(f, end, wtime);
+		f->tracked = true;
+	}
+	pthread_mutex_unlock(lock);
+}
+
+void mgr_opens_reset(struct mgr_opens *o, u64 ino, u32 gen, bool tracked)
+{
+	pthread_mutex_t *lock = stripe_lock(o, ino);
+	struct mgr_ofile *f = ofile_find(o, ino);
+
+	if (f) {
+		f->gen = gen;
+		f->end = 0;
+		f->wtime = (struct pvfs_ts){ 0 };
+		f->version = 0;
+		f->tracked = tracked;
+	}
+	pthread_mutex_unlock(lock);
+}
+
+void mgr_opens_orphan(struct mgr_opens *o, u64 ino)
+{
+	pthread_mutex_t *lock = stripe_lock(o, ino);
+	struct mgr_ofile *f = ofile_find(o, ino);
+
+	if (f)
+		f->orphan = true;
+	pthread_mutex_unlock(lock);
+}
+
+int mgr_opens_who(struct mgr_opens *o, u64 ino, u64 **ret)
+{
+	pthread_mutex_t *lock = stripe_lock(o, ino);
+	struct mgr_ofile *f = ofile_find(o, ino);
+	struct mgr_open *p;
+	u64 *ids = NULL;
+	int n = 0;
+
+	for (p = f ? f->opens : NULL; p; p = p->next)
+		n++;
+	if (n) {
+		ids = malloc(n * sizeof(*ids));
+		if (!ids) {
+			n = -ENOMEM;
+			goto out;
+		}
+		n = 0;
+		for (p = f->opens; p; p = p->next)
+			ids[n++] = p->session;
+	}
+	*ret = ids;
+out:
+	pthread_mutex_unlock(lock);
+	return n;
+}
+
+void mgr_opens_sweep(struct mgr_opens *o, u64 session)
+{
+	struct mgr_ofile *f, *next;
+	struct mgr_open *p;
+	unsigned int i;
+
+	for (i = 0; i < MGR_OPEN_BUCKETS; i++) {
+		pthread_mutex_lock(&o->stripe[i % MGR_OPEN_STRIPES].lock);
+		for (f = o->bucket[i]; f; f = next) {
+			next = f->next;
+			p = open_find(f, session);
+			if (!p)
+				continue;
+			/* What it wrote and did not report is lost to us; the iods know. */
+			if (open_writes(p))
+				f->tracked = false;
+			open_free(f, p);
+			ofile_trim(o, f);
+		}
+		pthread_mutex_unlock(&o->stripe[i % MGR_OPEN_STRIPES].lock);
+	}
+}
+
+int mgr_opens_lock(struct mgr_opens *o, u64 ino, unsigned int timeout_ms)
+{
+	pthread_mutex_t *lock = stripe_lock(o, ino);
+	pthread_cond_t *cond = &o->stripe[stripe_of(ino)].cond;
+	struct mgr_ofile *f = ofile_get(o, ino);
+	struct timespec until;
+	int err = 0;
+
+	if (!f) {
+		err = -ENOMEM;
+		goto out;
+	}
+	clock_gettime(CLOCK_MONOTONIC, &until);
+	until.tv_sec += timeout_ms / 1000;
+	until.tv_nsec += timeout_ms % 1000 * 1000000l;
+	if (until.tv_nsec >= 1000000000l) {
+		until.tv_sec++;
+		until.tv_nsec -= 1000000000l;
+	}
+	f->users++;
+	while (f->busy && !err)
+		if (pthread_cond_timedwait(cond, lock, &until) == ETIMEDOUT && f->busy)
+			err = -EAGAIN;
+	if (!err) {
+		f->busy = true;
+	} else {
+		f->users--;
+		ofile_trim(o, f);
+	}
+out:
+	pthread_mutex_unlock(lock);
+	return err;
+}
+
+void mgr_opens_unlock(struct mgr_opens *o, u64 ino)
+{
+	pthread_mutex_t *lock = stripe_lock(o, ino);
+	struct mgr_ofile *f = ofile_find(o, ino);
+
+	f->busy = false;
+	f->users--;
+	pthread_cond_broadcast(&o->stripe[stripe_of(ino)].cond);
+	ofile_trim(o, f);
+	pthread_mutex_unlock(lock);
+}

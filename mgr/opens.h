@@ -1,0 +1,116 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/*
+ * opens.h - who has which file open, and what their writes are known to have done. In memory only: after a restart the
+ * clients say it again (RECLAIM).
+ */
+#ifndef PVFS_MGR_OPENS_H
+#define PVFS_MGR_OPENS_H
+
+#include <pthread.h>
+#include <stdatomic.h>
+#include "../common/msg.h"
+
+struct mgr_session;
+
+#define MGR_OPEN_STRIPES 64u
+#define MGR_OPEN_BUCKETS 16384u		/* a power of two, a multiple of the stripes */
+
+/* One session's opens of one file. */
+struct mgr_open {
+	struct mgr_open *next;
+	u64 session;
+	u32 n[4];		/* by PVFS_O_READ | PVFS_O_WRITE */
+	u32 closing;		/* closes of writers that have begun and not ended */
+};
+
+/**
+ * struct mgr_ofile - a file that is open, being truncated, or both
+ *
+ * All fields are protected by the lock of its stripe. It exists while it has opens or waiters.
+ *
+ * What writes did is known completely ("tracked") when every writer that left has reported, and every writer that is
+ * here will: then the size needs no question to the iods once the others are gone. A report under another truncation
+ * generation, a writer that died, and a restart end that; a glimpse that every iod answered begins it again.
+ */
+struct mgr_ofile {
+	struct mgr_ofile *next;
+	u64 ino;
+	u32 users;		/* threads in mgr_opens_lock(), waiting or not */
+	bool busy;		/* held by mgr_opens_lock() */
+	bool orphan;		/* unlinked while open */
+	bool tracked;
+	u32 gen;		/* trunc_gen that end belongs to */
+	u64 end;		/* bytes */
+	struct pvfs_ts wtime;
+	u64 version;		/* grows with end and wtime; 0: they say nothing new */
+	struct mgr_open *opens;
+};
+
+struct mgr_opens {
+	struct {
+		pthread_mutex_t lock;
+		pthread_cond_t cond;	/* an mgr_ofile's busy became false */
+	} stripe[MGR_OPEN_STRIPES];
+	struct mgr_ofile **bucket;	/* bucket i is protected by stripe i % MGR_OPEN_STRIPES */
+	atomic_ullong files;		/* for statistics */
+};
+
+/* What a reader of size and times needs to know, all from one moment. */
+struct mgr_opens_view {
+	u32 writers;		/* sessions that have it open for writing */
+	bool self, others;	/* is the asking session among them; are others */
+	bool last;		/* nobody has it open for writing but for closes under way */
+	bool open;		/* the asking session has it open in any way */
+	bool orphan, tracked;
+	u32 gen;
+	u64 end, version;
+	struct pvfs_ts wtime;
+};
+
+int mgr_opens_init(struct mgr_opens *o);
+void mgr_opens_fini(struct mgr_opens *o);
+
+/**
+ * mgr_opens_add - count opens of a session
+ * @flags: PVFS_O_*
+ * @count: how many; @set: make it exactly so many, for RECLAIM
+ *
+ * Call before the inode is read, so that an unlink which does not see this open has made itself seen to that read.
+ *
+ * Return: 0, -ENOMEM, -ESTALE when the session is dead.
+ */
+int mgr_opens_add(struct mgr_opens *o, struct mgr_session *s, u64 ino, u32 flags, u32 count, bool set);
+
+/* Takes one open back. Return: true when it was the session's last of an orphan. Unknown ones are ignored. */
+bool mgr_opens_del(struct mgr_opens *o, u64 session, u64 ino, u32 flags);
+
+/*
+ * A close of a writer begins: merges its report. Return: true when no writer is left after the closes that have begun.
+ * mgr_opens_close_end() follows in every case and is the mgr_opens_del() of it.
+ */
+bool mgr_opens_close_begin(struct mgr_opens *o, u64 session, u64 ino, u32 flags, const struct pvfs_wreport *r);
+bool mgr_opens_close_end(struct mgr_opens *o, u64 session, u64 ino, u32 flags);
+
+void mgr_opens_view(struct mgr_opens *o, u64 ino, u64 session, struct mgr_opens_view *v);
+
+/* Merges what a session says about its writes. */
+void mgr_opens_report(struct mgr_opens *o, u64 session, u64 ino, const struct pvfs_wreport *r);
+/* Merges what all iods said, with nothing truncated meanwhile. */
+void mgr_opens_learn(struct mgr_opens *o, u64 ino, u32 gen, u64 end, const struct pvfs_ts *wtime);
+/* The first writer came (@tracked) or a truncation set the size: forget what was known. */
+void mgr_opens_reset(struct mgr_opens *o, u64 ino, u32 gen, bool tracked);
+void mgr_opens_orphan(struct mgr_opens *o, u64 ino);
+
+/* Sessions that have @ino open; malloc'ed array in *@ret. Return: how many or -ENOMEM. */
+int mgr_opens_who(struct mgr_opens *o, u64 ino, u64 **ret);
+
+/* Drops all opens of a session that is dead. */
+void mgr_opens_sweep(struct mgr_opens *o, u64 session);
+
+/*
+ * One truncation at a time: a lock that is held across calls to the iods. Return: 0, -EAGAIN after @timeout_ms, -ENOMEM.
+ */
+int mgr_opens_lock(struct mgr_opens *o, u64 ino, unsigned int timeout_ms);
+void mgr_opens_unlock(struct mgr_opens *o, u64 ino);
+
+#endif

@@ -1,0 +1,432 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * recover.c - from a store to a running manager, and back.
+ *
+ * The database recovers itself when it is opened. On top of that the tables are in order by construction, as each
+ * operation is one transaction; what an interrupted process leaves is work: sessions that may come back (they get a
+ * lease's time, the grace), orphans of sessions that do not exist any more, stored replies of such sessions, trim
+ * records and the reap queue, which the reaper takes up.
+ *
+ * Also here: the checkpoint thread, and the watch over the space on the store's disk.
+ */
+#include "mgr.h"
+#include <stdlib.h>
+#include <sys/random.h>
+#include <sys/statvfs.h>
+#include <time.h>
+
+/*
+ * The log must never hit the wall: a failed write of it costs a recovery. So what grows the tables stops while
+ * space_reserve is left; what shrinks them (and so, after a checkpoint, the log) goes on down to a quarter of that.
+ */
+#define RESERVE_MIN ((u64)16 << 20)
+#define SPACE_CHECK_MS 100u
+
+static void space_look(struct mgr *m)
+{
+	u64 now = mgr_mono_ms(), last = atomic_load_explicit(&m->space_checked, memory_order_relaxed);
+	struct statvfs vfs;
+
+	if (last && now < last + SPACE_CHECK_MS)
+		return;
+	if (!atomic_compare_exchange_strong(&m->space_checked, &last, now))
+		return;
+	if (!statvfs(m->conf->mgr_store, &vfs))
+		atomic_store_explicit(&m->space_avail, (u64)vfs.f_bavail * vfs.f_frsize, memory_order_relaxed);
+}
+
+int mgr_space_check(struct mgr *m)
+{
+	space_look(m);
+	if (atomic_load_explicit(&m->space_avail, memory_order_relaxed) >= m->space_reserve)
+		return 0;
+	pvfs_log_limited(PVFS_LOG_WARNING, "%s: less than %llu MiB free: nothing new can be made", m->conf->mgr_store,
+			 (unsigned long long)m->space_reserve >> 20);
+	return -ENOSPC;
+}
+
+bool mgr_space_desperate(struct mgr *m)
+{
+	space_look(m);
+	return atomic_load_explicit(&m->space_avail, memory_order_relaxed) < m->space_reserve / 4;
+}
+
+/* ---- background ---- */
+
+bool mgr_bg_wait(struct mgr *m, u64 deadline)
+{
+	struct timespec until = { .tv_sec = deadline / 1000, .tv_nsec = deadline % 1000 * 1000000l };
+	bool stop;
+
+	pthread_mutex_lock(&m->bg_lock);
+	while (!m->bg_stop)
+		if (pthread_cond_timedwait(&m->bg_cond, &m->bg_lock, &until) == ETIMEDOUT)
+			break;
+	stop = m->bg_stop;
+	pthread_mutex_unlock(&m->bg_lock);
+	return stop;
+}
+
+static int files_put_fn(struct mgr_op *op, void *arg)
+{
+	__le64 v = cpu_to_le64(atomic_load(&op->m->files));
+
+	return mdb_put(op->m->db, op->txn, MDB_META, "files", 5, &v, sizeof(v));
+}
+
+static int checkpoint(struct mgr_op *op, void *arg)
+{
+	u64 files = atomic_load(&op->m->files), *last = arg;
+
+	if (files != *last && !mgr_run(op, files_put_fn, NULL, 0))
+		*last = files;
+	return mdb_checkpoint(op->m->db, false);
+}
+
+static void *checkpoint_thread(void *arg)
+{
+	struct mgr *m = arg;
+	struct mgr_op *op = malloc(sizeof(*op));
+	u64 files = ~0ull;
+	u32 ms;
+	int err;
+
+	if (!op)
+		return NULL;
+	do {
+		/* When space runs low, tables must claim theirs and old log files must go, soon. */
+		ms = max(m->conf->checkpoint_ms, 10u);
+		if (atomic_load(&m->space_avail) < 4 * m->space_reserve)
+			ms = min(ms, 1000u);
+		if (mgr_bg_wait(m, mgr_mono_ms() + ms))
+			break;
+		mgr_op_init_bg(op, m);
+		err = mgr_bg_run(op, checkpoint, &files);
+		if (err)
+			pvfs_log_limited(PVFS_LOG_WARNING, "checkpoint: %s", strerror(-err));
+	} while (1);
+	free(op);
+	return NULL;
+}
+
+/* ---- opening ---- */
+
+static int get_super(struct mgr *m, struct mgr_super *s)
+{
+	struct mgr_super_disk d;
+	int n = mdb_get(m->db, NULL, MDB_META, "super", 5, &d, sizeof(d), 0);
+
+	return n < 0 ? n : mgr_super_decode(s, &d, n);
+}
+
+static int load_meta(struct mgr *m, char *err, size_t errlen)
+{
+	char mine[37], its[37];
+	struct mgr_super s;
+	__le64 v;
+	int e;
+
+	e = get_super(m, &s);
+	if (e) {
+		snprintf(err, errlen, "%s: %s", m->conf->mgr_store,
+			 e == -ENOENT ? "mkfs did not finish here; run it again" : "the super record is unreadable");
+		return e == -ENOENT ? -ENOENT : -EIO;
+	}
+	if (memcmp(s.uuid, m->conf->uuid, sizeof(s.uuid))) {
+		pvfs_uuid_text(s.uuid, its);
+		pvfs_uuid_text(m->conf->uuid, mine);
+		snprintf(err, errlen, "%s: the database is of volume %s, the configuration says %s",
+			 m->conf->mgr_store, its, mine);
+		return -ESTALE;
+	}
+	if (s.niods != m->conf->niods) {
+		snprintf(err, errlen, "%s: the volume was made with %u iods, the configuration lists %u",
+			 m->conf->mgr_store, s.niods, m->conf->niods);
+		return -EINVAL;
+	}
+	memcpy(m->uuid, s.uuid, sizeof(m->uuid));
+	memcpy(m->hash_key, s.hash_key, sizeof(m->hash_key));
+	m->niods = s.niods;
+	if (mdb_get(m->db, NULL, MDB_META, "files", 5, &v, sizeof(v), 0) == sizeof(v))
+		atomic_store(&m->files, le64_to_cpu(v));
+	else
+		atomic_store(&m->files, 1);
+	return 0;
+}
+
+static int load_root(struct mgr_op *op)
+{
+	struct mgr *m = op->m;
+	struct mgr_inode root;
+	int err;
+
+	err = ns_inode_get(op, PVFS_ROOT_INO, 0, &root);
+	if (err)
+		return err;
+	m->root.ino = root.ino;
+	m->root.gen = root.gen;
+	m->root_layout = root.layout;
+	return 0;
+}
+
+/* ---- leftovers ---- */
+
+struct leftover {
+	enum mdb_table tab;
+	u8 from[MDB_KEY_MAX];	/* go on here */
+	u32 fromlen;
+	u64 ino[256], session[256];
+	u32 n;
+	bool end;
+};
+
+static bool session_known(struct mgr *m, u64 id)
+{
+	struct mgr_session *s = mgr_session_lookup(m, id);
+
+	if (s)
+		mgr_session_put(s);
+	return s;
+}
+
+/* Records whose session is gone: orphans (ino, session) or replies (session, slot). */
+static int leftover_fn(struct mgr_op *op, void *arg)
+{
+	struct leftover *l = arg;
+	u8 val[sizeof(struct mgr_slot_disk) + MGR_BODY_MAX];
+	struct mdb_rec rec = { .val = val, .room = sizeof(val) };
+	struct mdb_cursor c;
+	u64 session, known = 0;
+	int err;
+
+	l->n = 0;
+	l->end = false;
+	err = mdb_cursor_open(op->m->db, op->txn, l->tab, 0, &c);
+	if (err)
+		return err;
+	err = mdb_cursor_seek(&c, l->from, l->fromlen, &rec);
+	for (; !err && l->n < ARRAY_SIZE(l->ino); err = mdb_cursor_next(&c, &rec)) {
+		session = mgr_get_be64(l->tab == MDB_ORPHAN ? rec.key + 8 : rec.key);
+		memcpy(l->from, rec.key, rec.klen);
+		l->fromlen = rec.klen;
+		if (session == known)
+			continue;
+		if (session_known(op->m, session)) {
+			known = session;
+			continue;
+		}
+		if (l->tab == MDB_SLOT && l->n && l->session[l->n - 1] == session)
+			continue;
+		l->session[l->n] = session;
+		l->ino[l->n++] = mgr_get_be64(rec.key);
+	}
+	mdb_cursor_close(&c);
+	l->end = err == -ENOENT;
+	return err == -ENOENT ? 0 : err;
+}
+
+static int slots_del_fn(struct mgr_op *op, void *arg)
+{
+	return mgr_slots_del(op, *(u64 *)arg);
+}
+
+static int clear_leftovers(struct mgr_op *op, enum mdb_table tab)
+{
+	struct leftover *l = calloc(1, sizeof(*l));
+	int err;
+	u32 i;
+
+	if (!l)
+		return -ENOMEM;
+	l->tab = tab;
+	l->fromlen = tab == MDB_ORPHAN ? MGR_PAIR_KEY : MGR_SLOT_KEY;
+	do {
+		err = mgr_run(op, leftover_fn, l, MGR_RUN_READ);
+		for (i = 0; i < l->n && !err; i++) {
+			if (tab == MDB_ORPHAN)
+				err = mgr_orphan_release(op, l->ino[i], l->session[i]);
+			else
+				err = mgr_run(op, slots_del_fn, &l->session[i], 0);
+		}
+	} while (!err && !l->end);
+	free(l);
+	return err;
+}
+
+static int recover(struct mgr_op *op, void *arg)
+{
+	int err;
+
+	err = load_root(op);
+	err = err ?: mgr_sessions_load(op);
+	if (err)
+		return err;
+	if (op->m->sessions.n)
+		atomic_store(&op->m->grace_until, mgr_mono_ms() + op->m->conf->lease_ms);
+	err = clear_leftovers(op, MDB_SLOT);
+	return err ?: clear_leftovers(op, MDB_ORPHAN);
+}
+
+static u64 make_epoch(void)
+{
+	u64 v;
+
+	if (getrandom(&v, sizeof(v), 0) != sizeof(v) || !v)
+		v = mgr_version_after(0);
+	return v;
+}
+
+static void locks_init(struct mgr *m)
+{
+	pthread_condattr_t ca;
+
+	pthread_mutex_init(&m->ino_lock, NULL);
+	pthread_mutex_init(&m->rename_lock, NULL);
+	pthread_mutex_init(&m->bg_lock, NULL);
+	pthread_mutex_init(&m->work_lock, NULL);
+	pthread_cond_init(&m->work_cond, NULL);
+	pthread_condattr_init(&ca);
+	pthread_condattr_setclock(&ca, CLOCK_MONOTONIC);
+	pthread_cond_init(&m->bg_cond, &ca);
+	pthread_condattr_destroy(&ca);
+	m->work_tail = &m->work_head;
+}
+
+int mgr_core_open(struct pvfs_conf *conf, const struct pvfs_key *server_key, const struct mgr_iod_ops *iod_ops,
+		  void *iod_arg, struct mgr **ret, char *err, size_t errlen)
+{
+	struct mdb_params p = { .cache = conf->db_cache, .durability = conf->durability };
+	struct mgr *m = calloc(1, sizeof(*m));
+	struct mgr_op *op = malloc(sizeof(*op));
+	char dir[4200];
+	int e = -ENOMEM;
+
+	err[0] = 0;
+	if (!m || !op)
+		goto fail_alloc;
+	m->conf = conf;
+	m->server_key = *server_key;
+	m->iod_ops = iod_ops;
+	m->iod_arg = iod_arg;
+	m->epoch = make_epoch();
+	m->base_next = m->epoch;
+	m->space_reserve = RESERVE_MIN;
+	atomic_store(&m->space_avail, ~0ull >> 8);
+	locks_init(m);
+	e = mgr_sessions_init(m);
+	if (e)
+		goto fail_alloc;
+	e = mgr_opens_init(&m->opens);
+	if (e)
+		goto fail_sessions;
+	e = mgr_db_dir(conf, dir, sizeof(dir));
+	if (e)
+		goto fail_opens;
+	p.dir = dir;
+	e = mdb_bdb_open(&p, &m->db);
+	if (e) {
+		snprintf(err, errlen, "%s: %s", dir,
+			 e == -ENOENT ? "no database here; make the volume with mkfs" : strerror(-e));
+		goto fail_opens;
+	}
+	e = load_meta(m, err, errlen);
+	if (e)
+		goto fail_db;
+	e = mgr_iodents_make(m);
+	if (e)
+		goto fail_db;
+	mgr_op_init_bg(op, m);
+	e = mgr_bg_run(op, recover, NULL);
+	if (e) {
+		snprintf(err, errlen, "%s: cannot be taken up: %s", dir, strerror(-e));
+		goto fail_db;
+	}
+	free(op);
+	*ret = m;
+	return 0;
+
+fail_db:
+	mdb_close(m->db);
+	free(m->iodents);
+fail_opens:
+	mgr_opens_fini(&m->opens);
+fail_sessions:
+	mgr_sessions_fini(m);
+fail_alloc:
+	if (!err[0])
+		snprintf(err, errlen, "%s: %s", conf->mgr_store, strerror(-e));
+	free(m);
+	free(op);
+	return e;
+}
+
+int mgr_core_start(struct mgr *m)
+{
+	int err;
+
+	m->bg_stop = false;
+	err = pthread_create(&m->reaper, NULL, mgr_reap_thread, m);
+	if (err)
+		return -err;
+	err = pthread_create(&m->expirer, NULL, mgr_expire_thread, m);
+	if (err)
+		goto stop_reaper;
+	err = pthread_create(&m->checkpointer, NULL, checkpoint_thread, m);
+	if (err)
+		goto stop_expirer;
+	m->bg_running = true;
+	return 0;
+
+stop_expirer:
+	pthread_mutex_lock(&m->bg_lock);
+	m->bg_stop = true;
+	pthread_cond_broadcast(&m->bg_cond);
+	pthread_mutex_unlock(&m->bg_lock);
+	pthread_join(m->expirer, NULL);
+stop_reaper:
+	pthread_mutex_lock(&m->bg_lock);
+	m->bg_stop = true;
+	pthread_cond_broadcast(&m->bg_cond);
+	pthread_mutex_unlock(&m->bg_lock);
+	pthread_join(m->reaper, NULL);
+	return -err;
+}
+
+void mgr_core_stop(struct mgr *m)
+{
+	if (!m->bg_running)
+		return;
+	pthread_mutex_lock(&m->bg_lock);
+	m->bg_stop = true;
+	pthread_cond_broadcast(&m->bg_cond);
+	pthread_mutex_unlock(&m->bg_lock);
+	pthread_join(m->reaper, NULL);
+	pthread_join(m->expirer, NULL);
+	pthread_join(m->checkpointer, NULL);
+	m->bg_running = false;
+}
+
+static int last_words(struct mgr_op *op, void *arg)
+{
+	return mgr_run(op, files_put_fn, NULL, 0);
+}
+
+void mgr_core_close(struct mgr *m)
+{
+	struct mgr_op *op;
+
+	if (!m)
+		return;
+	mgr_core_stop(m);
+	op = malloc(sizeof(*op));
+	if (op) {
+		mgr_op_init_bg(op, m);
+		mgr_bg_run(op, last_words, NULL);
+		free(op);
+	}
+	mdb_close(m->db);
+	mgr_opens_fini(&m->opens);
+	mgr_sessions_fini(m);
+	free(m->iodents);
+	free(m);
+}

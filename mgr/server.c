@@ -1,0 +1,506 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * server.c - from a request to its answer: dispatch made of ops.def, the driver of transactions, slow workers, counters.
+ *
+ * A request runs on the transport's thread that read it. Operations marked SLOW may block there; of the others, those
+ * that find they have to ask the iods (-EINPROGRESS; nothing was done yet) run once more on a slow worker.
+ *
+ *   dispatch() -> mgr_execute(): enter database -> slot -> handler -> flush the log -> slot -> leave -> reply
+ *                                   handler: mgr_run(): begin -> fn -> [store reply] -> commit, again after deadlock
+ *
+ * Commit makes changes visible and releases locks before they are durable; the flush comes before the reply, and one
+ * flush serves all that wait (early lock release, group commit). So another client may see a change that a power
+ * failure then undoes, but nobody was told that it had happened.
+ *
+ * Lock order, outermost first; a lock is taken only when nothing further down is held:
+ *
+ *   1. mgr_slot.busy            one copy of a ONCE request runs; never waited for (-EAGAIN)
+ *   2. mgr_opens_lock(ino)      one truncation of a file at a time; held across calls to iods
+ *   3. mgr.rename_lock          directories that change their parent
+ *   4. mgr.ino_lock             batches of inode numbers
+ *   5. database page locks      for one transaction; deadlocks are detected, the loser starts again (mgr_run)
+ *   6. mgr_sessions.lock, mgr_session.lock, opens stripe, work_lock, bg_lock: leaves; no other lock, no database, no
+ *      network under them
+ *
+ * mdb_enter() is not a lock but recovery waits for its holders: only bounded waits happen inside (iod calls have
+ * time-outs). mgr_sessions.lock is a leaf: session ends are worked on a referenced session after it was unhashed.
+ */
+#include "mgr.h"
+#include <stdlib.h>
+#include <time.h>
+#include <unistd.h>
+
+/* ---- the table ---- */
+
+#define PVFS_OP(num, NAME, name, by, flags_) MGR_SERVED_##by( \
+	static int decode_##name(struct mgr_op *op, const void *buf, size_t len) \
+	{ \
+		return pvfs_##name##_req_decode(&op->req.name, buf, len); \
+	} \
+	static int handle_##name(struct mgr_op *op) \
+	{ \
+		return mgr_op_##name(op, &op->req.name, &op->rep.name); \
+	} \
+	static int encode_##name(const struct mgr_op *op, void *buf, size_t room) \
+	{ \
+		return pvfs_##name##_rep_encode(&op->rep.name, buf, room); \
+	})
+#include "../common/ops.def"
+#undef PVFS_OP
+
+static const struct mgr_handler handlers[PVFS_OP_LIMIT] = {
+#define PVFS_OP(num, NAME, name_, by, flags_) MGR_SERVED_##by( \
+	[num] = { .name = #NAME, .flags = (flags_), .decode = decode_##name_, \
+		  .handle = handle_##name_, .encode = encode_##name_ },)
+#include "../common/ops.def"
+#undef PVFS_OP
+};
+
+/* ---- time ---- */
+
+u64 mgr_mono_ms(void)
+{
+	struct timespec ts;
+
+	clock_gettime(CLOCK_MONOTONIC, &ts);
+	return ts.tv_sec * 1000ull + ts.tv_nsec / 1000000;
+}
+
+void mgr_wall_now(struct pvfs_ts *ret)
+{
+	struct timespec ts;
+
+	clock_gettime(CLOCK_REALTIME, &ts);
+	ret->sec = ts.tv_sec;
+	ret->nsec = ts.tv_nsec;
+}
+
+u64 mgr_version_after(u64 old)
+{
+	struct pvfs_ts now;
+
+	mgr_wall_now(&now);
+	return max(old + 1, (u64)now.sec * 1000000000ull + now.nsec);
+}
+
+/* ---- the driver ---- */
+
+static void count(atomic_ullong *c)
+{
+	atomic_fetch_add_explicit(c, 1, memory_order_relaxed);
+}
+
+/* Random, growing, bounded: losers of a deadlock must not meet again at once. */
+static void back_off(struct mgr_op *op, unsigned int attempt)
+{
+	static __thread unsigned int seed;
+	unsigned int most = 20u << min(attempt, 8u);
+
+	if (!seed)
+		seed = (unsigned int)(uintptr_t)&seed ^ (unsigned int)mgr_mono_ms();
+	usleep(1 + rand_r(&seed) % most);
+}
+
+static int encode_reply(struct mgr_op *op)
+{
+	int n = op->h->encode(op, op->body, sizeof(op->body));
+
+	if (n < 0)
+		return n;
+	op->body_len = n;
+	return 0;
+}
+
+int mgr_run(struct mgr_op *op, int (*fn)(struct mgr_op *op, void *arg), void *arg, unsigned int flags)
+{
+	struct mdb *db = op->m->db;
+	unsigned int attempt;
+	bool store = false;
+	int err;
+
+	if (flags & MGR_RUN_GROWS) {
+		err = mgr_space_check(op->m);
+		if (err)
+			return err;
+	} else if (!(flags & MGR_RUN_READ) && mgr_space_desperate(op->m)) {
+		return -ENOSPC;
+	}
+	for (attempt = 0;; attempt++) {
+		if (flags & MGR_RUN_READ) {
+			err = fn(op, arg);
+		} else {
+			err = mdb_begin(db, &op->txn);
+			if (err)
+				return err;
+			op->final = flags & MGR_RUN_FINAL;
+			err = fn(op, arg);
+			store = op->final && op->slot_seq;
+			if (!err && store)
+				err = encode_reply(op);
+			if (!err && store)
+				err = mgr_slot_store(op);
+			if (err)
+				mdb_abort(db, op->txn);
+			else
+				err = mdb_commit(db, op->txn);
+			op->txn = NULL;
+		}
+		if (err != -EDEADLK)
+			break;
+		count(&op->m->count.retries);
+		if (attempt == 1000) {
+			pvfs_log_limited(PVFS_LOG_WARNING, "%s: gave up after %u deadlocks",
+					 op->h ? op->h->name : "background", attempt);
+			return -EAGAIN;
+		}
+		back_off(op, attempt);
+	}
+	if (!err && (flags & MGR_RUN_SYNC))
+		op->need_sync = true;
+	if (!err && store)
+		op->stored = true;
+	return err;
+}
+
+void mgr_op_init_bg(struct mgr_op *op, struct mgr *m)
+{
+	memset(op, 0, offsetof(struct mgr_op, body));
+	op->m = m;
+	op->can_block = true;
+	mgr_wall_now(&op->now);
+}
+
+int mgr_bg_run(struct mgr_op *op, int (*fn)(struct mgr_op *op, void *arg), void *arg)
+{
+	unsigned int attempt;
+	int err = 0, err2;
+
+	for (attempt = 0; attempt < 3; attempt++) {
+		op->need_sync = false;
+		op->db_gen = mdb_enter(op->m->db);
+		err = fn(op, arg);
+		if (op->need_sync) {
+			err2 = mdb_sync(op->m->db);
+			err = err2 ? err2 : err;
+		}
+		mdb_leave(op->m->db);
+		if (err != -ERESTART)
+			return err;
+		err2 = mdb_restart(op->m->db, op->db_gen);
+		if (err2)
+			return err2 == -ERESTART ? -EIO : err2;
+	}
+	return err == -ERESTART ? -EIO : err;
+}
+
+/* What a client is told. */
+static int public_error(int err)
+{
+	switch (err) {
+	case -EUCLEAN:
+	case -ERESTART:
+	case -EMSGSIZE:
+		return -EIO;
+	case -EDEADLK:
+		return -EAGAIN;
+	default:
+		return err;
+	}
+}
+
+/* One pass inside the database. */
+static int execute_inside(struct mgr_op *op)
+{
+	enum mgr_slot_todo todo = MGR_SLOT_EXECUTE;
+	int err, err2;
+
+	if (op->slot_seq) {
+		err = mgr_slot_begin(op, &todo);
+		if (err)
+			return err;
+		if (todo == MGR_SLOT_REPLAY) {
+			count(&op->m->count.replays);
+			return 0;
+		}
+	}
+	err = op->h->handle(op);
+	/* Also when it is stored: the handler may have asked the iods for sizes since. */
+	if (!err)
+		err = encode_reply(op);
+	if (op->need_sync) {
+		err2 = mdb_sync(op->m->db);
+		err = err2 ? err2 : err;
+	}
+	if (op->slot_seq)
+		mgr_slot_end(op, err);
+	return err;
+}
+
+int mgr_execute(struct mgr *m, const struct mgr_request *rq, struct mgr_op *op)
+{
+	const struct mgr_handler *h = rq->op < PVFS_OP_LIMIT ? &handlers[rq->op] : NULL;
+	unsigned int attempt;
+	int err, err2;
+
+	memset(op, 0, offsetof(struct mgr_op, body));
+	if (!h || !h->handle)
+		return -EOPNOTSUPP;
+	op->m = m;
+	op->h = h;
+	op->nr = rq->op;
+	op->slot = rq->slot;
+	op->slot_seq = rq->slot_seq;
+	op->can_block = rq->can_block;
+	err = h->decode(op, rq->body, rq->body_len);
+	if (err)
+		return err;
+	if (rq->session)
+		op->s = mgr_session_lookup(m, rq->session);
+	if (!op->s && !(h->flags & PVFS_OPF_NOSESS))
+		return -ESTALE;
+	/* Exactly once needs a slot; operations that do not need it may use one all the same. */
+	if ((h->flags & PVFS_OPF_ONCE) && !op->slot_seq)
+		err = -EINVAL;
+	if (op->slot_seq && (!op->s || op->slot >= MGR_NSLOTS))
+		err = -EINVAL;
+	for (attempt = 0; !err; attempt++) {
+		op->need_sync = op->stored = false;
+		op->txn = NULL;
+		op->body_len = op->payload_len = 0;
+		op->bind_session = 0;
+		op->again = attempt > 0;
+		mgr_wall_now(&op->now);
+		memset(&op->rep, 0, sizeof(op->rep));
+
+		op->db_gen = mdb_enter(m->db);
+		err = execute_inside(op);
+		mdb_leave(m->db);
+		if (err) {
+			free(op->payload);
+			op->payload = NULL;
+			op->payload_len = op->body_len = 0;
+		}
+		if (err != -ERESTART)
+			break;
+		count(&m->count.restarts);
+		err2 = attempt < 3 ? mdb_restart(m->db, op->db_gen) : -EIO;
+		err = err2;
+	}
+	if (err == -EINPROGRESS)
+		goto out;
+	err = public_error(err);
+	count(&m->count.op[rq->op]);
+	if (err)
+		count(&m->count.op_err[rq->op]);
+out:
+	if (op->s)
+		mgr_session_put(op->s);
+	op->s = NULL;
+	return err;
+}
+
+/* ---- between the transport and mgr_execute() ---- */
+
+struct mgr_worker_job {
+	struct mgr_worker_job *next;
+	struct pvfs_call *call;
+};
+
+static void run_call(struct mgr *m, struct pvfs_call *call, bool can_block);
+
+static void offload(struct mgr *m, struct pvfs_call *call)
+{
+	struct mgr_worker_job *job = malloc(sizeof(*job));
+
+	if (!job) {
+		pvfs_call_reply(call, -ENOMEM, NULL, 0, NULL);
+		return;
+	}
+	count(&m->count.offloaded);
+	job->next = NULL;
+	job->call = call;
+	pthread_mutex_lock(&m->work_lock);
+	*m->work_tail = job;
+	m->work_tail = &job->next;
+	pthread_cond_signal(&m->work_cond);
+	pthread_mutex_unlock(&m->work_lock);
+}
+
+static void run_call(struct mgr *m, struct pvfs_call *call, bool can_block)
+{
+	struct mgr_request rq = {
+		.op = call->head.op, .slot = call->head.slot, .slot_seq = call->head.slot_seq,
+		.session = call->peer->session, .body = call->body, .body_len = call->head.body_len,
+		.can_block = can_block,
+	};
+	struct pvfs_out out = { .fd = -1, .release = free };
+	struct mgr_op op;
+	int err;
+
+	err = mgr_execute(m, &rq, &op);
+	if (err == -EINPROGRESS) {
+		offload(m, call);
+		return;
+	}
+	if (op.bind_session && !err)
+		pvfs_conn_set_session(call->conn, op.bind_session);
+	if (op.payload) {
+		out.mem = out.arg = op.payload;
+		out.len = op.payload_len;
+	}
+	pvfs_call_reply(call, err, err ? NULL : op.body, err ? 0 : op.body_len, op.payload ? &out : NULL);
+}
+
+static void mgr_dispatch(struct pvfs_call *call)
+{
+	run_call(pvfs_server_arg(call->server), call, call->info->flags & PVFS_OPF_SLOW);
+}
+
+static void *worker(void *arg)
+{
+	struct mgr_worker_job *job;
+	struct mgr *m = arg;
+
+	pthread_mutex_lock(&m->work_lock);
+	for (;;) {
+		job = m->work_head;
+		if (!job) {
+			if (m->work_stop)
+				break;
+			pthread_cond_wait(&m->work_cond, &m->work_lock);
+			continue;
+		}
+		m->work_head = job->next;
+		if (!m->work_head)
+			m->work_tail = &m->work_head;
+		pthread_mutex_unlock(&m->work_lock);
+		run_call(m, job->call, true);
+		free(job);
+		pthread_mutex_lock(&m->work_lock);
+	}
+	pthread_mutex_unlock(&m->work_lock);
+	return NULL;
+}
+
+/**
+ * mgr_workers_start - start the threads that run requests which have to wait for iods
+ * @n: how many, at least 1
+ *
+ * Return: 0 or -errno with none running.
+ */
+int mgr_workers_start(struct mgr *m, u32 n)
+{
+	int err;
+
+	m->workers = calloc(n, sizeof(*m->workers));
+	if (!m->workers)
+		return -ENOMEM;
+	for (m->nworkers = 0; m->nworkers < n; m->nworkers++) {
+		err = pthread_create(&m->workers[m->nworkers], NULL, worker, m);
+		if (err) {
+			mgr_workers_stop(m);
+			return -err;
+		}
+	}
+	return 0;
+}
+
+/* Ends them after what is queued is done. Fine when they were never started. */
+void mgr_workers_stop(struct mgr *m)
+{
+	u32 i;
+
+	pthread_mutex_lock(&m->work_lock);
+	m->work_stop = true;
+	pthread_cond_broadcast(&m->work_cond);
+	pthread_mutex_unlock(&m->work_lock);
+	for (i = 0; i < m->nworkers; i++)
+		pthread_join(m->workers[i], NULL);
+	free(m->workers);
+	m->workers = NULL;
+	m->nworkers = 0;
+	m->work_stop = false;
+}
+
+static int mgr_session_check(struct pvfs_server *srv, u64 session)
+{
+	struct mgr_session *s;
+
+	if (!session)
+		return 0;
+	s = mgr_session_lookup(pvfs_server_arg(srv), session);
+	if (!s)
+		return -ESTALE;
+	mgr_session_put(s);
+	return 0;
+}
+
+/* ---- counters ---- */
+
+static unsigned long long value(atomic_ullong *c)
+{
+	return atomic_load_explicit(c, memory_order_relaxed);
+}
+
+static int count_queues(struct mgr_op *op, void *arg)
+{
+	u64 *n = arg;
+	int err;
+
+	err = mgr_count_table(op, MDB_REAP, 1000000, &n[0]);
+	err = err ?: mgr_count_table(op, MDB_ORPHAN, 1000000, &n[1]);
+	return err ?: mgr_count_table(op, MDB_TRIM, 1000000, &n[2]);
+}
+
+/**
+ * mgr_stats - the manager's part of the STATS answer
+ * @f: gets ",\"mgr\":{...},\"db\":{...}" and the iods' table
+ */
+void mgr_stats(struct mgr *m, FILE *f)
+{
+	struct mgr_op *op = malloc(sizeof(*op));
+	unsigned int i, first = 1;
+	u64 n[3] = { 0 };
+
+	if (op) {
+		mgr_op_init_bg(op, m);
+		mgr_bg_run(op, count_queues, n);
+		free(op);
+	}
+	pthread_rwlock_rdlock(&m->sessions.lock);
+	fprintf(f, ",\"mgr\":{\"sessions\":%u", m->sessions.n);
+	pthread_rwlock_unlock(&m->sessions.lock);
+	fprintf(f, ",\"open_files\":%llu,\"files\":%llu,\"reap_queue\":%llu,\"orphans\":%llu,\"trims_pending\":%llu",
+		value(&m->opens.files), value(&m->files), (unsigned long long)n[0], (unsigned long long)n[1],
+		(unsigned long long)n[2]);
+	fprintf(f, ",\"retries\":%llu,\"restarts\":%llu,\"replays\":%llu,\"offloaded\":%llu,\"glimpses\":%llu"
+		",\"trims\":%llu,\"reaped\":%llu,\"evicted\":%llu,\"grace\":%s",
+		value(&m->count.retries), value(&m->count.restarts), value(&m->count.replays),
+		value(&m->count.offloaded), value(&m->count.glimpses), value(&m->count.trims),
+		value(&m->count.reaped), value(&m->count.evicted), mgr_in_grace(m) ? "true" : "false");
+	fprintf(f, ",\"handled\":{");
+	for (i = 0; i < PVFS_OP_LIMIT; i++) {
+		if (!value(&m->count.op[i]))
+			continue;
+		fprintf(f, "%s\"%s\":{\"n\":%llu,\"errors\":%llu}", first ? "" : ",", handlers[i].name,
+			value(&m->count.op[i]), value(&m->count.op_err[i]));
+		first = 0;
+	}
+	fprintf(f, "}},");
+	mdb_enter(m->db);
+	mdb_stats(m->db, f);
+	mdb_leave(m->db);
+	if (m->iod_ops->stats)
+		m->iod_ops->stats(m->iod_arg, f);
+}
+
+static void mgr_server_stats(struct pvfs_server *s, FILE *f)
+{
+	mgr_stats(pvfs_server_arg(s), f);
+}
+
+const struct pvfs_server_ops mgr_server_ops = {
+	.dispatch = mgr_dispatch,
+	.session_check = mgr_session_check,
+	.stats = mgr_server_stats,
+};

@@ -1,0 +1,427 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * session.c - sessions: made durably, found by id and by client, kept alive by any request, ended by the client or by
+ * the expiry of their lease.
+ *
+ *            mgr_session_open()                     mgr_sessions_expire(): no answer to PING
+ *   (none) ----------------------> alive ------------------------------------------------+
+ *                                   |  SESSION_CLOSE                                      |
+ *                                   +-------------> mgr_session_end(): dead -> swept -> forgotten
+ *
+ * The record survives restarts: a client that comes back within its lease finds its session, its stored replies and its
+ * orphans. Until then (grace) nothing is reaped and no uncertain size is settled, as it may yet say what it has open.
+ */
+#include "mgr.h"
+#include <stdlib.h>
+#include <time.h>
+#include <unistd.h>
+
+#define PING_MS 2000u
+
+static struct mgr_session **id_head(struct mgr *m, u64 id)
+{
+	return &m->sessions.by_id[id % ARRAY_SIZE(m->sessions.by_id)];
+}
+
+static struct mgr_session **client_head(struct mgr *m, const u8 client[PVFS_UUID_LEN])
+{
+	return &m->sessions.by_client[get_unaligned_le32(client) % ARRAY_SIZE(m->sessions.by_client)];
+}
+
+static struct mgr_session *session_new(u64 id, const struct mgr_session_rec *rec)
+{
+	struct mgr_session *s = calloc(1, sizeof(*s));
+
+	if (!s)
+		return NULL;
+	s->id = id;
+	memcpy(s->client, rec->client, sizeof(s->client));
+	memcpy(s->host, rec->host, sizeof(s->host));
+	atomic_init(&s->refs, 1);
+	atomic_init(&s->dead, false);
+	s->seen = mgr_mono_ms();
+	pthread_mutex_init(&s->lock, NULL);
+	return s;
+}
+
+void mgr_session_put(struct mgr_session *s)
+{
+	u32 i;
+
+	if (atomic_fetch_sub(&s->refs, 1) != 1)
+		return;
+	for (i = 0; i < MGR_NSLOTS; i++)
+		free(s->slots[i].body);
+	pthread_mutex_destroy(&s->lock);
+	free(s);
+}
+
+/* The table takes over the caller's reference. */
+static void session_hash(struct mgr *m, struct mgr_session *s)
+{
+	struct mgr_session **id = id_head(m, s->id), **client = client_head(m, s->client);
+
+	pthread_rwlock_wrlock(&m->sessions.lock);
+	s->next_id = *id;
+	*id = s;
+	s->next_client = *client;
+	*client = s;
+	m->sessions.n++;
+	pthread_rwlock_unlock(&m->sessions.lock);
+}
+
+/* Return: it was in the table, whose reference is the caller's now. */
+static bool session_unhash(struct mgr *m, struct mgr_session *s)
+{
+	struct mgr_session **pp;
+	bool found;
+
+	pthread_rwlock_wrlock(&m->sessions.lock);
+	for (pp = id_head(m, s->id); *pp && *pp != s; pp = &(*pp)->next_id)
+		;
+	found = *pp;
+	if (found) {
+		*pp = s->next_id;
+		for (pp = client_head(m, s->client); *pp != s; pp = &(*pp)->next_client)
+			;
+		*pp = s->next_client;
+		m->sessions.n--;
+	}
+	pthread_rwlock_unlock(&m->sessions.lock);
+	return found;
+}
+
+struct mgr_session *mgr_session_lookup(struct mgr *m, u64 id)
+{
+	struct mgr_session *s;
+
+	pthread_rwlock_rdlock(&m->sessions.lock);
+	for (s = *id_head(m, id); s && s->id != id; s = s->next_id)
+		;
+	if (s && !atomic_load(&s->dead)) {
+		atomic_fetch_add(&s->refs, 1);
+		atomic_store_explicit(&s->seen, mgr_mono_ms(), memory_order_relaxed);
+	} else {
+		s = NULL;
+	}
+	pthread_rwlock_unlock(&m->sessions.lock);
+	return s;
+}
+
+static struct mgr_session *lookup_client(struct mgr *m, const u8 client[PVFS_UUID_LEN])
+{
+	struct mgr_session *s;
+
+	pthread_rwlock_rdlock(&m->sessions.lock);
+	for (s = *client_head(m, client); s; s = s->next_client)
+		if (!atomic_load(&s->dead) && !memcmp(s->client, client, sizeof(s->client)))
+			break;
+	if (s) {
+		atomic_fetch_add(&s->refs, 1);
+		atomic_store_explicit(&s->seen, mgr_mono_ms(), memory_order_relaxed);
+	}
+	pthread_rwlock_unlock(&m->sessions.lock);
+	return s;
+}
+
+/* ---- open ---- */
+
+struct session_record {
+	struct mgr_session_rec rec;
+	u64 id;			/* 0: take the next */
+};
+
+static int session_put_fn(struct mgr_op *op, void *arg)
+{
+	struct session_record *r = arg;
+	u8 key[MGR_INO_KEY], val[MGR_SESSION_MAX];
+	__le64 v;
+	int n, err;
+
+	if (!r->id) {
+		n = mdb_get(op->m->db, op->txn, MDB_META, "next_session", 12, &v, sizeof(v), MDB_RMW);
+		if (n < 0)
+			return n == -ENOENT ? -EUCLEAN : n;
+		if (n != sizeof(v))
+			return -EUCLEAN;
+		r->id = le64_to_cpu(v);
+		v = cpu_to_le64(r->id + 1);
+		err = mdb_put(op->m->db, op->txn, MDB_META, "next_session", 12, &v, sizeof(v));
+		if (err) {
+			r->id = 0;
+			return err;
+		}
+		mgr_ino_key(key, r->id);
+		err = mdb_put(op->m->db, op->txn, MDB_SESSION, key, sizeof(key), val,
+			      mgr_session_encode(&r->rec, val));
+		if (err)
+			r->id = 0;
+		return err;
+	}
+	mgr_ino_key(key, r->id);
+	return mdb_put(op->m->db, op->txn, MDB_SESSION, key, sizeof(key), val, mgr_session_encode(&r->rec, val));
+}
+
+int mgr_session_open(struct mgr_op *op, const u8 client[PVFS_UUID_LEN], const struct pvfs_str *host,
+		     struct mgr_session **ret)
+{
+	struct session_record r = { .id = 0 };
+	struct mgr *m = op->m;
+	struct mgr_session *s;
+	struct timespec now;
+	int err = 0;
+
+	pthread_mutex_lock(&m->sessions.open_lock);
+	s = lookup_client(m, client);
+	/* Recovery may have undone a record that was not flushed; and the one who made it may still be flushing. */
+	op->need_sync = true;
+	if (s && s->recorded == op->db_gen)
+		goto out;
+	clock_gettime(CLOCK_REALTIME, &now);
+	memcpy(r.rec.client, client, sizeof(r.rec.client));
+	r.rec.opened = now.tv_sec;
+	memcpy(r.rec.host, host->p, min(host->len, PVFS_HOST_MAX));
+	if (s)
+		r.id = s->id;
+	err = mgr_run(op, session_put_fn, &r, MGR_RUN_SYNC);
+	if (err) {
+		if (s)
+			mgr_session_put(s);
+		goto out;
+	}
+	if (!s) {
+		s = session_new(r.id, &r.rec);
+		if (!s) {
+			/* The record is found at the next start and expires. */
+			err = -ENOMEM;
+			goto out;
+		}
+		atomic_fetch_add(&s->refs, 1);
+		session_hash(m, s);
+		pvfs_info("session %llu: %s", (unsigned long long)s->id, s->host);
+	}
+	s->recorded = op->db_gen;
+out:
+	pthread_mutex_unlock(&m->sessions.open_lock);
+	if (!err)
+		*ret = s;
+	return err;
+}
+
+/* ---- end ---- */
+
+struct orphan_list {
+	u64 session;
+	u64 *ino;
+	u32 n, room;
+};
+
+/* Finds the orphans of one session. The table is small: it holds only what is open and has no name. */
+static int orphans_fn(struct mgr_op *op, void *arg)
+{
+	struct orphan_list *l = arg;
+	u8 key[MGR_PAIR_KEY] = { 0 }, val[sizeof(struct mgr_mark_disk)];
+	struct mdb_rec rec = { .val = val, .room = sizeof(val) };
+	struct mdb_cursor c;
+	int err;
+
+	l->n = 0;
+	err = mdb_cursor_open(op->m->db, op->txn, MDB_ORPHAN, 0, &c);
+	if (err)
+		return err;
+	for (err = mdb_cursor_seek(&c, key, sizeof(key), &rec); !err; err = mdb_cursor_next(&c, &rec)) {
+		if (rec.klen != MGR_PAIR_KEY || mgr_get_be64(rec.key + 8) != l->session)
+			continue;
+		if (l->n == l->room) {
+			u64 *more = realloc(l->ino, (l->room + 64) * sizeof(*more));
+
+			if (!more) {
+				err = -ENOMEM;
+				break;
+			}
+			l->ino = more;
+			l->room += 64;
+		}
+		l->ino[l->n++] = mgr_get_be64(rec.key);
+	}
+	mdb_cursor_close(&c);
+	return err == -ENOENT ? 0 : err;
+}
+
+static int forget_fn(struct mgr_op *op, void *arg)
+{
+	u64 id = *(u64 *)arg;
+	u8 key[MGR_INO_KEY];
+	int err;
+
+	err = mgr_slots_del(op, id);
+	if (err)
+		return err;
+	mgr_ino_key(key, id);
+	err = mdb_del(op->m->db, op->txn, MDB_SESSION, key, sizeof(key));
+	return err == -ENOENT ? 0 : err;
+}
+
+int mgr_session_end(struct mgr_op *op, struct mgr_session *s)
+{
+	struct orphan_list l = { .session = s->id };
+	u64 id = s->id;
+	int err;
+	u32 i;
+
+	/* Each step may be done again: the caller runs once more after a recovery. */
+	atomic_store(&s->dead, true);
+	if (session_unhash(op->m, s))
+		mgr_session_put(s);
+	mgr_opens_sweep(&op->m->opens, id);
+	err = mgr_run(op, orphans_fn, &l, MGR_RUN_READ);
+	for (i = 0; i < l.n && !err; i++)
+		err = mgr_orphan_release(op, l.ino[i], id);
+	free(l.ino);
+	return err ?: mgr_run(op, forget_fn, &id, MGR_RUN_SYNC);
+}
+
+/* ---- start and stop ---- */
+
+int mgr_sessions_init(struct mgr *m)
+{
+	int err = pthread_rwlock_init(&m->sessions.lock, NULL);
+
+	if (err)
+		return -err;
+	pthread_mutex_init(&m->sessions.open_lock, NULL);
+	return 0;
+}
+
+/**
+ * mgr_sessions_load - the sessions of the process before us, each with a whole lease to come back
+ *
+ * Context: start, nothing else runs.
+ */
+int mgr_sessions_load(struct mgr_op *op)
+{
+	u8 key[MGR_INO_KEY] = { 0 }, val[MGR_SESSION_MAX];
+	struct mdb_rec rec = { .val = val, .room = sizeof(val) };
+	struct mgr_session_rec sr;
+	struct mgr_session *s;
+	struct mdb_cursor c;
+	int err;
+
+	err = mdb_cursor_open(op->m->db, NULL, MDB_SESSION, 0, &c);
+	if (err)
+		return err;
+	for (err = mdb_cursor_seek(&c, key, sizeof(key), &rec); !err; err = mdb_cursor_next(&c, &rec)) {
+		err = rec.klen == MGR_INO_KEY ? mgr_session_decode(&sr, val, rec.vlen) : -EUCLEAN;
+		if (err)
+			break;
+		s = session_new(mgr_get_be64(rec.key), &sr);
+		if (!s) {
+			err = -ENOMEM;
+			break;
+		}
+		s->recorded = op->db_gen;
+		session_hash(op->m, s);
+	}
+	mdb_cursor_close(&c);
+	return err == -ENOENT ? 0 : err;
+}
+
+void mgr_sessions_fini(struct mgr *m)
+{
+	struct mgr_session *s, *next;
+	u32 i;
+
+	for (i = 0; i < ARRAY_SIZE(m->sessions.by_id); i++) {
+		for (s = m->sessions.by_id[i]; s; s = next) {
+			next = s->next_id;
+			mgr_session_put(s);
+		}
+	}
+	pthread_rwlock_destroy(&m->sessions.lock);
+	pthread_mutex_destroy(&m->sessions.open_lock);
+}
+
+bool mgr_in_grace(struct mgr *m)
+{
+	u64 until = atomic_load_explicit(&m->grace_until, memory_order_relaxed);
+
+	return until && mgr_mono_ms() < until;
+}
+
+/* ---- expiry ---- */
+
+static int end_fn(struct mgr_op *op, void *arg)
+{
+	return mgr_session_end(op, arg);
+}
+
+static void evict(struct mgr *m, struct mgr_session *s)
+{
+	struct mgr_op *op = malloc(sizeof(*op));
+	int err;
+
+	if (!op)
+		return;	/* the next round tries again */
+	pvfs_warn("session %llu of %s: no sign of life for its lease of %u ms: ended", (unsigned long long)s->id,
+		  s->host, m->conf->lease_ms);
+	atomic_store(&s->dead, true);
+	/* From here on its requests are refused; those that run are awaited, so that the sweep misses nothing. */
+	if (m->server)
+		pvfs_server_kill_session(m->server, s->id);
+	mgr_op_init_bg(op, m);
+	err = mgr_bg_run(op, end_fn, s);
+	if (err)
+		pvfs_warn("session %llu: its records stay until the next start: %s", (unsigned long long)s->id,
+			  strerror(-err));
+	atomic_fetch_add_explicit(&m->count.evicted, 1, memory_order_relaxed);
+	free(op);
+}
+
+static bool answers(struct mgr *m, struct mgr_session *s)
+{
+	u8 rep[64];
+	u32 len;
+
+	if (!m->server)
+		return false;
+	return !pvfs_server_callback(m->server, s->id, PVFS_OP_PING, NULL, 0, rep, sizeof(rep), &len, PING_MS);
+}
+
+void mgr_sessions_expire(struct mgr *m)
+{
+	u64 lease = m->conf->lease_ms;
+	struct mgr_session *s, *late[64];
+	u32 i, n = 0;
+
+	pthread_rwlock_rdlock(&m->sessions.lock);
+	for (i = 0; i < ARRAY_SIZE(m->sessions.by_id) && n < ARRAY_SIZE(late); i++) {
+		for (s = m->sessions.by_id[i]; s && n < ARRAY_SIZE(late); s = s->next_id) {
+			u64 seen = atomic_load_explicit(&s->seen, memory_order_relaxed);
+
+			/* @seen may be newer than any clock we read before. */
+			if (mgr_mono_ms() < seen + lease)
+				continue;
+			atomic_fetch_add(&s->refs, 1);
+			late[n++] = s;
+		}
+	}
+	pthread_rwlock_unlock(&m->sessions.lock);
+	for (i = 0; i < n; i++) {
+		s = late[i];
+		if (answers(m, s))
+			atomic_store_explicit(&s->seen, mgr_mono_ms(), memory_order_relaxed);
+		else if (mgr_mono_ms() >= atomic_load_explicit(&s->seen, memory_order_relaxed) + lease)
+			evict(m, s);
+		mgr_session_put(s);
+	}
+}
+
+void *mgr_expire_thread(void *arg)
+{
+	struct mgr *m = arg;
+	u32 ms = max(m->conf->lease_ms / 4, 50u);
+
+	while (!mgr_bg_wait(m, mgr_mono_ms() + ms))
+		mgr_sessions_expire(m);
+	return NULL;
+}

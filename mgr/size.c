@@ -1,0 +1,611 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * size.c - how long a file is, when it was last written, and how it is cut.
+ *
+ * The database knows, unless the inode is marked UNCERTAIN, which it is (durably) before anyone may write. Then
+ *
+ *   asker is the only writer, all is tracked    what it reported                          no message
+ *   others write, or something was missed       glimpse: ask all its iods at once
+ *   nobody writes (a writer or we died)         glimpse once, record, UNCERTAIN is gone
+ *   last writer closes                          record what was reported, or glimpse; UNCERTAIN is gone
+ *
+ * A size never shrinks but by truncation, so several sources combine by taking the largest, as long as they belong to
+ * one truncation generation. Write times come from the iods' clocks: a write time later than all accounted for
+ * (inode.wtime) moves mtime and ctime; so a time set by hand stays until something is written after it.
+ *
+ * A truncation commits the new size and a trim record first, then has the datafiles cut, then drops the record; while
+ * the record is there (inode flag TRIM) the size is the database's and the iods are not asked.
+ */
+#include "mgr.h"
+#include <stdlib.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#define GLIMPSE_MS	3000u		/* for all iods to answer */
+#define TRIM_MS		5000u
+#define CALLS_MAX	1024u		/* calls to iods made at once */
+
+/* ---- asking the iods ---- */
+
+static void glimpse_result(struct mgr_glimpse *g, const struct mgr_iocall *calls)
+{
+	u32 df;
+
+	g->end = 0;
+	g->wtime = (struct pvfs_ts){ 0 };
+	g->complete = true;
+	for (df = 0; df < g->layout.pcount; df++) {
+		const struct mgr_iocall *c = &calls[df];
+
+		if (c->err || c->glimpse.size > PVFS_FILE_MAX) {
+			g->complete = false;
+			continue;
+		}
+		g->end = max(g->end, pvfs_stripe_file_size(&g->layout, df, c->glimpse.size));
+		if (mgr_ts_after(&c->glimpse.wtime, &g->wtime))
+			g->wtime = c->glimpse.wtime;
+	}
+	g->end = min(g->end, (u64)PVFS_FILE_MAX);
+}
+
+/**
+ * mgr_glimpse - ask the iods for ends and write times of files
+ * @g: fid and layout are given
+ * @n: how many
+ *
+ * As many as possible at once. Blocks up to some seconds per thousand datafiles.
+ *
+ * Return: 0 (look at @g[].complete) or -ENOMEM.
+ */
+int mgr_glimpse(struct mgr *m, struct mgr_glimpse *g, u32 n)
+{
+	struct mgr_iocall few[16], *calls = few;
+	u32 i, k, df, first, room = ARRAY_SIZE(few), total = 0;
+
+	for (i = 0; i < n; i++)
+		total += g[i].layout.pcount;
+	if (total > room) {
+		/* A file's calls go together; one file has at most PVFS_IOD_MAX = CALLS_MAX. */
+		room = min(total, CALLS_MAX);
+		calls = malloc(room * sizeof(*calls));
+		if (!calls)
+			return -ENOMEM;
+	}
+	for (first = i = 0; i < n; first = i) {
+		for (k = 0; i < n && k + g[i].layout.pcount <= room; i++) {
+			for (df = 0; df < g[i].layout.pcount; df++, k++) {
+				calls[k].iod = pvfs_stripe_iod(&g[i].layout, df, m->niods);
+				calls[k].op = PVFS_OP_GLIMPSE;
+				calls[k].fid = g[i].fid;
+			}
+		}
+		if (i == first) {
+			/* More datafiles than a volume can have iods: a damaged layout. */
+			g[i++].complete = false;
+			continue;
+		}
+		m->iod_ops->call(m->iod_arg, calls, k, GLIMPSE_MS);
+		for (k = 0; first < i; k += g[first].layout.pcount, first++)
+			glimpse_result(&g[first], calls + k);
+	}
+	atomic_fetch_add_explicit(&m->count.glimpses, n, memory_order_relaxed);
+	if (calls != few)
+		free(calls);
+	return 0;
+}
+
+/* ---- combining ---- */
+
+/* Return: something was news. */
+static bool account(struct mgr_inode *in, u64 end, const struct pvfs_ts *wtime)
+{
+	bool news = false;
+
+	if (end > in->size) {
+		in->size = end;
+		news = true;
+	}
+	if (mgr_ts_after(wtime, &in->wtime)) {
+		in->wtime = in->mtime = *wtime;
+		if (mgr_ts_after(wtime, &in->ctime))
+			in->ctime = *wtime;
+		news = true;
+	}
+	return news;
+}
+
+static bool uncertain(const struct mgr_inode *in)
+{
+	return S_ISREG(in->mode) && (in->flags & MGR_IF_UNCERTAIN) && !(in->flags & MGR_IF_TRIM);
+}
+
+static void fold_view(struct mgr_inode *in, const struct mgr_opens_view *v)
+{
+	if (uncertain(in) && v->writers && v->gen == in->trunc_gen && account(in, v->end, &v->wtime))
+		in->version = max(in->version, v->version);
+}
+
+void mgr_size_fold(struct mgr_op *op, struct mgr_inode *in)
+{
+	struct mgr_opens_view v;
+
+	if (!uncertain(in))
+		return;
+	mgr_opens_view(&op->m->opens, in->ino, mgr_op_session(op), &v);
+	fold_view(in, &v);
+}
+
+/* Does the asking session's word settle it? */
+static bool sole_writer(const struct mgr_inode *in, const struct mgr_opens_view *v)
+{
+	return v->self && !v->others && v->tracked && v->gen == in->trunc_gen;
+}
+
+struct record {
+	const struct mgr_glimpse *g;	/* complete; NULL: what is known in memory */
+	struct pvfs_fid fid;
+	u32 gen;			/* trunc_gen the glimpse belongs to */
+	bool settle;			/* clear UNCERTAIN when no writer is left */
+	struct mgr_inode in;
+};
+
+static int record_fn(struct mgr_op *op, void *arg)
+{
+	struct record *r = arg;
+	struct mgr_opens_view v;
+	bool news = false;
+	int err;
+
+	err = ns_fid_get(op, &r->fid, MDB_RMW, &r->in);
+	if (err || !uncertain(&r->in))
+		return err;
+	mgr_opens_view(&op->m->opens, r->fid.ino, mgr_op_session(op), &v);
+	if (r->g) {
+		if (r->in.trunc_gen != r->gen)
+			return 0;
+		news = account(&r->in, r->g->end, &r->g->wtime);
+		/* Somebody came after the glimpse: its writes will be told in their own time. */
+		if (r->settle && !v.writers && !mgr_in_grace(op->m)) {
+			r->in.flags &= ~MGR_IF_UNCERTAIN;
+			news = true;
+		}
+	} else if (v.writers && v.gen == r->in.trunc_gen) {
+		news = account(&r->in, v.end, &v.wtime);
+		if (r->settle && v.last && v.tracked && !mgr_in_grace(op->m)) {
+			r->in.flags &= ~MGR_IF_UNCERTAIN;
+			news = true;
+		}
+	}
+	if (!news)
+		return 0;
+	r->in.version = mgr_version_after(max(r->in.version, v.version));
+	return ns_inode_put(op, &r->in);
+}
+
+struct reread {
+	struct pvfs_fid fid;
+	struct mgr_inode in;
+};
+
+static int reread_fn(struct mgr_op *op, void *arg)
+{
+	struct reread *r = arg;
+
+	return ns_fid_get(op, &r->fid, 0, &r->in);
+}
+
+/*
+ * What a glimpse of @in says. Return: 0 with @in as it is now, 1 when the file was cut meanwhile (@in is fresh: look
+ * again), or -errno.
+ */
+static int after_glimpse(struct mgr_op *op, struct mgr_inode *in, const struct mgr_glimpse *g, u32 *ret_flags)
+{
+	struct reread rr = { .fid = { .ino = in->ino, .gen = in->gen } };
+	u32 gen = in->trunc_gen;
+	struct mgr_opens_view v;
+	int err;
+
+	err = mgr_run(op, reread_fn, &rr, MGR_RUN_READ);
+	if (err)
+		return err;
+	*in = rr.in;
+	if (!uncertain(in))
+		return in->flags & MGR_IF_TRIM ? 1 : 0;
+	if (in->trunc_gen != gen)
+		return 1;
+	if (!g->complete) {
+		*ret_flags |= PVFS_AF_SIZE_UNKNOWN;
+		mgr_size_fold(op, in);
+		if (account(in, g->end, &g->wtime))
+			in->version = mgr_version_after(in->version);
+		return 0;
+	}
+	mgr_opens_learn(&op->m->opens, in->ino, gen, g->end, &g->wtime);
+	mgr_opens_view(&op->m->opens, in->ino, mgr_op_session(op), &v);
+	if (!v.writers && !mgr_in_grace(op->m)) {
+		struct record r = { .g = g, .fid = rr.fid, .gen = gen, .settle = true };
+
+		err = mgr_run(op, record_fn, &r, 0);
+		if (!err) {
+			*in = r.in;
+			return 0;
+		}
+		/* A full disk or the like: the answer is good all the same, only not recorded. */
+		if (err == -ERESTART || err == -ESTALE)
+			return err;
+	}
+	fold_view(in, &v);
+	if (account(in, g->end, &g->wtime))
+		in->version = mgr_version_after(in->version);
+	return 0;
+}
+
+/* Everything that needs no question. Return: 0 done, 1 ask the iods. */
+static int attr_certain(struct mgr_op *op, struct mgr_inode *in, struct pvfs_attr *attr, u32 *ret_flags)
+{
+	struct mgr_opens_view v;
+
+	*ret_flags = 0;
+	if (S_ISREG(in->mode) && (in->flags & (MGR_IF_UNCERTAIN | MGR_IF_TRIM))) {
+		mgr_opens_view(&op->m->opens, in->ino, mgr_op_session(op), &v);
+		if (v.others)
+			*ret_flags |= PVFS_AF_WRITERS;
+		if (in->flags & MGR_IF_TRIM)
+			*ret_flags |= PVFS_AF_SIZE_UNKNOWN;
+		else if (sole_writer(in, &v))
+			fold_view(in, &v);
+		else
+			return 1;
+	}
+	ns_attr(in, attr);
+	attr->flags = *ret_flags;
+	return 0;
+}
+
+int mgr_size_attr(struct mgr_op *op, struct mgr_inode *in, const struct pvfs_wreport *report,
+		  struct pvfs_attr *attr)
+{
+	unsigned int tries;
+	u32 flags = 0;
+	int err;
+
+	if (report && uncertain(in))
+		mgr_opens_report(&op->m->opens, mgr_op_session(op), in->ino, report);
+	for (tries = 0; attr_certain(op, in, attr, &flags); tries++) {
+		struct mgr_glimpse g = { .fid = { .ino = in->ino, .gen = in->gen }, .layout = in->layout };
+
+		if (!op->can_block)
+			return -EINPROGRESS;
+		err = mgr_glimpse(op->m, &g, 1);
+		if (err)
+			return err;
+		err = after_glimpse(op, in, &g, &flags);
+		if (err < 0)
+			return err;
+		if (!err || tries == 3) {
+			ns_attr(in, attr);
+			attr->flags = flags;
+			return 0;
+		}
+	}
+	return 0;
+}
+
+int mgr_size_attr_after(struct mgr_op *op, struct mgr_inode *in, struct pvfs_attr *attr)
+{
+	int err = mgr_size_attr(op, in, NULL, attr);
+
+	return err == -ERESTART ? err : 0;
+}
+
+int mgr_size_attrs(struct mgr_op *op, struct mgr_inode *in, struct pvfs_attr *attrs, u32 n)
+{
+	struct mgr_glimpse *g = NULL;
+	u32 i, k, asked = 0, *which = NULL, flags;
+	int err = 0;
+
+	for (i = 0; i < n; i++) {
+		if (!attr_certain(op, &in[i], &attrs[i], &flags))
+			continue;
+		if (!op->can_block) {
+			err = -EINPROGRESS;
+			goto out;
+		}
+		if (!which) {
+			which = malloc((n - i) * sizeof(*which));
+			g = malloc((n - i) * sizeof(*g));
+			if (!which || !g) {
+				err = -ENOMEM;
+				goto out;
+			}
+		}
+		which[asked] = i;
+		g[asked].fid.ino = in[i].ino;
+		g[asked].fid.gen = in[i].gen;
+		g[asked++].layout = in[i].layout;
+	}
+	if (!asked)
+		goto out;
+	err = mgr_glimpse(op->m, g, asked);
+	for (k = 0; k < asked && !err; k++) {
+		i = which[k];
+		attr_certain(op, &in[i], &attrs[i], &flags);
+		err = after_glimpse(op, &in[i], &g[k], &flags);
+		if (err == 1) {
+			err = mgr_size_attr(op, &in[i], NULL, &attrs[i]);
+		} else if (!err) {
+			ns_attr(&in[i], &attrs[i]);
+			attrs[i].flags = flags;
+		}
+		if (err == -ESTALE) {
+			/* Unlinked since the directory was read: the caller leaves it out. */
+			attrs[i].fid.ino = 0;
+			err = 0;
+		}
+	}
+out:
+	free(which);
+	free(g);
+	return err;
+}
+
+int mgr_size_settle(struct mgr_op *op, const struct pvfs_fid *fid)
+{
+	struct reread rr = { .fid = *fid };
+	struct record r = { .fid = *fid, .settle = true };
+	struct mgr_opens_view v;
+	struct mgr_glimpse g;
+	int err;
+
+	err = mgr_run(op, reread_fn, &rr, MGR_RUN_READ);
+	if (err || !uncertain(&rr.in))
+		return err;
+	mgr_opens_view(&op->m->opens, fid->ino, mgr_op_session(op), &v);
+	if (!v.last)
+		return 0;
+	if (!v.tracked || v.gen != rr.in.trunc_gen) {
+		g = (struct mgr_glimpse){ .fid = *fid, .layout = rr.in.layout };
+		err = mgr_glimpse(op->m, &g, 1);
+		if (err || !g.complete)
+			return err;
+		mgr_opens_learn(&op->m->opens, fid->ino, rr.in.trunc_gen, g.end, &g.wtime);
+	}
+	/* Not flushed: if a power failure takes it, the file is uncertain and the next who asks finds out. */
+	return mgr_run(op, record_fn, &r, 0);
+}
+
+int mgr_size_record(struct mgr_op *op, const struct pvfs_fid *fid)
+{
+	struct record r = { .fid = *fid };
+	struct reread rr = { .fid = *fid };
+	int err;
+
+	err = mgr_run(op, reread_fn, &rr, MGR_RUN_READ);
+	if (err || !uncertain(&rr.in))
+		return err;
+	r.in = rr.in;
+	mgr_size_fold(op, &r.in);
+	if (r.in.size == rr.in.size && !mgr_ts_after(&r.in.wtime, &rr.in.wtime))
+		return 0;
+	return mgr_run(op, record_fn, &r, 0);
+}
+
+/* ---- truncation ---- */
+
+/* An iod that is full, or whose file system has no files so long: waiting does not help. */
+static bool hopeless(int err)
+{
+	return err == -ENOSPC || err == -EDQUOT || err == -EFBIG;
+}
+
+/*
+ * Has the datafiles end where a file of @in->size bytes ends. @old: the exact size it had, or unknown when !@exact.
+ * Tries for TRIM_MS, or @once.
+ */
+static int trim_datafiles(struct mgr *m, const struct mgr_inode *in, bool exact, u64 old, bool once)
+{
+	u64 stop = once ? 0 : mgr_mono_ms() + TRIM_MS;
+	u32 df, i, n = 0, left;
+	struct mgr_iocall *calls;
+	int err = 0;
+
+	calls = calloc(in->layout.pcount, sizeof(*calls));
+	if (!calls)
+		return -ENOMEM;
+	for (df = 0; df < in->layout.pcount; df++) {
+		u64 want = pvfs_stripe_df_size(&in->layout, df, in->size);
+
+		if (exact && old >= in->size && pvfs_stripe_df_size(&in->layout, df, old) == want)
+			continue;	/* shrinking: it ends before the cut */
+		if (exact && old < in->size && pvfs_stripe_file_size(&in->layout, df, want) != in->size)
+			continue;	/* growing: only the one that holds the last byte */
+		calls[n].iod = pvfs_stripe_iod(&in->layout, df, m->niods);
+		calls[n].op = PVFS_OP_TRIM;
+		calls[n].fid.ino = in->ino;
+		calls[n].fid.gen = in->gen;
+		calls[n++].size = want;
+	}
+	atomic_fetch_add_explicit(&m->count.trims, 1, memory_order_relaxed);
+	for (left = n; left;) {
+		m->iod_ops->call(m->iod_arg, calls, left, TRIM_MS);
+		for (i = n = 0; i < left; i++)
+			if (calls[i].err) {
+				err = calls[i].err;
+				calls[n++] = calls[i];
+			}
+		left = n;
+		if (!left || hopeless(err) || mgr_mono_ms() >= stop)
+			break;
+		usleep(50000);
+	}
+	free(calls);
+	return left ? err : 0;
+}
+
+static int trim_record_put(struct mgr_op *op, const struct mgr_inode *in)
+{
+	struct mgr_trim_rec t = { .gen = in->gen, .trunc_gen = in->trunc_gen, .size = in->size };
+	struct mgr_trim_disk d;
+	u8 key[MGR_INO_KEY];
+	u32 n = mgr_trim_encode(&t, &d);
+
+	mgr_ino_key(key, in->ino);
+	return mdb_put(op->m->db, op->txn, MDB_TRIM, key, sizeof(key), &d, n);
+}
+
+/* First transaction: the new size, and a note that the datafiles have to follow. */
+static int truncate_fn(struct mgr_op *op, void *arg)
+{
+	struct mgr_truncate *t = arg;
+	struct mgr_inode *in = &t->in;
+	struct mgr_opens_view v;
+	int err;
+
+	err = ns_fid_get(op, &t->fid, MDB_RMW, in);
+	if (err)
+		return err;
+	if (!S_ISREG(in->mode))
+		return S_ISDIR(in->mode) ? -EISDIR : -EINVAL;
+	mgr_opens_view(&op->m->opens, in->ino, mgr_op_session(op), &v);
+	t->exact = !(in->flags & (MGR_IF_UNCERTAIN | MGR_IF_TRIM)) ||
+		   (!(in->flags & MGR_IF_TRIM) && sole_writer(in, &v));
+	fold_view(in, &v);
+	ns_touch_mtime(op, in);
+	err = t->change(op, in, t->arg);
+	if (err)
+		return err;
+	t->old_size = in->size;
+	t->need_trim = !t->exact || in->size != t->size;
+	if (t->need_trim) {
+		in->size = t->size;
+		in->trunc_gen++;
+		in->flags |= MGR_IF_TRIM;
+		/*
+		 * The end is exactly known from here on, whoever writes: reports of writes from before name the old
+		 * generation, and send us to the iods.
+		 */
+		mgr_opens_reset(&op->m->opens, in->ino, in->trunc_gen, true);
+		err = trim_record_put(op, in);
+		if (err)
+			return err;
+	} else {
+		t->finish(op, in, t->arg);
+		op->final = true;
+	}
+	return ns_inode_put(op, in);
+}
+
+/* Last transaction: the datafiles have followed. @arg: struct mgr_truncate, whose finish may be NULL. */
+static int trimmed_fn(struct mgr_op *op, void *arg)
+{
+	struct mgr_truncate *t = arg;
+	struct mgr_inode *in = &t->in;
+	u8 key[MGR_INO_KEY];
+	struct pvfs_ts now;
+	int err;
+
+	err = ns_inode_get(op, t->fid.ino, MDB_RMW, in);
+	if (err)
+		return err;
+	in->flags &= ~MGR_IF_TRIM;
+	/* The iods took the cut for a write; it is accounted for. */
+	mgr_wall_now(&now);
+	if (mgr_ts_after(&now, &in->wtime))
+		in->wtime = now;
+	in->version = mgr_version_after(in->version);
+	mgr_ino_key(key, in->ino);
+	err = mdb_del(op->m->db, op->txn, MDB_TRIM, key, sizeof(key));
+	if (err && err != -ENOENT)
+		return err;
+	if (t->finish) {
+		t->finish(op, in, t->arg);
+		op->final = true;
+	}
+	return ns_inode_put(op, in);
+}
+
+/* A growth that an iod cannot follow is taken back. What others wrote meanwhile, the iods know. */
+static int untruncate_fn(struct mgr_op *op, void *arg)
+{
+	struct mgr_truncate *t = arg;
+	struct mgr_inode *in = &t->in;
+	u8 key[MGR_INO_KEY];
+	int err;
+
+	err = ns_inode_get(op, t->fid.ino, MDB_RMW, in);
+	if (err)
+		return err;
+	in->flags &= ~MGR_IF_TRIM;
+	in->size = min(t->old_size, in->size);
+	in->trunc_gen++;
+	in->version = mgr_version_after(in->version);
+	mgr_opens_reset(&op->m->opens, in->ino, in->trunc_gen, false);
+	mgr_ino_key(key, in->ino);
+	err = mdb_del(op->m->db, op->txn, MDB_TRIM, key, sizeof(key));
+	if (err && err != -ENOENT)
+		return err;
+	return ns_inode_put(op, in);
+}
+
+int mgr_truncate(struct mgr_op *op, struct mgr_truncate *t)
+{
+	int err;
+
+	err = mgr_opens_lock(&op->m->opens, t->fid.ino, TRIM_MS);
+	if (err)
+		return err;
+	err = mgr_run(op, truncate_fn, t, MGR_RUN_SYNC);
+	if (err || !t->need_trim)
+		goto unlock;
+	/* Nothing is cut before it is certain that the cut will be finished. */
+	err = mdb_sync(op->m->db);
+	if (err)
+		goto unlock;
+	err = trim_datafiles(op->m, &t->in, t->exact, t->old_size, false);
+	if (err) {
+		pvfs_log_limited(PVFS_LOG_WARNING, "truncate of inode %llu waits for an iod: %s",
+				 (unsigned long long)t->fid.ino, strerror(-err));
+		if (hopeless(err)) {
+			int err2 = mgr_run(op, untruncate_fn, t, MGR_RUN_SYNC);
+
+			err = err2 ? err2 : err;
+		} else {
+			mgr_reap_kick(op->m);
+			err = -EAGAIN;
+		}
+		goto unlock;
+	}
+	err = mgr_run(op, trimmed_fn, t, MGR_RUN_SYNC);
+unlock:
+	mgr_opens_unlock(&op->m->opens, t->fid.ino);
+	return err;
+}
+
+static int trim_look_fn(struct mgr_op *op, void *arg)
+{
+	struct mgr_truncate *t = arg;
+
+	return ns_inode_get(op, t->fid.ino, 0, &t->in);
+}
+
+int mgr_trim_finish(struct mgr_op *op, u64 ino)
+{
+	struct mgr_truncate t = { .fid = { .ino = ino } };
+	int err;
+
+	err = mgr_opens_lock(&op->m->opens, ino, TRIM_MS);
+	if (err)
+		return err;
+	err = mgr_run(op, trim_look_fn, &t, MGR_RUN_READ);
+	if (err || !(t.in.flags & MGR_IF_TRIM))
+		goto unlock;
+	t.fid.gen = t.in.gen;
+	/* Removal takes the datafiles altogether. */
+	if (!(t.in.flags & MGR_IF_REAP))
+		err = trim_datafiles(op->m, &t.in, false, 0, true);
+	if (!err)
+		err = mgr_run(op, trimmed_fn, &t, 0);
+unlock:
+	mgr_opens_unlock(&op->m->opens, ino);
+	return err;
+}

@@ -1,0 +1,422 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * mount.pvfs.c - what mount(8) runs for `mount -t pvfs host[:port]:/volume /mnt`. See mount.pvfs(8) and pvfs(5).
+ *
+ * The kernel knows neither names nor key files: they are resolved and read here. Before the kernel is asked, the
+ * manager is, so that a wrong key, host or volume gets a clear answer in bounded time.
+ */
+#include "../transport/transport.h"
+#include <arpa/inet.h>
+#include <ctype.h>
+#include <getopt.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/mount.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#define EX_USAGE	1	/* mount(8)'s exit codes */
+#define EX_FAIL		32
+#define KEY_DEFAULT	"/etc/pvfs/cluster.key"
+#ifndef MS_NOSYMFOLLOW
+#define MS_NOSYMFOLLOW	256
+#endif
+
+struct mount_opts {
+	char host[PVFS_HOST_MAX + 1], volume[PVFS_VOLUME_MAX + 1];
+	u16 port;
+	const char *key_file;
+	unsigned long flags;
+	unsigned int timeout_ms;
+	bool sloppy, fake, verbose;
+	char *kernel;		/* options the kernel gets, without address and key; owned */
+};
+
+/* Options of mount(8) and what they do to the flags; nothing: ignored here. */
+static const struct {
+	const char *name;
+	unsigned long set, clear;
+} known[] = {
+	{ "defaults", 0, 0 }, { "auto", 0, 0 }, { "noauto", 0, 0 }, { "_netdev", 0, 0 }, { "nofail", 0, 0 },
+	{ "user", 0, 0 }, { "nouser", 0, 0 }, { "users", 0, 0 }, { "owner", 0, 0 }, { "group", 0, 0 },
+	{ "rw", 0, MS_RDONLY }, { "ro", MS_RDONLY, 0 },
+	{ "suid", 0, MS_NOSUID }, { "nosuid", MS_NOSUID, 0 },
+	{ "dev", 0, MS_NODEV }, { "nodev", MS_NODEV, 0 },
+	{ "exec", 0, MS_NOEXEC }, { "noexec", MS_NOEXEC, 0 },
+	{ "async", 0, MS_SYNCHRONOUS }, { "sync", MS_SYNCHRONOUS, 0 }, { "dirsync", MS_DIRSYNC, 0 },
+	{ "remount", MS_REMOUNT, 0 }, { "silent", MS_SILENT, 0 }, { "loud", 0, MS_SILENT },
+	{ "atime", 0, MS_NOATIME }, { "noatime", MS_NOATIME, 0 },
+	{ "diratime", 0, MS_NODIRATIME }, { "nodiratime", MS_NODIRATIME, 0 },
+	{ "relatime", MS_RELATIME, 0 }, { "norelatime", 0, MS_RELATIME },
+	{ "strictatime", MS_STRICTATIME, 0 }, { "nostrictatime", 0, MS_STRICTATIME },
+	{ "lazytime", MS_LAZYTIME, 0 }, { "nolazytime", 0, MS_LAZYTIME },
+	{ "nosymfollow", MS_NOSYMFOLLOW, 0 }, { "symfollow", 0, MS_NOSYMFOLLOW },
+};
+
+/* The kernel's own options, and their bounds; checked here for the sake of the message. */
+static const struct {
+	const char *name;
+	unsigned long min, max;	/* max 0: takes no value */
+	bool size;		/* 64k, 1M */
+} kernel_opts[] = {
+	{ "hard", 0, 0, false }, { "soft", 0, 0, false }, { "timeo", 1, 864000, false },
+	{ "nconnect", 1, PVFS_CHANNELS_MAX, false }, { "rsize", 4096, PVFS_PAYLOAD_MAX, true },
+	{ "wsize", 4096, PVFS_PAYLOAD_MAX, true }, { "actimeo", 0, 86400, false },
+};
+
+static int __attribute__((format(printf, 1, 2))) complain(const char *fmt, ...)
+{
+	va_list ap;
+
+	fputs("mount.pvfs: ", stderr);
+	va_start(ap, fmt);
+	vfprintf(stderr, fmt, ap);
+	va_end(ap);
+	fputc('\n', stderr);
+	return -EINVAL;
+}
+
+/* ---------------------------------------------------------------- the command line */
+
+/* "host:/volume", "host:port:/volume", "[v6]:/volume", "[v6]:port:/volume". */
+static int parse_device(const char *dev, struct mount_opts *o)
+{
+	const char *slash = strstr(dev, ":/"), *end, *colon, *vol;
+	unsigned long port = PVFS_PORT_MGR;
+	char *stop;
+	size_t n;
+
+	if (*dev == '[') {
+		end = strchr(dev, ']');
+		slash = end ? strstr(end, ":/") : NULL;
+		colon = end && slash && end + 1 < slash ? end + 1 : NULL;
+		dev++;
+	} else {
+		colon = slash ? memchr(dev, ':', slash - dev) : NULL;
+		end = colon ?: slash;
+	}
+	if (!slash || (colon && *colon != ':'))
+		return complain("'%s' must be \"host:/volume\" or \"host:port:/volume\"", dev);
+	n = end - dev;
+	vol = slash + 2;
+	if (colon) {
+		port = isdigit((unsigned char)colon[1]) ? strtoul(colon + 1, &stop, 10) : 0;
+		if (!port || port > 65535 || stop != slash)
+			return complain("'%.*s' is not a port (an IPv6 address goes in brackets)",
+					(int)(slash - colon - 1), colon + 1);
+	}
+	if (!n || n > PVFS_HOST_MAX)
+		return complain("there is no host in '%s'", dev);
+	if (!*vol || strlen(vol) > PVFS_VOLUME_MAX || strpbrk(vol, "/,"))
+		return complain("'%s' is not the name of a volume", vol);
+	memcpy(o->host, dev, n);
+	o->host[n] = '\0';
+	o->port = port;
+	strcpy(o->volume, vol);
+	return 0;
+}
+
+static int append(char **list, const char *text)
+{
+	char *more;
+
+	if (asprintf(&more, "%s%s%s", *list ?: "", *list && **list ? "," : "", text) < 0)
+		return -ENOMEM;
+	free(*list);
+	*list = more;
+	return 0;
+}
+
+/* "64k", "1M", bytes. */
+static bool parse_value(const char *text, bool size, unsigned long *ret)
+{
+	char *end;
+
+	if (!isdigit((unsigned char)*text))
+		return false;
+	errno = 0;
+	*ret = strtoul(text, &end, 10);
+	if (size && (*end == 'k' || *end == 'K' || *end == 'm' || *end == 'M')) {
+		*ret <<= *end == 'k' || *end == 'K' ? 10 : 20;
+		end++;
+	}
+	return !errno && !*end;
+}
+
+/* One option for the kernel. -ENOENT: it has none of that name. */
+static int kernel_option(struct mount_opts *o, const char *name, const char *value)
+{
+	char text[64];
+	unsigned long v;
+	size_t i;
+
+	for (i = 0; i < ARRAY_SIZE(kernel_opts) && strcmp(kernel_opts[i].name, name); i++)
+		;
+	if (i == ARRAY_SIZE(kernel_opts))
+		return -ENOENT;
+	if (!kernel_opts[i].max)
+		return value ? complain("option '%s' takes no value", name) : append(&o->kernel, name);
+	if (!value || !parse_value(value, kernel_opts[i].size, &v) || v < kernel_opts[i].min || v > kernel_opts[i].max)
+		return complain("option '%s' takes a number of %lu .. %lu, not '%s'", name, kernel_opts[i].min,
+				kernel_opts[i].max, value ?: "");
+	if (kernel_opts[i].size && (v & (v - 1)))
+		return complain("option '%s' must be a power of two, not '%s'", name, value);
+	snprintf(text, sizeof(text), "%s=%lu", name, v);
+	return append(&o->kernel, text);
+}
+
+static int one_option(struct mount_opts *o, char *opt)
+{
+	char *value = strchr(opt, '=');
+	unsigned long v;
+	size_t i;
+	int rc;
+
+	if (value)
+		*value++ = '\0';
+	if (!*opt || !strncmp(opt, "x-", 2) || !strncmp(opt, "X-", 2) || !strcmp(opt, "comment") ||
+	    !strcmp(opt, "uhelper") || !strcmp(opt, "helper"))
+		return 0;
+	if (!strcmp(opt, "key")) {
+		if (!value || !*value)
+			return complain("option 'key' takes the name of a file");
+		o->key_file = value;
+		return 0;
+	}
+	if (!strcmp(opt, "port")) {
+		if (!value || !parse_value(value, false, &v) || !v || v > 65535)
+			return complain("option 'port' takes a number of 1 .. 65535");
+		o->port = v;
+		return 0;
+	}
+	if (!strcmp(opt, "mount_timeout")) {
+		if (!value || !parse_value(value, false, &v) || !v || v > 86400)
+			return complain("option 'mount_timeout' takes seconds, 1 .. 86400");
+		o->timeout_ms = v * 1000;
+		return 0;
+	}
+	for (i = 0; i < ARRAY_SIZE(known); i++) {
+		/* "user=name" is what mount(8) adds. */
+		if (strcmp(known[i].name, opt) || (value && strcmp(opt, "user")))
+			continue;
+		o->flags = (o->flags & ~known[i].clear) | known[i].set;
+		return 0;
+	}
+	rc = kernel_option(o, opt, value);
+	if (rc != -ENOENT)
+		return rc;
+	if (o->sloppy)
+		return 0;
+	return complain("unknown option '%s'; see pvfs(5)", opt);
+}
+
+/* ---------------------------------------------------------------- asking the manager */
+
+static void explain(const struct mount_opts *o, const char *mgr, int rc, enum pvfs_peer_state st, int perr,
+		    const char *why)
+{
+	if (st == PVFS_PEER_REFUSED && perr == -EACCES)
+		complain("%s: refused the key in %s: copy the cluster's key there, or name its file with -o key=FILE",
+			 mgr, o->key_file);
+	else if (st == PVFS_PEER_REFUSED && perr == -ENOENT)
+		complain("%s: has no volume '%s': check what follows ':/'", mgr, o->volume);
+	else if (st == PVFS_PEER_REFUSED && perr == -EPROTO)
+		complain("%s: its version does not match this one (%s): install the same version on both%s%s", mgr,
+			 PVFS_VERSION, *why ? ": " : "", why);
+	else if (st == PVFS_PEER_REFUSED)
+		complain("%s: refused the connection: %s", mgr, *why ? why : strerror(-perr));
+	else
+		complain("%s: no answer within %u s: %s: is pvfs-mgr running there, and reachable?", mgr,
+			 o->timeout_ms / 1000, *why ? why : strerror(perr ? -perr : -rc));
+}
+
+/* HELLO, AUTH and a PING: is there a manager that takes our key and has this volume? */
+static int ask_mgr(const struct mount_opts *o, const struct pvfs_addr *addr, const struct pvfs_key *key)
+{
+	struct pvfs_peer_params pp = { .addr = *addr, .key = key, .my_role = PVFS_ROLE_CLIENT,
+				       .its_role = PVFS_ROLE_MGR, .nconnect = 1, .hard = 1 };
+	u8 rep[64];
+	struct pvfs_rpc rpc = { .op = PVFS_OP_PING, .rep = rep, .rep_room = sizeof(rep),
+				.timeout_ms = o->timeout_ms };
+	struct pvfs_engine *e = NULL;
+	struct pvfs_peer *p = NULL;
+	char why[200] = "", mgr[PVFS_HOST_MAX + 32];
+	enum pvfs_peer_state st;
+	int rc, perr = 0;
+
+	snprintf(mgr, sizeof(mgr), strchr(o->host, ':') ? "[%s]:%u" : "%s:%u", o->host, o->port);
+	strcpy(pp.volume, o->volume);
+	rc = pvfs_engine_new("mount.pvfs", 1, &e);
+	if (!rc)
+		rc = pvfs_peer_new(e, &pp, &p);
+	if (rc) {
+		complain("%s", strerror(-rc));
+		goto out;
+	}
+	rc = pvfs_peer_call(p, &rpc);
+	if (rc) {
+		st = pvfs_peer_state(p, &perr, why, sizeof(why));
+		explain(o, mgr, rc, st, perr, why);
+	}
+out:
+	pvfs_peer_free(p);
+	pvfs_engine_free(e);
+	return rc;
+}
+
+/* ---------------------------------------------------------------- the mount itself */
+
+static char *mount_data(const struct mount_opts *o, const struct pvfs_addr *addr, const struct pvfs_key *key)
+{
+	char ip[INET6_ADDRSTRLEN], hex[2 * PVFS_KEY_LEN + 1], *data = NULL;
+	const void *in = addr->ss.ss_family == AF_INET6 ?
+			 (const void *)&((const struct sockaddr_in6 *)&addr->ss)->sin6_addr :
+			 (const void *)&((const struct sockaddr_in *)&addr->ss)->sin_addr;
+	int i;
+
+	if (!inet_ntop(addr->ss.ss_family, in, ip, sizeof(ip)))
+		return NULL;
+	for (i = 0; i < PVFS_KEY_LEN; i++)
+		sprintf(hex + 2 * i, "%02x", key->bytes[i]);
+	if (asprintf(&data, "addr=%s,port=%u,vol=%s,host=%s,keyhex=%s%s%s", ip, o->port, o->volume, o->host, hex,
+		     o->kernel ? "," : "", o->kernel ?: "") < 0)
+		data = NULL;
+	explicit_bzero(hex, sizeof(hex));
+	return data;
+}
+
+static void mount_failed(const struct mount_opts *o, const char *dir, int err)
+{
+	switch (err) {
+	case ENODEV:
+		complain("the kernel has no pvfs: load the module (modprobe pvfs), or install the package for this kernel");
+		break;
+	case EPERM:
+		complain("only root may mount");
+		break;
+	case ENOENT:
+	case ENOTDIR:
+		complain("%s: %s", dir, strerror(err));
+		break;
+	case EBUSY:
+		complain("%s: is in use, or mounted there already", dir);
+		break;
+	case EINVAL:
+		complain("%s: the kernel refused the options%s%s: `dmesg` says which", dir, o->kernel ? " " : "",
+			 o->kernel ?: "");
+		break;
+	default:
+		complain("%s: %s; `dmesg` may say more", dir, strerror(err));
+	}
+}
+
+static void usage(FILE *f)
+{
+	fputs("Usage: mount.pvfs HOST[:PORT]:/VOLUME DIR [-sfnvh] [-o OPTIONS]\n"
+	      "Run by mount(8) for `mount -t pvfs`. Options are in pvfs(5).\n\n"
+	      "  -s  ignore unknown options\n"
+	      "  -f  do everything but the mount itself\n"
+	      "  -n  accepted and ignored\n"
+	      "  -v  say what is done\n"
+	      "  -o  options, separated by commas\n"
+	      "  -V  version\n", f);
+}
+
+static int do_mount(struct mount_opts *o, const char *dev, const char *dir)
+{
+	struct pvfs_addr addr;
+	struct pvfs_key key;
+	const char *why = "";
+	char *data, text[PVFS_HOST_MAX + 32];
+	int rc;
+
+	rc = pvfs_key_load(o->key_file, &key, &why);
+	if (rc) {
+		complain("%s: %s", o->key_file, why && *why ? why : strerror(-rc));
+		return EX_FAIL;
+	}
+	snprintf(text, sizeof(text), strchr(o->host, ':') ? "[%s]:%u" : "%s:%u", o->host, o->port);
+	rc = pvfs_addr_resolve(text, o->port, &addr, &why);
+	if (rc) {
+		complain("%s: %s", o->host, why && *why ? why : strerror(-rc));
+		return EX_FAIL;
+	}
+	if (!(o->flags & MS_REMOUNT) && ask_mgr(o, &addr, &key))
+		return EX_FAIL;
+	data = mount_data(o, &addr, &key);
+	explicit_bzero(&key, sizeof(key));
+	if (!data) {
+		complain("out of memory");
+		return EX_FAIL;
+	}
+	if (o->verbose)
+		printf("mount.pvfs: mount(\"%s\", \"%s\", \"pvfs\", 0x%lx, \"%.*s...%s\")\n", dev, dir, o->flags,
+		       (int)(strstr(data, "keyhex=") + 7 - data), data, strstr(data, "keyhex=") + 7 + 2 * PVFS_KEY_LEN);
+	rc = 0;
+	if (!o->fake && mount(dev, dir, "pvfs", o->flags, data)) {
+		mount_failed(o, dir, errno);
+		rc = EX_FAIL;
+	}
+	explicit_bzero(data, strlen(data));
+	free(data);
+	return rc;
+}
+
+int main(int argc, char **argv)
+{
+	struct mount_opts o = { .key_file = KEY_DEFAULT, .timeout_ms = 10000 };
+	const char *dev, *dir;
+	char *opts = NULL, *opt, *save = NULL;
+	int c, rc;
+
+	while ((c = getopt(argc, argv, "sfnvho:t:V")) != -1) {
+		switch (c) {
+		case 's':
+			o.sloppy = true;
+			break;
+		case 'f':
+			o.fake = true;
+			break;
+		case 'n':
+		case 't':
+			break;
+		case 'v':
+			o.verbose = true;
+			break;
+		case 'o':
+			if (append(&opts, optarg))
+				return EX_FAIL;
+			break;
+		case 'V':
+			puts("mount.pvfs " PVFS_VERSION);
+			return 0;
+		case 'h':
+			usage(stdout);
+			return 0;
+		default:
+			usage(stderr);
+			return EX_USAGE;
+		}
+	}
+	if (argc - optind != 2) {
+		usage(stderr);
+		return EX_USAGE;
+	}
+	dev = argv[optind];
+	dir = argv[optind + 1];
+	if (parse_device(dev, &o))
+		return EX_USAGE;
+	for (opt = opts ? strtok_r(opts, ",", &save) : NULL; opt; opt = strtok_r(NULL, ",", &save)) {
+		if (one_option(&o, opt))
+			return EX_USAGE;
+	}
+	if (!o.fake && geteuid()) {
+		complain("only root may mount");
+		return EX_FAIL;
+	}
+	rc = do_mount(&o, dev, dir);
+	free(opts);
+	free(o.kernel);
+	return rc;
+}

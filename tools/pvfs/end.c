@@ -1,0 +1,226 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * end.c - the same calls for a file in the volume and for a local one. What `pvfs cp` needs, no more.
+ */
+#include "cp.h"
+#include <dirent.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/sysmacros.h>
+#include <unistd.h>
+
+#define NEG(x) ((x) ? -errno : 0)
+
+int end_stat(struct end e, const char *path, bool follow, struct stat *ret)
+{
+	struct pvfs_stat st;
+	int err;
+
+	if (!e.fs)
+		return NEG(follow ? stat(path, ret) : lstat(path, ret));
+	err = follow ? pvfs_stat(e.fs, path, &st) : pvfs_lstat(e.fs, path, &st);
+	if (!err)
+		*ret = st.st;
+	return err;
+}
+
+int end_open(struct end e, const char *path, int flags, mode_t mode, struct end_file *ret)
+{
+	*ret = (struct end_file){ .fd = -1 };
+	if (e.fs)
+		return pvfs_open(e.fs, path, flags, mode, &ret->remote);
+	ret->fd = open(path, flags | O_CLOEXEC, mode);
+	return NEG(ret->fd < 0);
+}
+
+int end_close(struct end_file *f)
+{
+	struct end_file copy = *f;
+
+	*f = (struct end_file){ .fd = -1 };
+	if (copy.remote)
+		return pvfs_close(copy.remote);
+	return copy.fd < 0 ? 0 : NEG(close(copy.fd));
+}
+
+ssize_t end_pread(struct end_file *f, void *buf, size_t n, off_t off)
+{
+	size_t sum = 0;
+	ssize_t k;
+
+	while (sum < n) {
+		if (f->remote) {
+			k = pvfs_pread(f->remote, (char *)buf + sum, n - sum, off + sum);
+		} else {
+			k = pread(f->fd, (char *)buf + sum, n - sum, off + sum);
+			if (k < 0 && errno == EINTR)
+				continue;
+			k = k < 0 ? -errno : k;
+		}
+		if (k < 0)
+			return k;
+		if (!k)
+			break;
+		sum += k;
+	}
+	return sum;
+}
+
+/* All of it, or -errno. */
+ssize_t end_pwrite(struct end_file *f, const void *buf, size_t n, off_t off)
+{
+	size_t sum = 0;
+	ssize_t k;
+
+	while (sum < n) {
+		if (f->remote) {
+			k = pvfs_pwrite(f->remote, (const char *)buf + sum, n - sum, off + sum);
+		} else {
+			k = pwrite(f->fd, (const char *)buf + sum, n - sum, off + sum);
+			if (k < 0 && errno == EINTR)
+				continue;
+			k = k < 0 ? -errno : k;
+		}
+		if (k <= 0)
+			return k ?: -EIO;
+		sum += k;
+	}
+	return sum;
+}
+
+int end_truncate(struct end_file *f, off_t size)
+{
+	return f->remote ? pvfs_ftruncate(f->remote, size) : NEG(ftruncate(f->fd, size));
+}
+
+int end_fsync(struct end_file *f)
+{
+	return f->remote ? pvfs_fsync(f->remote) : NEG(fsync(f->fd));
+}
+
+int end_fstat(struct end_file *f, struct stat *ret)
+{
+	struct pvfs_stat st;
+	int err;
+
+	if (!f->remote)
+		return NEG(fstat(f->fd, ret));
+	err = pvfs_fstat(f->remote, &st);
+	if (!err)
+		*ret = st.st;
+	return err;
+}
+
+/**
+ * end_next_data - skip a hole, where the file system can tell
+ *
+ * Return: where there may be bytes other than zero, @off .. @end.
+ */
+off_t end_next_data(struct end_file *f, off_t off, off_t end)
+{
+	off_t at;
+
+	if (f->remote)
+		return off;
+	at = lseek(f->fd, off, SEEK_DATA);
+	if (at < 0)
+		return errno == ENXIO ? end : off;
+	return at < end ? at : end;
+}
+
+int end_mkdir(struct end e, const char *path, mode_t mode)
+{
+	return e.fs ? pvfs_mkdir(e.fs, path, mode) : NEG(mkdir(path, mode));
+}
+
+int end_unlink(struct end e, const char *path)
+{
+	return e.fs ? pvfs_unlink(e.fs, path) : NEG(unlink(path));
+}
+
+int end_rename(struct end e, const char *from, const char *to)
+{
+	return e.fs ? pvfs_rename(e.fs, from, to, 0) : NEG(rename(from, to));
+}
+
+/**
+ * end_copy_special - make what is neither file nor directory again: links, devices, pipes, sockets
+ * @st: of what is at @from
+ */
+int end_copy_special(struct end s, const char *from, const struct stat *st, struct end d, const char *to)
+{
+	char target[PVFS_SYMLINK_MAX + 1];
+	ssize_t n;
+
+	if (!S_ISLNK(st->st_mode))
+		return d.fs ? pvfs_mknod(d.fs, to, st->st_mode, st->st_rdev) :
+			      NEG(mknod(to, st->st_mode, st->st_rdev));
+	n = s.fs ? pvfs_readlink(s.fs, from, target, sizeof(target)) : readlink(from, target, sizeof(target));
+	if (n < 0)
+		return s.fs ? (int)n : -errno;
+	if (n == sizeof(target))
+		return -ENAMETOOLONG;
+	target[n] = '\0';
+	return d.fs ? pvfs_symlink(d.fs, target, to) : NEG(symlink(target, to));
+}
+
+/**
+ * end_set - give a copy what its original has
+ * @mode: the permission bits (never of a symbolic link)
+ * @owner_and_times: owner (as root only: others could not) and times
+ */
+int end_set(struct end e, const char *path, const struct stat *st, bool mode, bool owner_and_times)
+{
+	struct timespec ts[2] = { st->st_atim, st->st_mtim };
+	int err = 0;
+
+	if (owner_and_times && !geteuid())
+		err = e.fs ? pvfs_lchown(e.fs, path, st->st_uid, st->st_gid) :
+			     NEG(lchown(path, st->st_uid, st->st_gid));
+	if (!err && mode && !S_ISLNK(st->st_mode))
+		err = e.fs ? pvfs_chmod(e.fs, path, st->st_mode & 07777) : NEG(chmod(path, st->st_mode & 07777));
+	if (!err && owner_and_times)
+		err = e.fs ? pvfs_lutimens(e.fs, path, ts) : NEG(utimensat(AT_FDCWD, path, ts, AT_SYMLINK_NOFOLLOW));
+	return err;
+}
+
+static int list_remote(struct end e, const char *dir, int (*fn)(const char *name, void *arg), void *arg)
+{
+	struct pvfs_dirent ent;
+	struct pvfs_dir *d;
+	int rc = pvfs_opendir(e.fs, dir, &d);
+
+	if (rc)
+		return rc;
+	while ((rc = pvfs_readdir(d, &ent)) > 0) {
+		if (!strcmp(ent.name, ".") || !strcmp(ent.name, ".."))
+			continue;
+		rc = fn(ent.name, arg);
+		if (rc)
+			break;
+	}
+	pvfs_closedir(d);
+	return rc;
+}
+
+int end_list(struct end e, const char *dir, int (*fn)(const char *name, void *arg), void *arg)
+{
+	struct dirent *ent;
+	int rc = 0;
+	DIR *d;
+
+	if (e.fs)
+		return list_remote(e, dir, fn, arg);
+	d = opendir(dir);
+	if (!d)
+		return -errno;
+	while (!rc && (errno = 0, ent = readdir(d)) != NULL) {
+		if (strcmp(ent->d_name, ".") && strcmp(ent->d_name, ".."))
+			rc = fn(ent->d_name, arg);
+	}
+	if (!rc && errno)
+		rc = -errno;
+	closedir(d);
+	return rc;
+}

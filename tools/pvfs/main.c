@@ -1,0 +1,266 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * main.c - the `pvfs` command: which subcommand, options all of them share, help. See pvfs(8).
+ */
+#include "tool.h"
+#include <ctype.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+struct tool_opts tool = { .timeout_ms = 10000 };
+
+static const struct command *current;
+
+static const struct command commands[] = {
+	{ "mkfs", "[--dir DIR] [options]", "make the stores of a volume, or a cluster of one machine",
+	  "  pvfs mkfs --dir DIR [--iods N] [--port P] [--name VOLUME] [--host H] [--force]\n"
+	  "      Makes a cluster of one machine in the new directory DIR: pvfs.conf, keys, stores.\n"
+	  "  pvfs mkfs -c FILE [--mgr] [--iod N]... [--force]\n"
+	  "      Makes the stores that the configuration FILE names: all, or those given.\n\n"
+	  "  -d, --dir DIR          make a one-machine cluster there\n"
+	  "  -i, --iods N           with N I/O daemons (4)\n"
+	  "  -p, --port P           ports from P on (7100); 0: ports that are free now\n"
+	  "  -n, --name VOLUME      name of the volume (the directory's)\n"
+	  "      --host H           address that the daemons listen on (127.0.0.1)\n"
+	  "      --stripe-size S    stripe unit, as 64k\n"
+	  "      --stripe-count N   daemons a file is spread over (all)\n"
+	  "      --mgr, --iod N     only these stores of a configuration\n"
+	  "      --force            move stores that are there already aside, as NAME.old-TIME; nothing is deleted\n",
+	  cmd_mkfs },
+	{ "start", "[DIR]", "start the daemons of a one-machine cluster",
+	  "  Starts the daemons that do not run yet and waits until they serve.\n"
+	  "  DIR is what was given to mkfs --dir; without it, where the configuration is.\n\n"
+	  "      --wait SECONDS     give up after so long (60)\n", cmd_start },
+	{ "stop", "[DIR]", "stop them",
+	  "  Ends the daemons in order and waits until they are gone; what they accepted is finished.\n\n"
+	  "      --wait SECONDS     give up after so long (60)\n"
+	  "      --kill             SIGKILL instead of SIGTERM\n", cmd_stop },
+	{ "status", "", "how the manager and every I/O daemon are",
+	  "  Asks each daemon. The exit status is 0 when all answered.\n", cmd_status },
+	{ "ping", "[-n COUNT]", "round-trip times",
+	  "  -n, --count COUNT      pings to each daemon (10)\n", cmd_ping },
+	{ "df", "", "space and inodes, all I/O daemons together",
+	  "  -h is for help; sizes are in binary units (1.5G), with --json in bytes.\n", cmd_df },
+	{ "cp", "[options] SOURCE... TARGET", "copy in, out, or within the volume",
+	  "  Paths in the volume are written pvfs:/path.\n\n"
+	  "  -r, --recursive        directories too\n"
+	  "  -p, --preserve         keep mode, owner (as root) and times\n"
+	  "  -j, --jobs N           copies at once (4)\n"
+	  "      --chunk SIZE       unit of work (4M)\n"
+	  "      --resume           go on where an earlier copy of the same file ended\n"
+	  "      --checkpoint SEC   note progress for --resume every SEC seconds (1; 0: after every chunk)\n"
+	  "      --fsync            have every file on stable storage before its copy counts as done\n"
+	  "      --no-progress      no progress bar\n", cmd_cp },
+	{ "ls", "[-laR] [PATH]...", "list directories",
+	  "  -l                     with mode, links, owner, size, time\n"
+	  "  -a                     names that begin with '.' too\n"
+	  "  -R                     and all below\n"
+	  "  -d                     the directory itself\n", cmd_ls },
+	{ "stat", "PATH...", "attributes of files, and where their bytes lie", "", cmd_stat },
+	{ "rm", "[-rf] PATH...", "remove files",
+	  "  -r, --recursive        directories with all that is in them\n"
+	  "  -f, --force            what does not exist is fine\n", cmd_rm },
+	{ "mkdir", "[-p] PATH...", "make directories",
+	  "  -p, --parents          and those above; what exists is fine\n"
+	  "  -m, --mode MODE        octal\n", cmd_mkdir },
+	{ "setstripe", "[options] PATH...", "how new files in a directory, or an empty file, are laid out",
+	  "  -S, --size SIZE        stripe unit, a power of two, 4k .. 1G\n"
+	  "  -n, --count N          daemons a file is spread over; 0: all\n"
+	  "  -b, --base N           first daemon; 'any': each file begins on the next one\n"
+	  "  PATH is pvfs:/path, or a path on a mounted volume. A file that does not exist is made.\n", cmd_setstripe },
+	{ "getstripe", "PATH...", "how a file is laid out, or new files of a directory are", "", cmd_getstripe },
+};
+
+/* "pvfs cp: " and the message. */
+static void say(const char *fmt, va_list ap)
+{
+	fflush(stdout);
+	fprintf(stderr, "pvfs%s%s: ", current ? " " : "", current ? current->name : "");
+	vfprintf(stderr, fmt, ap);
+	fputc('\n', stderr);
+}
+
+void fail(const char *fmt, ...)
+{
+	va_list ap;
+
+	va_start(ap, fmt);
+	say(fmt, ap);
+	va_end(ap);
+}
+
+void note(const char *fmt, ...)
+{
+	va_list ap;
+
+	va_start(ap, fmt);
+	vfprintf(stderr, fmt, ap);
+	va_end(ap);
+	fputc('\n', stderr);
+}
+
+/**
+ * parse_number - a decimal number from the command line
+ *
+ * Return: 0 or -EINVAL, and the user was told.
+ */
+int parse_number(const char *text, unsigned long min, unsigned long max, unsigned long *ret)
+{
+	char *end;
+
+	errno = 0;
+	*ret = strtoul(text, &end, 10);
+	if (!isdigit((unsigned char)*text) || *end || errno || *ret < min || *ret > max) {
+		fail("'%s' is not a number of %lu .. %lu", text, min, max);
+		return -EINVAL;
+	}
+	return 0;
+}
+
+static void help_command(const struct command *c)
+{
+	printf("Usage: pvfs %s %s\n\n%s%s\n", c->name, c->args, c->help, *c->help ? "" : "  No options of its own.\n");
+	printf("Every subcommand takes -c CONF, -m HOST[:PORT]/VOLUME, -k KEYFILE, --json, --timeout SECONDS;\n"
+	       "see pvfs(8).\n");
+}
+
+static int help(const char *name)
+{
+	size_t i;
+
+	for (i = 0; name && i < ARRAY_SIZE(commands); i++) {
+		if (!strcmp(commands[i].name, name)) {
+			help_command(&commands[i]);
+			return 0;
+		}
+	}
+	if (name) {
+		fail("there is no subcommand '%s'; pvfs help lists them", name);
+		return EXIT_USAGE;
+	}
+	printf("Usage: pvfs [options] SUBCOMMAND ...\n\n");
+	for (i = 0; i < ARRAY_SIZE(commands); i++)
+		printf("  %-10s %s\n", commands[i].name, commands[i].brief);
+	printf("\n"
+	       "  -c, --conf FILE          the cluster's configuration ($PVFS_CONF, " CONF_DEFAULT ")\n"
+	       "  -m, --mgr HOST/VOLUME    or its manager, \"host[:port]/volume\", and\n"
+	       "  -k, --key FILE           its key (" KEY_DEFAULT ")\n"
+	       "      --json               tables as JSON\n"
+	       "      --timeout SECONDS    for a server's first answer (10)\n"
+	       "      --soft               give up on servers that go away later, too\n"
+	       "      --counters           at the end print requests by server and operation\n"
+	       "      --version\n\n"
+	       "pvfs SUBCOMMAND --help tells more. Paths in the volume are written pvfs:/path.\n");
+	return 0;
+}
+
+/**
+ * tool_usage - the command line is wrong: say how
+ *
+ * Return: the exit status for it.
+ */
+int tool_usage(const char *fmt, ...)
+{
+	va_list ap;
+
+	if (fmt) {
+		va_start(ap, fmt);
+		say(fmt, ap);
+		va_end(ap);
+	}
+	fprintf(stderr, "Usage: pvfs %s %s (pvfs %s --help tells more)\n", current->name, current->args, current->name);
+	return EXIT_USAGE;
+}
+
+/**
+ * tool_option - an option that is not the subcommand's own
+ * @c: from getopt_long() with TOOL_SHORT and TOOL_LONG
+ *
+ * Return: 0 taken; 1 it was --help, which was answered; -EINVAL wrong, and the user was told.
+ */
+int tool_option(int c)
+{
+	unsigned long v;
+
+	switch (c) {
+	case 'c':
+		tool.conf = optarg;
+		return 0;
+	case 'm':
+		tool.mgr = optarg;
+		return 0;
+	case 'k':
+		tool.key = optarg;
+		return 0;
+	case 1000:
+		tool.json = true;
+		return 0;
+	case 1001:
+		if (parse_number(optarg, 1, 86400, &v))
+			return -EINVAL;
+		tool.timeout_ms = v * 1000;
+		return 0;
+	case 1002:
+		tool.counters = true;
+		return 0;
+	case 1003:
+		tool.soft = true;
+		return 0;
+	case 'h':
+		if (current)
+			help_command(current);
+		else
+			help(NULL);
+		return 1;
+	default:
+		if (current)
+			tool_usage(NULL);
+		else
+			fprintf(stderr, "pvfs help tells more\n");
+		return -EINVAL;
+	}
+}
+
+int main(int argc, char **argv)
+{
+	static const struct option longopts[] = { { "version", no_argument, NULL, 'V' }, TOOL_LONG };
+	const char *name;
+	size_t i;
+	int c, rc;
+
+	signal(SIGPIPE, SIG_IGN);
+	while ((c = getopt_long(argc, argv, TOOL_SHORT "V", longopts, NULL)) != -1) {
+		if (c == 'V') {
+			printf("pvfs %s (protocol %u)\n", pvfs_version(), PVFS_PROTO_VERSION);
+			return 0;
+		}
+		rc = tool_option(c);
+		if (rc)
+			return rc < 0 ? EXIT_USAGE : 0;
+	}
+	if (optind >= argc) {
+		help(NULL);
+		return EXIT_USAGE;
+	}
+	name = argv[optind];
+	if (!strcmp(name, "help"))
+		return help(argv[optind + 1]);
+	for (i = 0; i < ARRAY_SIZE(commands); i++) {
+		if (strcmp(commands[i].name, name))
+			continue;
+		current = &commands[i];
+		argc -= optind;
+		argv += optind;
+		optind = 0;	/* glibc: begin anew, with the subcommand's own options */
+		rc = current->run(argc, argv);
+		if (fflush(stdout) || ferror(stdout)) {
+			fail("can't write the output: %s", strerror(errno));
+			rc = rc ?: EXIT_FAILURE;
+		}
+		return rc;
+	}
+	fail("there is no subcommand '%s'; pvfs help lists them", name);
+	return EXIT_USAGE;
+}

@@ -1,0 +1,473 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * mkfs.c - new stores: of all that a configuration names, or of a whole cluster on one machine.
+ *
+ * The daemons make their stores themselves (--mkfs); here are keys, configuration, and the care that nothing is lost:
+ * a store that is there already is refused, or with --force moved aside. Nothing is ever deleted.
+ */
+#include "tool.h"
+#include "run.h"
+#include "../../common/storeid.h"
+#include <arpa/inet.h>
+#include <ctype.h>
+#include <fcntl.h>
+#include <libgen.h>
+#include <netdb.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/random.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <time.h>
+#include <unistd.h>
+
+struct mkfs_opts {
+	const char *dir, *name, *host, *stripe_size, *stripe_count;
+	unsigned long iods, port;
+	bool force, only, mgr;
+	bool iod[PVFS_IOD_MAX];
+	bool local_opts;	/* an option that only goes with --dir was given */
+};
+
+/* ---------------------------------------------------------------- files */
+
+/* A new file with this text, on disk. -EEXIST when there is one. */
+static int write_new(const char *path, const char *text, mode_t mode)
+{
+	int fd = open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, mode), err = 0;
+	size_t n = strlen(text);
+
+	if (fd < 0)
+		return -errno;
+	if (fchmod(fd, mode) || write(fd, text, n) != (ssize_t)n || fsync(fd))
+		err = errno ? -errno : -EIO;
+	if (close(fd) && !err)
+		err = -errno;
+	if (err)
+		unlink(path);
+	return err;
+}
+
+static int make_key(const char *path)
+{
+	char text[2 * PVFS_KEY_LEN + 2];
+	u8 key[PVFS_KEY_LEN];
+	int i, err;
+
+	if (getrandom(key, sizeof(key), 0) != sizeof(key))
+		return -EIO;
+	for (i = 0; i < PVFS_KEY_LEN; i++)
+		sprintf(text + 2 * i, "%02x", key[i]);
+	strcat(text, "\n");
+	err = write_new(path, text, 0600);
+	explicit_bzero(key, sizeof(key));
+	explicit_bzero(text, sizeof(text));
+	return err;
+}
+
+/* The key at @path, made if there is none. */
+static int need_key(const char *path, const char *what)
+{
+	int err;
+
+	if (!access(path, F_OK))
+		return 0;
+	err = make_key(path);
+	if (err)
+		fail("%s: can't be made: %s", path, strerror(-err));
+	else
+		note("%s: made the %s key", path, what);
+	return err;
+}
+
+/* Moves what is at @path, if anything, to "@path.old-TIME". */
+static int move_aside(const char *path)
+{
+	char to[4096 + 64], when[32];
+	time_t now = time(NULL);
+	struct tm tm;
+	int i;
+
+	if (access(path, F_OK))
+		return errno == ENOENT ? 0 : -errno;
+	localtime_r(&now, &tm);
+	strftime(when, sizeof(when), "%Y%m%d-%H%M%S", &tm);
+	for (i = 0; i < 100; i++) {
+		snprintf(to, sizeof(to), i ? "%s.old-%s.%d" : "%s.old-%s", path, when, i);
+		if (access(to, F_OK) && errno == ENOENT)
+			break;
+	}
+	if (rename(path, to)) {
+		fail("%s: can't be moved aside to %s: %s", path, to, strerror(errno));
+		return -errno;
+	}
+	note("%s: moved aside to %s", path, to);
+	return 0;
+}
+
+/* ---------------------------------------------------------------- stores */
+
+static bool is_store(const char *dir)
+{
+	char path[4096 + 64];
+
+	snprintf(path, sizeof(path), "%s/pvfs.store", dir);
+	return !access(path, F_OK);
+}
+
+/* Something is in the way of a new store at @dir: refuse, or move it aside. */
+static int clear_store(const char *dir, bool force)
+{
+	char err[4096 + 256];
+	int fd;
+
+	if (!is_store(dir))
+		return 0;
+	if (!force) {
+		fail("%s: is a PVFS store already. With --force it is moved aside, and a new one made", dir);
+		return -EEXIST;
+	}
+	fd = pvfs_store_lock(dir, err, sizeof(err));
+	if (fd < 0) {
+		fail("%s", err);
+		return fd;
+	}
+	close(fd);
+	return move_aside(dir);
+}
+
+static int format_store(const char *conf, bool mgr, u32 index)
+{
+	char path[4096], number[16];
+	char *argv[] = { path, "-c", (char *)conf, "--mkfs", mgr ? NULL : "-n", number, NULL };
+	int rc = sibling(mgr ? "pvfs-mgr" : "pvfs-iod", path, sizeof(path));
+
+	if (rc) {
+		fail("%s is neither beside pvfs nor in PATH", mgr ? "pvfs-mgr" : "pvfs-iod");
+		return rc;
+	}
+	snprintf(number, sizeof(number), "%u", index);
+	return run_wait(argv);
+}
+
+/* The stores of the configuration at @path, all or those that were asked for. */
+static int format_conf(const char *path, const struct mkfs_opts *o)
+{
+	struct pvfs_conf *c = NULL;
+	char err[1024] = "";
+	int rc;
+	u32 i;
+
+	rc = pvfs_conf_load(path, &c, err, sizeof(err));
+	if (rc) {
+		fail("%s", *err ? err : strerror(-rc));
+		return rc;
+	}
+	for (i = c->niods; i < PVFS_IOD_MAX; i++) {
+		if (o->iod[i]) {
+			fail("%s: has no iod %u, the last is %u", path, i, c->niods - 1);
+			rc = -EINVAL;
+			goto out;
+		}
+	}
+	/* Look at all before touching any. */
+	if (!o->only || o->mgr)
+		rc = clear_store(c->mgr_store, o->force);
+	for (i = 0; i < c->niods && !rc; i++) {
+		if (!o->only || o->iod[i])
+			rc = clear_store(c->iods[i].store, o->force);
+	}
+	if (!rc && (!o->only || o->mgr))
+		rc = need_key(c->cluster_key, "cluster") ?: need_key(c->server_key, "server");
+	if (rc)
+		goto out;
+	for (i = 0; i < c->niods && !rc; i++) {
+		if (!o->only || o->iod[i])
+			rc = format_store(path, false, i);
+	}
+	if (!rc && (!o->only || o->mgr))
+		rc = format_store(path, true, 0);
+	if (rc)
+		fail("%s: not all stores were made; when the cause is removed, run it again with --force", path);
+out:
+	pvfs_conf_free(c);
+	return rc;
+}
+
+/* ---------------------------------------------------------------- a cluster on one machine */
+
+/* @n ports that are free at this moment. */
+static int free_ports(const char *host, unsigned int n, unsigned int *ports)
+{
+	struct addrinfo hints = { .ai_socktype = SOCK_STREAM, .ai_flags = AI_PASSIVE }, *ai;
+	struct sockaddr_storage ss;
+	socklen_t len;
+	int *fds = calloc(n, sizeof(*fds)), err = 0;
+	unsigned int i, k = 0;
+
+	if (!fds)
+		return -ENOMEM;
+	if (getaddrinfo(host, "0", &hints, &ai)) {
+		free(fds);
+		return -EHOSTUNREACH;
+	}
+	/* All are held until the last is found, so that no two are the same. */
+	for (i = 0; i < n && !err; i++) {
+		fds[i] = socket(ai->ai_family, SOCK_STREAM | SOCK_CLOEXEC, 0);
+		if (fds[i] < 0) {
+			err = -errno;
+			break;
+		}
+		k++;
+		len = sizeof(ss);
+		if (bind(fds[i], ai->ai_addr, ai->ai_addrlen) || getsockname(fds[i], (struct sockaddr *)&ss, &len))
+			err = -errno;
+		else
+			ports[i] = ntohs(ss.ss_family == AF_INET6 ? ((struct sockaddr_in6 *)&ss)->sin6_port :
+						  ((struct sockaddr_in *)&ss)->sin_port);
+	}
+	for (i = 0; i < k; i++)
+		close(fds[i]);
+	freeaddrinfo(ai);
+	free(fds);
+	return err;
+}
+
+static bool name_ok(const char *name)
+{
+	const char *p;
+
+	if (!*name || strlen(name) > PVFS_VOLUME_MAX)
+		return false;
+	for (p = name; *p; p++) {
+		if (!isalnum((unsigned char)*p) && !strchr("-_.", *p))
+			return false;
+	}
+	return true;
+}
+
+static char *conf_text(const struct mkfs_opts *o, const char *name, const unsigned int *ports)
+{
+	bool v6 = strchr(o->host, ':');
+	const char *l = v6 ? "[" : "", *r = v6 ? "]" : "";
+	u8 uuid[PVFS_UUID_LEN];
+	char id[37], *text = NULL;
+	unsigned long i;
+	size_t size;
+	FILE *f;
+
+	if (getrandom(uuid, sizeof(uuid), 0) != sizeof(uuid))
+		return NULL;
+	uuid[6] = (uuid[6] & 0x0f) | 0x40;	/* RFC 4122: version 4, random */
+	uuid[8] = (uuid[8] & 0x3f) | 0x80;
+	pvfs_uuid_text(uuid, id);
+	f = open_memstream(&text, &size);
+	if (!f)
+		return NULL;
+	fprintf(f, "# A PVFS cluster of one machine, made by pvfs mkfs. See pvfs.conf(5).\n\n"
+		"volume: {\n\tname = \"%s\";\n\tuuid = \"%s\";\n"
+		"\tcluster_key = \"cluster.key\";\t# clients need it too\n\tserver_key = \"server.key\";\n};\n\n"
+		"mgr: {\n\taddress = \"%s%s%s:%u\";\n\tstore = \"mgr\";\n};\n\n", name, id, l, o->host, r, ports[0]);
+	if (o->stripe_size || o->stripe_count) {
+		fprintf(f, "layout: {\n");
+		if (o->stripe_count)
+			fprintf(f, "\tstripe_count = %s;\n", o->stripe_count);
+		if (o->stripe_size)
+			fprintf(f, "\tstripe_size = \"%s\";\n", o->stripe_size);
+		fprintf(f, "};\n\n");
+	}
+	fprintf(f, "iods: (\n");
+	for (i = 0; i < o->iods; i++)
+		fprintf(f, "\t{ address = \"%s%s%s:%u\"; store = \"iod%lu\"; }%s\n", l, o->host, r, ports[1 + i], i,
+			i + 1 < o->iods ? "," : "");
+	fprintf(f, ");\n");
+	if (fclose(f)) {
+		free(text);
+		return NULL;
+	}
+	return text;
+}
+
+/* mkdir -p */
+static int make_dirs(const char *dir)
+{
+	char path[4096], *p;
+
+	if (strlen(dir) >= sizeof(path))
+		return -ENAMETOOLONG;
+	strcpy(path, dir);
+	for (p = path + 1;; p++) {
+		char c = *p;
+
+		if (c && c != '/')
+			continue;
+		*p = '\0';
+		if (mkdir(path, 0755) && errno != EEXIST)
+			return -errno;
+		*p = c;
+		if (!c)
+			return 0;
+	}
+}
+
+static int old_cluster(const char *dir, const struct mkfs_opts *o)
+{
+	static const char *const files[] = { "pvfs.conf", "cluster.key", "server.key" };
+	char path[4096 + 32];
+	size_t i;
+	int rc = 0;
+
+	snprintf(path, sizeof(path), "%s/pvfs.conf", dir);
+	if (!access(path, F_OK) && !o->force) {
+		fail("%s: is a cluster already: `pvfs start %s` starts it. With --force it is moved aside", dir, dir);
+		return -EEXIST;
+	}
+	snprintf(path, sizeof(path), "%s/mgr", dir);
+	rc = clear_store(path, o->force);
+	for (i = 0; i < PVFS_IOD_MAX && !rc; i++) {
+		snprintf(path, sizeof(path), "%s/iod%zu", dir, i);
+		if (access(path, F_OK))
+			break;
+		rc = clear_store(path, o->force);
+	}
+	for (i = 0; i < ARRAY_SIZE(files) && !rc; i++) {
+		snprintf(path, sizeof(path), "%s/%s", dir, files[i]);
+		if (!access(path, F_OK) && !o->force) {
+			fail("%s: is in the way", path);
+			rc = -EEXIST;
+		} else {
+			rc = move_aside(path);
+		}
+	}
+	return rc;
+}
+
+static int make_cluster(const struct mkfs_opts *o)
+{
+	char dir[PATH_MAX], path[PATH_MAX + 32], copy[PATH_MAX], *text = NULL;
+	unsigned int ports[PVFS_IOD_MAX + 1];
+	const char *name = o->name;
+	unsigned long i;
+	int rc;
+
+	rc = make_dirs(o->dir);
+	if (rc || !realpath(o->dir, dir)) {
+		rc = rc ?: -errno;
+		fail("%s: can't be made: %s", o->dir, strerror(-rc));
+		return rc;
+	}
+	strcpy(copy, dir);
+	if (!name)
+		name = name_ok(basename(copy)) ? basename(strcpy(copy, dir)) : "pvfs";
+	if (!name_ok(name)) {
+		fail("'%s' can't be a volume's name: letters, digits, '-', '_' and '.', at most %u", name, PVFS_VOLUME_MAX);
+		return -EINVAL;
+	}
+	rc = old_cluster(dir, o);
+	if (rc)
+		return rc;
+	for (i = 0; i <= o->iods; i++)
+		ports[i] = o->port + i;
+	if (!o->port)
+		rc = free_ports(o->host, o->iods + 1, ports);
+	if (rc) {
+		fail("%s: no free ports: %s", o->host, strerror(-rc));
+		return rc;
+	}
+	text = conf_text(o, name, ports);
+	snprintf(path, sizeof(path), "%s/pvfs.conf", dir);
+	rc = text ? write_new(path, text, 0644) : -ENOMEM;
+	free(text);
+	if (rc) {
+		fail("%s: can't be written: %s", path, strerror(-rc));
+		return rc;
+	}
+	rc = format_conf(path, o);
+	if (!rc)
+		printf("%s: made volume '%s' with %lu I/O daemons. Next: pvfs start %s\n", dir, name, o->iods, o->dir);
+	return rc;
+}
+
+int cmd_mkfs(int argc, char **argv)
+{
+	enum { HOST = 1, MGR, IOD, FORCE, SSIZE, SCOUNT };
+	static const struct option longopts[] = {
+		{ "dir", required_argument, NULL, 'd' }, { "iods", required_argument, NULL, 'i' },
+		{ "port", required_argument, NULL, 'p' }, { "name", required_argument, NULL, 'n' },
+		{ "host", required_argument, NULL, HOST }, { "mgr", no_argument, NULL, MGR },
+		{ "iod", required_argument, NULL, IOD }, { "force", no_argument, NULL, FORCE },
+		{ "stripe-size", required_argument, NULL, SSIZE }, { "stripe-count", required_argument, NULL, SCOUNT },
+		TOOL_LONG
+	};
+	static struct mkfs_opts o = { .iods = 4, .port = PVFS_PORT_MGR, .host = "127.0.0.1" };
+	struct target t;
+	unsigned long v;
+	u64 size;
+	int c, rc;
+
+	while ((c = getopt_long(argc, argv, TOOL_SHORT "d:i:p:n:", longopts, NULL)) != -1) {
+		if (strchr("ipn", c) || c == HOST || c == SSIZE || c == SCOUNT)
+			o.local_opts = true;
+		switch (c) {
+		case 'd':
+			o.dir = optarg;
+			break;
+		case 'i':
+			if (parse_number(optarg, 1, PVFS_IOD_MAX, &o.iods))
+				return EXIT_USAGE;
+			break;
+		case 'p':
+			if (parse_number(optarg, 0, 65535, &o.port))
+				return EXIT_USAGE;
+			break;
+		case 'n':
+			o.name = optarg;
+			break;
+		case HOST:
+			o.host = optarg;
+			break;
+		case SSIZE:
+			if (pvfs_parse_size(optarg, &size) || size < PVFS_SSIZE_MIN || size > PVFS_SSIZE_MAX ||
+			    (size & (size - 1)))
+				return tool_usage("--stripe-size is a power of two, 4k .. 1G");
+			o.stripe_size = optarg;
+			break;
+		case SCOUNT:
+			if (parse_number(optarg, 0, PVFS_IOD_MAX, &v))
+				return EXIT_USAGE;
+			o.stripe_count = optarg;
+			break;
+		case MGR:
+			o.only = o.mgr = true;
+			break;
+		case IOD:
+			if (parse_number(optarg, 0, PVFS_IOD_MAX - 1, &v))
+				return EXIT_USAGE;
+			o.only = o.iod[v] = true;
+			break;
+		case FORCE:
+			o.force = true;
+			break;
+		default:
+			rc = tool_option(c);
+			if (rc)
+				return rc < 0 ? EXIT_USAGE : 0;
+		}
+	}
+	if (optind < argc)
+		return tool_usage("'%s'? the directory of a new cluster is given by --dir", argv[optind]);
+	if (o.dir) {
+		if (o.only)
+			return tool_usage("--dir makes all stores: --mgr and --iod go with a configuration");
+		if (o.port + o.iods > 65535)
+			return tool_usage("ports %lu .. %lu are too many", o.port, o.port + o.iods);
+		return make_cluster(&o) ? EXIT_FAILURE : 0;
+	}
+	if (o.local_opts)
+		return tool_usage("that option goes with --dir");
+	rc = target_find(&t, true);
+	if (!rc)
+		rc = format_conf(t.conf->path, &o);
+	target_free(&t);
+	return rc ? EXIT_FAILURE : 0;
+}

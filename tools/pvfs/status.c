@@ -1,0 +1,392 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * status.c - `pvfs status`, `pvfs ping`, `pvfs df`: are the servers there, how fast, how full.
+ *
+ * status and ping talk to each daemon on a connection of its own, without a session, all at once: a manager that is
+ * down does not hide the I/O daemons when the configuration names them.
+ */
+#include "tool.h"
+#include <json-c/json.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <time.h>
+#include <unistd.h>
+
+#define STATS_MAX (1u << 20)	/* bytes of one daemon's STATS answer */
+#define AT_ONCE 32		/* daemons asked at a time */
+
+struct server {
+	u8 role;
+	u32 index;
+	char address[PVFS_HOST_MAX + 96];
+	/* result */
+	int rc;
+	char err[512];
+	char *stats;		/* JSON text, owned */
+	u64 rtt_min, rtt_max, rtt_sum;	/* ns */
+	u32 pings;
+};
+
+struct survey {
+	struct target target;
+	struct pvfs_engine *engine;
+	struct server *servers;
+	u32 n;
+	/* what to do */
+	bool stats;
+	u32 count;		/* pings */
+	pthread_mutex_t lock;	/* protects next */
+	u32 next;
+};
+
+/* ---------------------------------------------------------------- the servers */
+
+/* The iods as the mgr lists them: for -m, where there is no configuration. */
+static int list_by_mgr(struct survey *s)
+{
+	char name[PVFS_HOST_MAX + 96], *open, *close;
+	struct pvfs_volinfo vi;
+	struct pvfs_fs *fs;
+	int rc = tool_connect(&fs);
+	u32 i;
+
+	if (rc)
+		return rc;
+	rc = pvfs_volinfo(fs, &vi);
+	s->servers = rc ? NULL : calloc(vi.niods + 1, sizeof(*s->servers));
+	if (!rc && !s->servers)
+		rc = -ENOMEM;
+	for (i = 0; !rc && i < vi.niods; i++) {
+		struct server *v = &s->servers[1 + i];
+
+		rc = pvfs_iod_name(fs, i, name, sizeof(name));
+		if (rc)
+			break;
+		/* "host (address:port)" */
+		open = strrchr(name, '(');
+		close = strrchr(name, ')');
+		if (open && close)
+			*close = '\0';
+		v->role = PVFS_ROLE_IOD;
+		v->index = i;
+		snprintf(v->address, sizeof(v->address), "%s", open ? open + 1 : name);
+		s->n = i + 2;
+	}
+	tool_disconnect(fs);
+	return rc;
+}
+
+static int list_by_conf(struct survey *s)
+{
+	struct pvfs_conf *c = s->target.conf;
+	u32 i;
+
+	s->servers = calloc(c->niods + 1, sizeof(*s->servers));
+	if (!s->servers)
+		return -ENOMEM;
+	for (i = 0; i < c->niods; i++) {
+		s->servers[1 + i].role = PVFS_ROLE_IOD;
+		s->servers[1 + i].index = i;
+		snprintf(s->servers[1 + i].address, sizeof(s->servers->address), "%s", c->iods[i].address);
+	}
+	s->n = c->niods + 1;
+	return 0;
+}
+
+static int survey_open(struct survey *s)
+{
+	int rc;
+
+	memset(s, 0, sizeof(*s));
+	pthread_mutex_init(&s->lock, NULL);
+	rc = target_find(&s->target, false);
+	if (rc)
+		return rc;
+	rc = s->target.conf ? list_by_conf(s) : list_by_mgr(s);
+	if (rc)
+		return rc;
+	s->servers[0].role = PVFS_ROLE_MGR;
+	snprintf(s->servers[0].address, sizeof(s->servers->address), "%s", s->target.mgr);
+	rc = pvfs_engine_new("pvfs", 2, &s->engine);
+	if (rc)
+		fail("can't start threads: %s", strerror(-rc));
+	return rc;
+}
+
+static void survey_close(struct survey *s)
+{
+	u32 i;
+
+	pvfs_engine_free(s->engine);
+	for (i = 0; i < s->n; i++)
+		free(s->servers[i].stats);
+	free(s->servers);
+	target_free(&s->target);
+	pthread_mutex_destroy(&s->lock);
+}
+
+static void ask(struct survey *s, struct server *v)
+{
+	struct pvfs_peer *p = NULL;
+	u16 port = v->role == PVFS_ROLE_MGR ? PVFS_PORT_MGR : PVFS_PORT_IOD;
+	u64 ns;
+	u32 len, i;
+
+	v->rc = probe_open(s->engine, &s->target, v->address, port, v->role, &p, v->err, sizeof(v->err));
+	if (v->rc)
+		return;
+	/* The first one connects: not counted. */
+	v->rc = probe_call(p, PVFS_OP_PING, NULL, 0, NULL, NULL, v->err, sizeof(v->err));
+	v->rtt_min = UINT64_MAX;
+	for (i = 0; i < s->count && !v->rc; i++) {
+		v->rc = probe_call(p, PVFS_OP_PING, NULL, 0, NULL, &ns, v->err, sizeof(v->err));
+		if (v->rc)
+			break;
+		v->pings++;
+		v->rtt_sum += ns;
+		v->rtt_min = min(v->rtt_min, ns);
+		v->rtt_max = max(v->rtt_max, ns);
+	}
+	if (!v->rc && s->stats) {
+		v->stats = malloc(STATS_MAX + 1);
+		v->rc = v->stats ? probe_call(p, PVFS_OP_STATS, v->stats, STATS_MAX, &len, NULL, v->err,
+					      sizeof(v->err)) : -ENOMEM;
+		if (!v->rc)
+			v->stats[len] = '\0';
+	}
+	pvfs_peer_free(p);
+}
+
+static void *asker(void *arg)
+{
+	struct survey *s = arg;
+	u32 i;
+
+	for (;;) {
+		pthread_mutex_lock(&s->lock);
+		i = s->next++;
+		pthread_mutex_unlock(&s->lock);
+		if (i >= s->n)
+			return NULL;
+		ask(s, &s->servers[i]);
+	}
+}
+
+static int survey_run(struct survey *s)
+{
+	pthread_t threads[AT_ONCE];
+	u32 n = min(s->n, (u32)AT_ONCE), i, k, down = 0;
+
+	for (k = 0; k < n; k++) {
+		if (pthread_create(&threads[k], NULL, asker, s))
+			break;
+	}
+	if (!k)
+		asker(s);
+	while (k--)
+		pthread_join(threads[k], NULL);
+	for (i = 0; i < s->n; i++)
+		down += s->servers[i].rc != 0;
+	return down;
+}
+
+static void server_name(const struct server *v, char buf[16])
+{
+	snprintf(buf, 16, v->role == PVFS_ROLE_MGR ? "mgr" : "iod%u", v->index);
+}
+
+/* ---------------------------------------------------------------- status */
+
+/* Member "a" or "a.b" of a daemon's answer as a number; false: it has none. */
+static bool stat_number(struct json_object *top, const char *path, u64 *ret)
+{
+	char copy[64], *p, *save = NULL;
+	struct json_object *o = top;
+
+	snprintf(copy, sizeof(copy), "%s", path);
+	for (p = strtok_r(copy, ".", &save); p; p = strtok_r(NULL, ".", &save)) {
+		if (!json_object_is_type(o, json_type_object) || !json_object_object_get_ex(o, p, &o))
+			return false;
+	}
+	if (!json_object_is_type(o, json_type_int) && !json_object_is_type(o, json_type_double))
+		return false;
+	*ret = json_object_get_uint64(o);
+	return true;
+}
+
+static void status_row(struct out *o, const struct server *v)
+{
+	enum { SERVER, ADDRESS, STATE, RTT, CONNS, REQUESTS, UPTIME };
+	struct json_object *j = v->stats ? json_tokener_parse(v->stats) : NULL;
+	char name[16], text[32];
+	u64 n;
+
+	out_row(o);
+	server_name(v, name);
+	out_text(o, SERVER, "%s", name);
+	out_text(o, ADDRESS, "%s", v->address);
+	out_text(o, STATE, "%s", v->rc ? v->err : "up");
+	if (v->pings) {
+		snprintf(text, sizeof(text), "%.0f us", v->rtt_min / 1e3);
+		out_number(o, RTT, v->rtt_min, text);
+	}
+	if (stat_number(j, "connections", &n))
+		out_number(o, CONNS, n, NULL);
+	if (stat_number(j, "requests", &n))
+		out_number(o, REQUESTS, n, NULL);
+	if (stat_number(j, "uptime_ms", &n)) {
+		snprintf(text, sizeof(text), "%llu:%02llu:%02llu", (unsigned long long)n / 3600000,
+			 (unsigned long long)n / 60000 % 60, (unsigned long long)n / 1000 % 60);
+		out_number(o, UPTIME, n / 1000, text);
+	}
+	if (j && v->stats)
+		out_extra(o, "stats", v->stats);
+	json_object_put(j);
+}
+
+int cmd_status(int argc, char **argv)
+{
+	static const struct out_col cols[] = {
+		{ "server", "SERVER", OUT_TEXT }, { "address", "ADDRESS", OUT_TEXT }, { "state", "STATE", OUT_TEXT },
+		{ "rtt_ns", "RTT", OUT_NUMBER }, { "connections", "CONNECTIONS", OUT_NUMBER },
+		{ "requests", "REQUESTS", OUT_NUMBER }, { "uptime_s", "UP", OUT_NUMBER },
+	};
+	static const struct option longopts[] = { TOOL_LONG };
+	struct survey s;
+	struct out *o;
+	int c, rc;
+	u32 i;
+
+	while ((c = getopt_long(argc, argv, TOOL_SHORT, longopts, NULL)) != -1) {
+		rc = tool_option(c);
+		if (rc)
+			return rc < 0 ? EXIT_USAGE : 0;
+	}
+	if (optind < argc)
+		return tool_usage("'%s'? there are no arguments", argv[optind]);
+	rc = survey_open(&s);
+	if (!rc) {
+		s.stats = true;
+		s.count = 3;
+		rc = survey_run(&s);
+		o = out_new("servers", cols, ARRAY_SIZE(cols));
+		for (i = 0; i < s.n; i++)
+			status_row(o, &s.servers[i]);
+		out_print(o);
+	}
+	survey_close(&s);
+	return rc ? EXIT_FAILURE : 0;
+}
+
+/* ---------------------------------------------------------------- ping */
+
+int cmd_ping(int argc, char **argv)
+{
+	enum { SERVER, ADDRESS, COUNT, MIN, MEAN, MAX, STATE };
+	static const struct out_col cols[] = {
+		{ "server", "SERVER", OUT_TEXT }, { "address", "ADDRESS", OUT_TEXT }, { "count", "COUNT", OUT_NUMBER },
+		{ "min_ns", "MIN", OUT_NUMBER }, { "mean_ns", "MEAN", OUT_NUMBER }, { "max_ns", "MAX", OUT_NUMBER },
+		{ "state", "STATE", OUT_TEXT },
+	};
+	static const struct option longopts[] = { { "count", required_argument, NULL, 'n' }, TOOL_LONG };
+	unsigned long count = 10;
+	char text[3][32], name[16];
+	struct survey s;
+	struct out *o;
+	int c, rc;
+	u32 i;
+
+	while ((c = getopt_long(argc, argv, TOOL_SHORT "n:", longopts, NULL)) != -1) {
+		if (c == 'n') {
+			if (parse_number(optarg, 1, 1000000, &count))
+				return EXIT_USAGE;
+			continue;
+		}
+		rc = tool_option(c);
+		if (rc)
+			return rc < 0 ? EXIT_USAGE : 0;
+	}
+	rc = survey_open(&s);
+	if (!rc) {
+		s.count = count;
+		rc = survey_run(&s);
+		o = out_new("pings", cols, ARRAY_SIZE(cols));
+		for (i = 0; i < s.n; i++) {
+			struct server *v = &s.servers[i];
+
+			out_row(o);
+			server_name(v, name);
+			out_text(o, SERVER, "%s", name);
+			out_text(o, ADDRESS, "%s", v->address);
+			out_number(o, COUNT, v->pings, NULL);
+			if (v->pings) {
+				u64 mean = v->rtt_sum / v->pings;
+
+				snprintf(text[0], 32, "%.1f us", v->rtt_min / 1e3);
+				snprintf(text[1], 32, "%.1f us", mean / 1e3);
+				snprintf(text[2], 32, "%.1f us", v->rtt_max / 1e3);
+				out_number(o, MIN, v->rtt_min, text[0]);
+				out_number(o, MEAN, mean, text[1]);
+				out_number(o, MAX, v->rtt_max, text[2]);
+			}
+			out_text(o, STATE, "%s", v->rc ? v->err : "up");
+		}
+		out_print(o);
+	}
+	survey_close(&s);
+	return rc ? EXIT_FAILURE : 0;
+}
+
+/* ---------------------------------------------------------------- df */
+
+int cmd_df(int argc, char **argv)
+{
+	enum { VOLUME, SIZE, USED, AVAIL, USE, INODES, IODS };
+	static const struct out_col cols[] = {
+		{ "volume", "VOLUME", OUT_TEXT }, { "size", "SIZE", OUT_NUMBER }, { "used", "USED", OUT_NUMBER },
+		{ "avail", "AVAIL", OUT_NUMBER }, { "use_percent", "USE%", OUT_NUMBER },
+		{ "inodes_used", "INODES", OUT_NUMBER }, { "iods_up", "IODS UP", OUT_NUMBER },
+	};
+	static const struct option longopts[] = { TOOL_LONG };
+	char a[16], b[16], d[16], p[16], up[32];
+	struct pvfs_volinfo vi;
+	struct pvfs_fsstat st;
+	struct pvfs_fs *fs;
+	u64 used, unit;
+	struct out *o;
+	int c, rc;
+
+	while ((c = getopt_long(argc, argv, TOOL_SHORT, longopts, NULL)) != -1) {
+		rc = tool_option(c);
+		if (rc)
+			return rc < 0 ? EXIT_USAGE : 0;
+	}
+	if (optind < argc)
+		return tool_usage("'%s'? there are no arguments", argv[optind]);
+	rc = tool_connect(&fs);
+	if (rc)
+		return EXIT_FAILURE;
+	rc = pvfs_statfs(fs, &st) ?: pvfs_volinfo(fs, &vi);
+	if (rc) {
+		fail("%s", strerror(-rc));
+	} else {
+		unit = st.vfs.f_frsize;
+		used = (st.vfs.f_blocks - st.vfs.f_bfree) * unit;
+		o = out_new("volumes", cols, ARRAY_SIZE(cols));
+		out_row(o);
+		out_text(o, VOLUME, "%s", vi.name);
+		out_number(o, SIZE, st.vfs.f_blocks * unit, human(st.vfs.f_blocks * unit, a));
+		out_number(o, USED, used, human(used, b));
+		out_number(o, AVAIL, st.vfs.f_bavail * unit, human(st.vfs.f_bavail * unit, d));
+		used = used / unit + st.vfs.f_bavail ? 100 * (used / unit) / (used / unit + st.vfs.f_bavail) : 0;
+		snprintf(p, sizeof(p), "%llu%%", (unsigned long long)used);
+		out_number(o, USE, used, p);
+		out_number(o, INODES, st.vfs.f_files - st.vfs.f_ffree, NULL);
+		snprintf(up, sizeof(up), "%u of %u", st.iods_up, st.iods);
+		out_number(o, IODS, st.iods_up, up);
+		out_print(o);
+	}
+	tool_disconnect(fs);
+	return rc ? EXIT_FAILURE : 0;
+}

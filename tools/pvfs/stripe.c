@@ -1,0 +1,167 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * stripe.c - `pvfs setstripe getstripe`: how files are laid out. Also of paths on a mounted volume, by its xattr.
+ */
+#include "tool.h"
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/xattr.h>
+
+#define XATTR_LAYOUT "pvfs.layout"	/* on a mounted volume */
+
+/* The first daemon of a layout, in words. */
+void base_text(const struct pvfs_striping *s, char buf[16])
+{
+	if (s->base == PVFS_BASE_ANY)
+		strcpy(buf, "any");
+	else
+		snprintf(buf, 16, "%u", s->base);
+}
+
+/* Is @arg a path on a mounted volume, rather than one in the volume? */
+static bool mounted_path(const char *arg, char *layout, size_t n)
+{
+	ssize_t len;
+
+	if (remote_path(arg))
+		return false;
+	len = getxattr(arg, XATTR_LAYOUT, layout, n - 1);
+	if (len < 0)
+		return false;
+	layout[len] = '\0';
+	return true;
+}
+
+static int set_mounted(const char *path, const struct pvfs_striping *s)
+{
+	char text[64], base[16];
+
+	base_text(s, base);
+	snprintf(text, sizeof(text), "base=%s count=%u size=%u", base, s->pcount, s->ssize);
+	return setxattr(path, XATTR_LAYOUT, text, strlen(text), 0) ? -errno : 0;
+}
+
+static int set_remote(struct pvfs_fs *fs, const char *path, const struct pvfs_striping *s)
+{
+	struct pvfs_file *f;
+	int rc = pvfs_setlayout(fs, path, s);
+
+	if (rc != -ENOENT)
+		return rc;
+	rc = pvfs_open_striped(fs, path, O_WRONLY | O_CREAT | O_EXCL, 0666, s, &f);
+	return rc ?: pvfs_close(f);
+}
+
+int cmd_setstripe(int argc, char **argv)
+{
+	static const struct option longopts[] = {
+		{ "size", required_argument, NULL, 'S' }, { "count", required_argument, NULL, 'n' },
+		{ "base", required_argument, NULL, 'b' }, TOOL_LONG
+	};
+	struct pvfs_striping s = { .base = PVFS_BASE_ANY };
+	struct pvfs_fs *fs = NULL;
+	int c, i, rc, failed = 0;
+	unsigned long v;
+	char old[128];
+	u64 size;
+
+	while ((c = getopt_long(argc, argv, TOOL_SHORT "S:n:b:", longopts, NULL)) != -1) {
+		switch (c) {
+		case 'S':
+			if (pvfs_parse_size(optarg, &size) || size < PVFS_SSIZE_MIN || size > PVFS_SSIZE_MAX ||
+			    (size & (size - 1)))
+				return tool_usage("'%s': a stripe unit is a power of two, 4k .. 1G", optarg);
+			s.ssize = size;
+			break;
+		case 'n':
+			if (parse_number(optarg, 0, PVFS_IOD_MAX, &v))
+				return EXIT_USAGE;
+			s.pcount = v;
+			break;
+		case 'b':
+			if (strcmp(optarg, "any")) {
+				if (parse_number(optarg, 0, PVFS_IOD_MAX - 1, &v))
+					return EXIT_USAGE;
+				s.base = v;
+			}
+			break;
+		default:
+			rc = tool_option(c);
+			if (rc)
+				return rc < 0 ? EXIT_USAGE : 0;
+		}
+	}
+	if (optind >= argc)
+		return tool_usage("of what?");
+	for (i = optind; i < argc; i++) {
+		if (mounted_path(argv[i], old, sizeof(old))) {
+			rc = set_mounted(argv[i], &s);
+		} else {
+			if (!fs && tool_connect(&fs))
+				return EXIT_FAILURE;
+			rc = set_remote(fs, path_of(argv[i]), &s);
+		}
+		if (rc)
+			fail("%s: %s%s", argv[i], strerror(-rc), rc == -EINVAL ?
+			     " (more daemons than the volume has, or a file with data in it)" : "");
+		failed |= !!rc;
+	}
+	if (fs)
+		tool_disconnect(fs);
+	return failed ? EXIT_FAILURE : 0;
+}
+
+int cmd_getstripe(int argc, char **argv)
+{
+	static const struct out_col cols[] = {
+		{ "name", "NAME", OUT_TEXT }, { "stripe_base", "BASE", OUT_TEXT }, { "stripe_count", "COUNT", OUT_NUMBER },
+		{ "stripe_size", "UNIT", OUT_NUMBER },
+	};
+	static const struct option longopts[] = { TOOL_LONG };
+	int c, i, rc, failed = 0;
+	struct pvfs_striping s;
+	struct pvfs_fs *fs = NULL;
+	char text[128], base[16];
+	unsigned int count, size;
+	struct out *o;
+
+	while ((c = getopt_long(argc, argv, TOOL_SHORT, longopts, NULL)) != -1) {
+		rc = tool_option(c);
+		if (rc)
+			return rc < 0 ? EXIT_USAGE : 0;
+	}
+	if (optind >= argc)
+		return tool_usage("of what?");
+	o = out_new("files", cols, ARRAY_SIZE(cols));
+	for (i = optind; i < argc; i++) {
+		if (mounted_path(argv[i], text, sizeof(text))) {
+			if (sscanf(text, "base=%15s count=%u size=%u", base, &count, &size) != 3) {
+				fail("%s: its layout '%s' is not understood", argv[i], text);
+				failed = 1;
+				continue;
+			}
+		} else {
+			if (!fs && tool_connect(&fs))
+				return EXIT_FAILURE;
+			rc = pvfs_getlayout(fs, path_of(argv[i]), &s);
+			if (rc) {
+				fail("%s: %s", argv[i], strerror(-rc));
+				failed = 1;
+				continue;
+			}
+			base_text(&s, base);
+			count = s.pcount;
+			size = s.ssize;
+		}
+		out_row(o);
+		out_name(o, 0, argv[i]);
+		out_text(o, 1, "%s", base);
+		out_number(o, 2, count, NULL);
+		out_number(o, 3, size, human(size, text));
+	}
+	out_print(o);
+	if (fs)
+		tool_disconnect(fs);
+	return failed ? EXIT_FAILURE : 0;
+}
