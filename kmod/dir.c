@@ -1,0 +1,237 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * dir.c - listing a directory.
+ *
+ * The mgr sends entries in the order of their cookies, up to 256 KiB at a time; what one getdents() does not use is
+ * kept for the next. A position in the directory is the cookie of the last entry before it, so it stays good whatever
+ * is made or removed meanwhile: 0 is before ".", 1 before "..", 2 before the first entry.
+ *
+ * With actimeo the entries come with attributes, and names and inodes are filled in: `ls -l' asks nothing more.
+ */
+#include <linux/dcache.h>
+#include <linux/fs_types.h>
+#include <linux/mm.h>
+#include <linux/slab.h>
+#include <linux/stringhash.h>
+#include <linux/vmalloc.h>
+#include "vfs.h"
+
+/* As many open directories may keep entries between calls; others ask again. */
+#define DIR_KEEP_MAX 64
+
+static atomic_t dir_kept = ATOMIC_INIT(0);
+
+/* An open directory. Used by one task at a time: the VFS holds the file's position lock. */
+struct pvfs_dir {
+	u8 *buf;		/* PVFS_READDIR_MAX bytes of entries; NULL: none */
+	bool kept;		/* counted in dir_kept */
+	struct pvfs_wire next;	/* the entry after pos */
+	u32 left;		/* entries from there on */
+	bool eof;		/* nothing follows them */
+	loff_t pos;		/* where `next' is */
+};
+
+static void dir_forget(struct pvfs_dir *d)
+{
+	kvfree(d->buf);
+	d->buf = NULL;
+	if (d->kept)
+		atomic_dec(&dir_kept);
+	d->kept = false;
+	d->left = 0;
+}
+
+/* The buffer as the lower half wants it: one bio_vec, or one a page when it had to be put together. */
+static unsigned int buf_bvecs(u8 *buf, struct bio_vec *bv)
+{
+	unsigned int i;
+
+	if (!is_vmalloc_addr(buf)) {
+		bv[0] = (struct bio_vec){
+			.bv_page = virt_to_page(buf), .bv_len = PVFS_READDIR_MAX, .bv_offset = offset_in_page(buf),
+		};
+		return 1;
+	}
+	for (i = 0; i < PVFS_READDIR_MAX / PAGE_SIZE; i++)
+		bv[i] = (struct bio_vec){
+			.bv_page = vmalloc_to_page(buf + i * PAGE_SIZE), .bv_len = PAGE_SIZE,
+		};
+	return i;
+}
+
+/* Asks for the entries behind @pos. */
+static int dir_fill(struct inode *dir, struct pvfs_dir *d, loff_t pos)
+{
+	struct pvfs_readdir_rep rep;
+	struct bio_vec *bv;
+	u32 len;
+	int err;
+
+	bv = kmalloc_array(PVFS_READDIR_MAX / PAGE_SIZE, sizeof(*bv), GFP_KERNEL);
+	if (!bv)
+		return -ENOMEM;
+	if (!d->buf)
+		d->buf = kvmalloc(PVFS_READDIR_MAX, GFP_KERNEL_ACCOUNT);
+	if (!d->buf) {
+		kfree(bv);
+		return -ENOMEM;
+	}
+	d->left = 0;
+	err = pvfs_meta_readdir(dir, pos > 2 ? pos : 0, PVFS_VOL(dir)->opts.actimeo_ms, bv, buf_bvecs(d->buf, bv),
+				PVFS_READDIR_MAX, &rep, &len);
+	kfree(bv);
+	if (err)
+		return err;
+	pvfs_wire_init(&d->next, d->buf, len);
+	d->left = rep.count;
+	d->eof = rep.eof;
+	d->pos = pos;
+	return 0;
+}
+
+static bool name_sane(const struct pvfs_str *s)
+{
+	if (!s->len || s->len > PVFS_NAME_MAX || memchr(s->p, '/', s->len) || memchr(s->p, 0, s->len))
+		return false;
+	return !(s->p[0] == '.' && (s->len == 1 || (s->len == 2 && s->p[1] == '.')));
+}
+
+static bool dent_sane(const struct pvfs_dent *e)
+{
+	return e->cookie > 2 && e->cookie <= LLONG_MAX && name_sane(&e->name) && e->attr.fid.ino &&
+	       pvfs_mode_sane(e->attr.mode);
+}
+
+/* Puts an entry, which came with attributes, into the caches. Failing to is no harm. */
+static void dir_prime(struct dentry *parent, const struct pvfs_dent *e)
+{
+	struct qstr name = QSTR_INIT(e->name.p, e->name.len);
+	DECLARE_WAIT_QUEUE_HEAD_ONSTACK(wq);
+	struct dentry *dentry, *alias;
+	struct inode *inode;
+	int tries;
+
+	if (!pvfs_attr_sane(parent->d_sb->s_fs_info, &e->attr))
+		return;
+	name.hash = full_name_hash(parent, name.name, name.len);
+	for (tries = 0; ; tries++) {
+		dentry = d_lookup(parent, &name);
+		if (!dentry)
+			dentry = d_alloc_parallel(parent, &name, &wq);
+		if (IS_ERR(dentry))
+			return;
+		if (d_in_lookup(dentry))
+			break;
+		inode = d_inode(dentry);
+		if (inode && PVFS_I(inode)->fid.ino == e->attr.fid.ino && PVFS_I(inode)->fid.gen == e->attr.fid.gen) {
+			if (!pvfs_inode_update(inode, &e->attr))
+				pvfs_dentry_validated(dentry);
+			dput(dentry);
+			return;
+		}
+		/* The name stood for something else, or for nothing. */
+		d_invalidate(dentry);
+		dput(dentry);
+		if (tries)
+			return;
+	}
+	inode = pvfs_iget(parent->d_sb, &e->attr);
+	if (!IS_ERR(inode)) {
+		pvfs_dentry_validated(dentry);
+		alias = d_splice_alias(inode, dentry);
+		if (!IS_ERR_OR_NULL(alias)) {
+			pvfs_dentry_validated(alias);
+			dput(alias);
+		}
+	}
+	d_lookup_done(dentry);
+	dput(dentry);
+}
+
+static int pvfs_iterate(struct file *file, struct dir_context *ctx)
+{
+	struct inode *dir = file_inode(file);
+	struct pvfs_dir *d = file->private_data;
+	bool prime = PVFS_VOL(dir)->opts.actimeo_ms;
+	int err = 0;
+
+	/* From the start, or from elsewhere than where we are: what we have is not what is wanted. */
+	if (ctx->pos < 2 || ctx->pos != d->pos) {
+		d->left = 0;
+		d->eof = false;
+	}
+	if (!dir_emit_dots(file, ctx))
+		return 0;
+	d->pos = ctx->pos;
+	while (d->left || !d->eof) {
+		struct pvfs_wire at;
+		struct pvfs_dent e;
+
+		if (!d->left) {
+			err = dir_fill(dir, d, ctx->pos);
+			if (err)
+				break;
+			continue;
+		}
+		at = d->next;
+		pvfs_get_dent(&d->next, &e);
+		if (d->next.err || !dent_sane(&e)) {
+			err = pvfs_bogus(PVFS_VOL(dir), "a directory entry", PVFS_I(dir)->fid.ino);
+			d->left = 0;
+			break;
+		}
+		if (!dir_emit(ctx, e.name.p, e.name.len, e.attr.fid.ino, fs_umode_to_dtype(e.attr.mode))) {
+			d->next = at;
+			break;
+		}
+		d->left--;
+		ctx->pos = e.cookie;
+		d->pos = e.cookie;
+		if (prime)
+			dir_prime(file->f_path.dentry, &e);
+	}
+	if (!d->left) {
+		dir_forget(d);
+	} else if (!d->kept) {
+		d->kept = atomic_inc_return(&dir_kept) <= DIR_KEEP_MAX;
+		if (!d->kept) {
+			atomic_dec(&dir_kept);
+			dir_forget(d);
+			d->eof = false;
+		}
+	}
+	return err;
+}
+
+static loff_t pvfs_dir_llseek(struct file *file, loff_t offset, int whence)
+{
+	if (whence == SEEK_CUR)
+		offset += file->f_pos;
+	else if (whence != SEEK_SET)
+		return -EINVAL;
+	if (offset < 0)
+		return -EINVAL;
+	return vfs_setpos(file, offset, LLONG_MAX);
+}
+
+static int pvfs_dir_open(struct inode *inode, struct file *file)
+{
+	file->private_data = kzalloc(sizeof(struct pvfs_dir), GFP_KERNEL_ACCOUNT);
+	return file->private_data ? 0 : -ENOMEM;
+}
+
+static int pvfs_dir_release(struct inode *inode, struct file *file)
+{
+	dir_forget(file->private_data);
+	kfree(file->private_data);
+	return 0;
+}
+
+const struct file_operations pvfs_dir_operations = {
+	.llseek = pvfs_dir_llseek,
+	.read = generic_read_dir,
+	.iterate_shared = pvfs_iterate,
+	.open = pvfs_dir_open,
+	.release = pvfs_dir_release,
+	.fsync = noop_fsync,		/* what the mgr has answered is kept */
+};

@@ -1,0 +1,759 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * file.c - regular files: open and close, read, write, fsync.
+ *
+ * Data is not cached (but for mmap, addr.c): a read asks the iods, a write returns when they have answered, buffered or
+ * direct; both move between the socket and the user's pages. Where the pages of the memory can't be had (a pipe, kernel
+ * memory) they go through pages of ours.
+ *
+ * Reads take no lock. Writes hold i_rwsem shared, so that they run side by side; appending ones, and such as take
+ * setuid away, hold it exclusively.
+ */
+#include <linux/highmem.h>
+#include <linux/namei.h>
+#include <linux/pagemap.h>
+#include <linux/sched/signal.h>
+#include <linux/slab.h>
+#include "vfs.h"
+
+#define PIN_BATCH 32			/* pages taken from an iterator at a time */
+#define BOUNCE_MAX (256u << 10)		/* bytes that go through pages of ours at a time */
+#define RECOVERY_POLL_MS 20		/* while a capability waits for the session to come back */
+
+/* ---------------------------------------------------------------- opens, as the mgr counts them */
+
+/* What to send to the mgr for an open: @oflags are O_*. */
+u32 pvfs_open_flags(const struct file *file, unsigned int oflags)
+{
+	u32 flags = 0;
+
+	if (file->f_flags & __FMODE_EXEC)
+		flags |= PVFS_O_EXEC;
+	else if (file->f_mode & FMODE_READ)
+		flags |= PVFS_O_READ;
+	if (file->f_mode & FMODE_WRITE) {
+		flags |= PVFS_O_WRITE;
+		/* Without leave to write it is a matter for setattr, which the VFS calls. */
+		if (oflags & O_TRUNC)
+			flags |= PVFS_O_TRUNC;
+	}
+	if (oflags & O_CREAT)
+		flags |= PVFS_O_CREAT | (oflags & O_EXCL ? PVFS_O_EXCL : 0);
+	return flags;
+}
+
+struct pvfs_file *pvfs_file_alloc(u32 flags)
+{
+	struct pvfs_file *pf = kzalloc(sizeof(*pf), GFP_KERNEL_ACCOUNT);
+
+	if (pf)
+		pf->flags = flags;
+	return pf;
+}
+
+/** pvfs_session_sample - which session of which mgr an open is about to be made in */
+void pvfs_session_sample(struct pvfs_volume *vol, u64 *session, u64 *epoch)
+{
+	spin_lock(&vol->lock);
+	*session = vol->session;
+	*epoch = vol->epoch;
+	spin_unlock(&vol->lock);
+}
+
+static int keep_cap(struct inode *inode, const struct pvfs_cap *cap, u32 class, u64 session)
+{
+	struct pvfs_inode *pi = PVFS_I(inode);
+
+	if (cap->rights >= ARRAY_SIZE(pi->cap) || (cap->rights & class) != class)
+		return pvfs_bogus(PVFS_VOL(inode), "a capability", pi->fid.ino);
+	spin_lock(&pi->lock);
+	if (pi->cap_session != session) {
+		pi->cap_session = session;
+		pi->caps = 0;
+	}
+	pi->cap[cap->rights] = *cap;
+	pi->caps |= BIT(cap->rights);
+	spin_unlock(&pi->lock);
+	return 0;
+}
+
+/* Tells the mgr all opens of an inode. */
+static int reclaim_inode(struct inode *inode, bool recovery)
+{
+	struct pvfs_volume *vol = PVFS_VOL(inode);
+	struct pvfs_inode *pi = PVFS_I(inode);
+	struct pvfs_reclaim_rep rep;
+	u64 session, epoch;
+	u32 class, n;
+	int err;
+
+	pvfs_session_sample(vol, &session, &epoch);
+	for (class = 1; class < ARRAY_SIZE(pi->nopen); class++) {
+		spin_lock(&vol->open_lock);
+		n = pi->nopen[class];
+		spin_unlock(&vol->open_lock);
+		if (!n)
+			continue;
+		err = pvfs_meta_reclaim(inode, class, n, recovery, &rep);
+		if (err == -ESTALE) {
+			pr_warn_ratelimited("%s: inode %llu was removed while it was open here\n",
+					    vol->opts.volume, pi->fid.ino);
+			return 0;
+		}
+		if (!err)
+			err = keep_cap(inode, &rep.cap, class, session);
+		if (err)
+			return err;
+	}
+	return 0;
+}
+
+/**
+ * pvfs_files_reclaim - tell a new mgr, or a new session, what is open
+ *
+ * Called by volume.c while other requests to the mgr are held. Opens that are made while this runs see by themselves
+ * that the session is another: pvfs_file_opened().
+ *
+ * Return: 0 or -errno.
+ */
+int pvfs_files_reclaim(struct pvfs_volume *vol)
+{
+	static atomic64_t passes = ATOMIC64_INIT(0);
+	u64 pass = atomic64_inc_return(&passes);
+	struct pvfs_inode *pi;
+	struct inode *inode;
+	int err = 0;
+
+	while (!err) {
+		inode = NULL;
+		spin_lock(&vol->open_lock);
+		/* Those that were seen go to the end. */
+		pi = list_first_entry_or_null(&vol->open_list, struct pvfs_inode, open_link);
+		if (pi && pi->reclaim_pass == pass)
+			pi = NULL;
+		if (pi) {
+			pi->reclaim_pass = pass;
+			list_move_tail(&pi->open_link, &vol->open_list);
+			inode = igrab(&pi->vfs_inode);	/* NULL: on its way out */
+		}
+		spin_unlock(&vol->open_lock);
+		if (!pi)
+			break;
+		if (!inode)
+			continue;
+		err = reclaim_inode(inode, true);
+		iput(inode);
+	}
+	return err;
+}
+
+/**
+ * pvfs_file_opened - the mgr has opened an inode for us
+ * @pf: with flags as opened
+ * @session, @epoch: what pvfs_session_sample() said before the request was made
+ *
+ * Return: 0; on failure the open has been given back to the mgr.
+ */
+int pvfs_file_opened(struct inode *inode, struct pvfs_file *pf, const struct pvfs_cap *cap, u64 session, u64 epoch)
+{
+	struct pvfs_volume *vol = PVFS_VOL(inode);
+	u32 class = pvfs_open_class(pf->flags);
+	struct pvfs_inode *pi = PVFS_I(inode);
+	u64 session_now, epoch_now;
+	int err;
+
+	err = pvfs_use_init(inode);
+	if (err) {
+		pvfs_close_at_mgr(vol, &pi->fid, pf->flags, NULL);
+		return err;
+	}
+	spin_lock(&vol->open_lock);
+	pi->nopen[class]++;
+	if (list_empty(&pi->open_link)) {
+		pi->reclaim_pass = 0;
+		list_add_tail(&pi->open_link, &vol->open_list);
+	}
+	spin_unlock(&vol->open_lock);
+	err = keep_cap(inode, cap, class, session);
+	/*
+	 * Was it another mgr, or another session, that opened it, or is it another by now? Then recovery may have passed
+	 * before this open was on the list. A RECLAIM sets the count, so one too many does no harm.
+	 */
+	pvfs_session_sample(vol, &session_now, &epoch_now);
+	if (!err && (session_now != session || epoch_now != epoch))
+		err = reclaim_inode(inode, false);
+	if (err)
+		pvfs_close_at_mgr(vol, &pi->fid, pf->flags, inode);
+	return err;
+}
+
+static void close_done(struct pvfs_request *req)
+{
+	struct pvfs_use *use = req->priv;
+	struct pvfs_volume *vol;
+	struct pvfs_close_req m;
+
+	if (!use)
+		return;
+	vol = use->vol;
+	if (!pvfs_close_req_decode(&m, req->body, req->body_len)) {
+		if (!req->err)
+			pvfs_writes_ack(use, &m.report);
+		spin_lock(&vol->open_lock);
+		if (use->pi) {
+			struct pvfs_inode *pi = use->pi;
+
+			pi->nopen[pvfs_open_class(m.flags)]--;
+			if (!(pi->nopen[1] | pi->nopen[2] | pi->nopen[3]))
+				list_del_init(&pi->open_link);
+		}
+		spin_unlock(&vol->open_lock);
+	}
+	pvfs_use_put(use);
+}
+
+/**
+ * pvfs_close_at_mgr - give an open back, without waiting
+ * @flags: as opened
+ * @inode: if the open was counted by pvfs_file_opened(); it counts until the mgr has answered. Else NULL
+ */
+void pvfs_close_at_mgr(struct pvfs_volume *vol, const struct pvfs_fid *fid, u32 flags, struct inode *inode)
+{
+	struct pvfs_close_req m = { .fid = *fid, .flags = pvfs_open_class(flags) };
+	struct pvfs_use *use = inode ? PVFS_I(inode)->use : NULL;
+	struct pvfs_request *req;
+
+	req = pvfs_req_alloc(vol->mgr, PVFS_OP_CLOSE, 0);
+	if (IS_ERR(req)) {		/* not that it would for a CLOSE */
+		pr_warn_ratelimited("%s: cannot close inode %llu at the mgr\n", vol->opts.volume, fid->ino);
+		return;
+	}
+	if (use) {
+		if (flags & PVFS_O_WRITE)
+			pvfs_writes_report(inode, &m.report);
+		refcount_inc(&use->ref);
+	}
+	req->flags = PVFS_RF_ASYNC;
+	req->done = close_done;
+	req->priv = use;
+	req->body_len = pvfs_close_req_encode(&m, req->body, req->body_room);
+	pvfs_req_submit(req);
+	pvfs_req_put(req);
+}
+
+/**
+ * pvfs_file_cap - a capability that is good now
+ * @rights: PVFS_CAP_* that it must have, one of them or none
+ * @cap: copied to
+ * @session: in which it is good
+ *
+ * Waits, killably, while a lost session is being replaced.
+ *
+ * Return: 0, -ESTALE (the inode is gone), -EBADF (not open for that), -EINTR, -EIO (soft).
+ */
+int pvfs_file_cap(struct inode *inode, u32 rights, struct pvfs_cap *cap, u64 *session)
+{
+	struct pvfs_volume *vol = PVFS_VOL(inode);
+	struct pvfs_inode *pi = PVFS_I(inode);
+	unsigned int waited = 0;
+	u32 i;
+	int err;
+
+	for (;;) {
+		u64 now = READ_ONCE(vol->session);
+
+		err = -EBADF;
+		spin_lock(&pi->lock);
+		/* The narrowest first. */
+		for (i = 1; i < ARRAY_SIZE(pi->cap) && err; i++) {
+			if (!(pi->caps & BIT(i)) || (i & rights) != rights)
+				continue;
+			*cap = pi->cap[i];
+			*session = pi->cap_session;
+			err = pi->cap_session == now ? 0 : -EAGAIN;
+		}
+		if (pi->stale)
+			err = -ESTALE;
+		spin_unlock(&pi->lock);
+		if (err != -EAGAIN)
+			return err;
+		if (vol->opts.soft && waited >= vol->opts.timeo_ms)
+			return -EIO;
+		schedule_timeout_killable(msecs_to_jiffies(RECOVERY_POLL_MS));
+		waited += RECOVERY_POLL_MS;
+		if (fatal_signal_pending(current))
+			return -EINTR;
+	}
+}
+
+/* ---------------------------------------------------------------- open, close */
+
+/** pvfs_open_noop - for finish_open(): all has been done */
+int pvfs_open_noop(struct inode *inode, struct file *file)
+{
+	return 0;
+}
+
+/*
+ * Opens the name that the dentry has, which nobody may have asked about before: pvfs_d_revalidate() leaves that to us.
+ * If it names something else by now, the dentry is dropped and the VFS starts over from the path (EOPENSTALE). An open
+ * that did not come by the path (/proc/self/fd) then finds the dentry unhashed, and opens the inode itself.
+ */
+static int open_by_name(struct inode *inode, struct dentry *dentry, u32 flags, struct pvfs_cap *cap)
+{
+	struct pvfs_inode *pi = PVFS_I(inode);
+	struct pvfs_create_rep rep;
+	struct name_snapshot name;
+	struct dentry *parent;
+	int err;
+
+	parent = dget_parent(dentry);
+	take_dentry_name_snapshot(&name, dentry);
+	err = pvfs_meta_create(d_inode(parent), &name.name, flags, 0, &rep);
+	release_dentry_name_snapshot(&name);
+	dput(parent);
+	switch (err) {
+	case 0:
+		break;
+	case -ENOENT:
+	case -ELOOP:
+	case -EISDIR:
+	case -ENXIO:
+	case -ESTALE:
+		goto out_other;
+	default:
+		return err;
+	}
+	if (rep.attr.fid.ino != pi->fid.ino || rep.attr.fid.gen != pi->fid.gen) {
+		if (S_ISREG(rep.attr.mode))
+			pvfs_close_at_mgr(PVFS_VOL(inode), &rep.attr.fid, flags, NULL);
+		goto out_other;
+	}
+	err = pvfs_inode_update(inode, &rep.attr);
+	if (err) {
+		pvfs_close_at_mgr(PVFS_VOL(inode), &pi->fid, flags, NULL);
+		return err;
+	}
+	pvfs_dentry_validated(dentry);
+	*cap = rep.cap;
+	return 0;
+
+out_other:
+	d_drop(dentry);
+	return -EOPENSTALE;
+}
+
+static int pvfs_file_open(struct inode *inode, struct file *file)
+{
+	u32 flags = pvfs_open_flags(file, file->f_flags & O_TRUNC);
+	struct dentry *dentry = file_dentry(file);
+	struct pvfs_open_rep rep;
+	struct pvfs_file *pf;
+	u64 session, epoch;
+	int err;
+
+	pf = pvfs_file_alloc(flags);
+	if (!pf)
+		return -ENOMEM;
+	if (pvfs_open_class(flags)) {	/* else for ioctl()s only */
+		pvfs_session_sample(PVFS_VOL(inode), &session, &epoch);
+		if (d_unhashed(dentry) || IS_ROOT(dentry))
+			err = pvfs_meta_open(inode, flags, &rep);
+		else
+			err = open_by_name(inode, dentry, flags, &rep.cap);
+		if (!err)
+			err = pvfs_file_opened(inode, pf, &rep.cap, session, epoch);
+		if (err) {
+			kfree(pf);
+			return err;
+		}
+		pf->truncated = flags & PVFS_O_TRUNC;
+		pvfs_cache_check(inode);
+	}
+	file->private_data = pf;
+	return 0;
+}
+
+static int pvfs_file_release(struct inode *inode, struct file *file)
+{
+	struct pvfs_file *pf = file->private_data;
+
+	if (pvfs_open_class(pf->flags))
+		pvfs_close_at_mgr(PVFS_VOL(inode), &PVFS_I(inode)->fid, pf->flags, inode);
+	kfree(pf);
+	return 0;
+}
+
+/* ---------------------------------------------------------------- memory for a transfer */
+
+/* Takes the iterator's own pages. Return: 0 with io->len what could be had, or -errno. */
+static int mem_pin(struct pvfs_io *io, struct iov_iter *iter)
+{
+	struct page *pages[PIN_BATCH];
+	u32 got = 0;
+
+	while (got < io->len && io->nmem < io->mem_room) {
+		unsigned int i, max = min_t(unsigned int, PIN_BATCH, io->mem_room - io->nmem);
+		size_t off;
+		ssize_t n = pvfs_iter_pages(iter, pages, io->len - got, max, &off);
+
+		if (n <= 0) {
+			if (!got)
+				return n ?: -EFAULT;
+			break;
+		}
+		got += n;
+		for (i = 0; n; i++) {
+			u32 here = min_t(size_t, n, PAGE_SIZE - off);
+
+			io->mem[io->nmem++] = (struct bio_vec){
+				.bv_page = pages[i], .bv_offset = off, .bv_len = here,
+			};
+			n -= here;
+			off = 0;
+		}
+	}
+	io->len = got;
+	return 0;
+}
+
+static void mem_unpin(struct pvfs_io *io, bool user, bool dirty)
+{
+	unsigned int i;
+
+	for (i = 0; i < io->nmem; i++)
+		pvfs_iter_page_put(io->mem[i].bv_page, user, dirty);
+}
+
+static void mem_free(struct pvfs_io *io)
+{
+	unsigned int i;
+
+	for (i = 0; i < io->nmem; i++)
+		put_page(io->mem[i].bv_page);
+}
+
+/* Pages of our own, filled from the iterator for a write. */
+static int mem_bounce(struct pvfs_io *io, struct iov_iter *from)
+{
+	u32 got = 0;
+
+	while (got < io->len && io->nmem < io->mem_room) {
+		u32 here = min_t(u32, io->len - got, PAGE_SIZE);
+		struct page *page = alloc_page(GFP_KERNEL);
+
+		if (!page)
+			break;
+		if (from)
+			here = copy_page_from_iter(page, 0, here, from);
+		if (!here) {
+			put_page(page);
+			return got ? 0 : -EFAULT;
+		}
+		io->mem[io->nmem++] = (struct bio_vec){ .bv_page = page, .bv_len = here };
+		got += here;
+		io->len = max(io->len, got);
+		if (from && here < PAGE_SIZE)
+			break;
+	}
+	io->len = got;
+	return got ? 0 : -ENOMEM;
+}
+
+/* Can the pages behind this iterator be had? */
+static bool can_pin(const struct iov_iter *iter)
+{
+	return user_backed_iter(iter) || iov_iter_is_bvec(iter);
+}
+
+/* ---------------------------------------------------------------- read */
+
+/*
+ * How far a read got: @io was answered, @asked says whether the mgr was asked for the size beside it. A last byte that
+ * came proves that the file reaches so far, holes before it included. If it did not come, it is in a hole or past the
+ * end: the mgr knows.
+ */
+static int read_limit(struct pvfs_io *io, bool asked, u32 *ret)
+{
+	u64 end = io->pos + io->len, size;
+	int err;
+
+	*ret = io->good;
+	if (io->end_seen >= end || !io->good)
+		return 0;
+	if (!asked && !pvfs_attr_trusted(io->inode)) {
+		err = pvfs_meta_getattr(io->inode);
+		if (err)
+			return err;
+	}
+	size = i_size_read(io->inode);
+	if (size < io->pos + *ret)
+		*ret = size > io->pos ? size - io->pos : 0;
+	return 0;
+}
+
+/* One transfer of a read, with io->mem filled. @past: the caller wants more than the size we know. */
+static int read_transfer(struct pvfs_io *io, bool past, u32 *ret)
+{
+	struct pvfs_request *req = NULL;
+	struct pvfs_wreport sent;
+	int err, err2;
+
+	err = pvfs_io_start(io);
+	if (err)
+		return err;
+	if (past) {
+		req = pvfs_meta_getattr_start(io->inode, &sent);
+		if (IS_ERR(req)) {
+			pvfs_io_finish(io);
+			return PTR_ERR(req);
+		}
+	}
+	err = pvfs_io_finish(io);
+	if (req) {
+		err2 = pvfs_meta_getattr_finish(io->inode, req, &sent);
+		if (err2)
+			return err2;
+	}
+	if (err && !io->good)
+		return err;
+	err = read_limit(io, past, ret);
+	if (!err)
+		pvfs_io_zero(io, io->pos + *ret);
+	return err;
+}
+
+/* Return: bytes read, 0 at the end, or -errno. */
+static ssize_t read_some(struct inode *inode, loff_t pos, struct iov_iter *to)
+{
+	bool trusted = pvfs_attr_trusted(inode), pin = can_pin(to), user = user_backed_iter(to), past;
+	size_t want = iov_iter_count(to);
+	loff_t size = i_size_read(inode);
+	struct pvfs_io *io;
+	u32 n = 0;
+	int err;
+
+	if (pos >= size && !trusted) {
+		err = pvfs_meta_getattr(inode);
+		if (err)
+			return err;
+		size = i_size_read(inode);
+		trusted = true;		/* as fresh as can be */
+	}
+	if (pos >= size)
+		return 0;
+	want = min_t(u64, want, size - pos);
+	io = pvfs_io_get(inode, false, pos, want, false);
+	if (IS_ERR(io))
+		return PTR_ERR(io);
+	err = -EFAULT;
+	if (pin)
+		err = mem_pin(io, to);
+	if (err == -EFAULT) {
+		/* No pages to be had; perhaps it can be copied to all the same. */
+		pin = false;
+		io->len = min(io->len, BOUNCE_MAX);
+		err = mem_bounce(io, NULL);
+	}
+	if (err)
+		goto out_io;
+	want = io->len;
+	past = !trusted && iov_iter_count(to) + (pin ? want : 0) > size - pos && pos + want == size;
+	err = read_transfer(io, past, &n);
+	if (pin) {
+		mem_unpin(io, user, true);
+		iov_iter_revert(to, want - (err ? 0 : n));
+	} else {
+		u32 done = 0;
+		unsigned int i;
+
+		for (i = 0; i < io->nmem && done < n && !err; i++) {
+			u32 here = min(io->mem[i].bv_len, n - done);
+			u32 did = copy_page_to_iter(io->mem[i].bv_page, 0, here, to);
+
+			done += did;
+			if (did < here)
+				break;
+		}
+		pvfs_count(PVFS_VOL(inode), PVFS_CNT_COPIED, done);
+		if (n && !done && !err)
+			err = -EFAULT;
+		n = done;
+		mem_free(io);
+	}
+out_io:
+	pvfs_io_put(io);
+	return err ?: n;
+}
+
+static ssize_t pvfs_read_iter(struct kiocb *iocb, struct iov_iter *to)
+{
+	struct inode *inode = file_inode(iocb->ki_filp);
+	ssize_t n, total = 0;
+
+	if (iocb->ki_flags & IOCB_NOWAIT)
+		return -EAGAIN;
+	while (iov_iter_count(to)) {
+		n = read_some(inode, iocb->ki_pos, to);
+		if (n <= 0) {
+			if (!total)
+				total = n;
+			break;
+		}
+		iocb->ki_pos += n;
+		total += n;
+	}
+	return total;
+}
+
+/* ---------------------------------------------------------------- write */
+
+/* Return: bytes written, or -errno. */
+static ssize_t write_some(struct inode *inode, loff_t pos, struct iov_iter *from)
+{
+	bool pin = can_pin(from), user = user_backed_iter(from);
+	struct pvfs_io *io;
+	u32 n = 0, had;
+	int err;
+
+	io = pvfs_io_get(inode, true, pos, iov_iter_count(from), false);
+	if (IS_ERR(io))
+		return PTR_ERR(io);
+	err = -EFAULT;
+	if (pin)
+		err = mem_pin(io, from);
+	if (err == -EFAULT) {
+		pin = false;
+		io->len = min(io->len, BOUNCE_MAX);
+		err = mem_bounce(io, from);
+		if (!err)
+			pvfs_count(PVFS_VOL(inode), PVFS_CNT_COPIED, io->len);
+	}
+	if (err)
+		goto out_io;
+	had = io->len;
+	pvfs_cache_drop(inode, pos, had);
+	err = pvfs_io_run(io);
+	/* A page may have been filled meanwhile, from before the write or from its middle. */
+	pvfs_cache_drop(inode, pos, had);
+	if (!err || io->nparts)
+		n = err ? io->good : io->len;
+	if (pin)
+		mem_unpin(io, user, false);
+	else
+		mem_free(io);
+	iov_iter_revert(from, had - n);
+	if (n)
+		err = 0;
+out_io:
+	pvfs_io_put(io);
+	return err ?: n;
+}
+
+/* Must a write by someone without privilege change the mode? As far as we know; the mgr sees to the rest. */
+static bool has_priv_bits(struct inode *inode)
+{
+	return READ_ONCE(inode->i_mode) & (S_ISUID | S_ISGID);
+}
+
+static ssize_t pvfs_write_iter(struct kiocb *iocb, struct iov_iter *from)
+{
+	struct file *file = iocb->ki_filp;
+	struct inode *inode = file_inode(file);
+	bool append = iocb->ki_flags & IOCB_APPEND;
+	bool excl = append || has_priv_bits(inode);
+	ssize_t n, total = 0;
+	int err;
+
+	if (iocb->ki_flags & IOCB_NOWAIT)
+		return -EAGAIN;
+	if (!iov_iter_count(from))
+		return 0;
+	err = excl ? down_write_killable(&inode->i_rwsem) : down_read_killable(&inode->i_rwsem);
+	if (err)
+		return err;
+	if (append) {
+		/* Where the end is now, whatever is trusted. */
+		err = pvfs_meta_getattr(inode);
+		if (err)
+			goto out_unlock;
+	}
+	n = generic_write_checks(iocb, from);
+	if (n <= 0) {
+		err = n;
+		goto out_unlock;
+	}
+	if (excl && has_priv_bits(inode)) {
+		err = file_remove_privs(file);
+		if (err)
+			goto out_unlock;
+	}
+	err = pvfs_io_verf_init(inode);
+	if (err)
+		goto out_unlock;
+	while (iov_iter_count(from)) {
+		n = write_some(inode, iocb->ki_pos, from);
+		if (n <= 0) {
+			err = n;
+			break;
+		}
+		iocb->ki_pos += n;
+		total += n;
+	}
+out_unlock:
+	if (excl)
+		up_write(&inode->i_rwsem);
+	else
+		up_read(&inode->i_rwsem);
+	if (total)
+		return generic_write_sync(iocb, total);
+	return err;
+}
+
+/* ---------------------------------------------------------------- the rest */
+
+static loff_t pvfs_file_llseek(struct file *file, loff_t offset, int whence)
+{
+	struct inode *inode = file_inode(file);
+	int err;
+
+	/* All but these depend on where the end is. */
+	if (whence != SEEK_SET && whence != SEEK_CUR) {
+		err = pvfs_revalidate(inode);
+		if (err)
+			return err;
+	}
+	return generic_file_llseek(file, offset, whence);
+}
+
+static int pvfs_fsync(struct file *file, loff_t start, loff_t end, int datasync)
+{
+	struct inode *inode = file_inode(file);
+	int err, lost;
+
+	err = pvfs_io_fsync(inode, datasync);
+	/* The size is data too. */
+	if (!err && pvfs_writes_pending(inode))
+		err = pvfs_meta_report(inode);
+	lost = file_check_and_advance_wb_err(file);
+	return err ?: lost;
+}
+
+const struct file_operations pvfs_file_operations = {
+	.llseek = pvfs_file_llseek,
+	.read_iter = pvfs_read_iter,
+	.write_iter = pvfs_write_iter,
+	.mmap = pvfs_file_mmap,
+	.open = pvfs_file_open,
+	.release = pvfs_file_release,
+	.fsync = pvfs_fsync,
+	.splice_read = pvfs_splice_read,
+	.splice_write = iter_file_splice_write,
+};
+
+const struct inode_operations pvfs_file_inode_operations = {
+	.getattr = pvfs_getattr,
+	.setattr = pvfs_setattr,
+	.permission = pvfs_permission,
+	.listxattr = pvfs_listxattr,
+};

@@ -1,0 +1,599 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * inode.c - inodes: the cache of them, what we know of their attributes and how fresh that is, stat, chmod and the
+ * like, permissions; and what our own writes did that the mgr has not been told yet.
+ *
+ * Attributes come with nearly every answer of the mgr. They carry a version; older ones never replace newer ones, in
+ * whatever order answers arrive.
+ */
+#include <linux/sched/task_stack.h>
+#include <asm/syscall.h>
+#include <linux/iversion.h>
+#include <linux/pagemap.h>
+#include <linux/ratelimit.h>
+#include <linux/slab.h>
+#include "vfs.h"
+
+/* Longest time between a LOOKUP's answer and its use by the same system call. */
+#define FRESH_NS (10 * NSEC_PER_MSEC)
+
+static struct kmem_cache *inode_cache;
+
+/* ---------------------------------------------------------------- what comes from outside */
+
+/**
+ * pvfs_bogus - a server sent something that makes no sense
+ * @vol: the volume
+ * @what: what it was
+ * @ino: of which inode; 0: none
+ *
+ * The one exit for all such values: one line in the log, limited, and -EIO.
+ */
+int pvfs_bogus(struct pvfs_volume *vol, const char *what, u64 ino)
+{
+	pr_warn_ratelimited("%s: the mgr sent nonsense: %s (ino %llu)\n", vol->opts.volume, what, ino);
+	return -EIO;
+}
+
+/* pvfs_mode_sane - does @mode name a type of file? */
+bool pvfs_mode_sane(u32 mode)
+{
+	if (mode & ~(u32)(S_IFMT | S_IALLUGO))
+		return false;
+	return S_ISREG(mode) || S_ISDIR(mode) || S_ISLNK(mode) || S_ISCHR(mode) || S_ISBLK(mode) ||
+	       S_ISFIFO(mode) || S_ISSOCK(mode);
+}
+
+static bool ts_sane(const struct pvfs_ts *t)
+{
+	return t->nsec < NSEC_PER_SEC;
+}
+
+/**
+ * pvfs_attr_sane - can these attributes be an inode's?
+ * @vol: the volume
+ * @attr: from the wire
+ */
+bool pvfs_attr_sane(struct pvfs_volume *vol, const struct pvfs_attr *attr)
+{
+	if (!attr->fid.ino || !pvfs_mode_sane(attr->mode) || attr->size > PVFS_FILE_MAX)
+		return false;
+	if (!ts_sane(&attr->atime) || !ts_sane(&attr->mtime) || !ts_sane(&attr->ctime) || !ts_sane(&attr->btime))
+		return false;
+	if (S_ISREG(attr->mode) && !pvfs_layout_valid(&attr->layout, vol->niods))
+		return false;
+	return uid_valid(make_kuid(&init_user_ns, attr->uid)) && gid_valid(make_kgid(&init_user_ns, attr->gid));
+}
+
+/* ---------------------------------------------------------------- the cache */
+
+static void pvfs_inode_init_once(void *p)
+{
+	struct pvfs_inode *pi = p;
+
+	inode_init_once(&pi->vfs_inode);
+}
+
+int pvfs_inode_cache_init(void)
+{
+	inode_cache = kmem_cache_create("pvfs_inode", sizeof(struct pvfs_inode), 0,
+					SLAB_RECLAIM_ACCOUNT | SLAB_ACCOUNT, pvfs_inode_init_once);
+	return inode_cache ? 0 : -ENOMEM;
+}
+
+void pvfs_inode_cache_exit(void)
+{
+	/* Inodes are freed by RCU callbacks of ours. */
+	rcu_barrier();
+	kmem_cache_destroy(inode_cache);
+}
+
+struct inode *pvfs_alloc_inode(struct super_block *sb)
+{
+	struct pvfs_inode *pi = alloc_inode_sb(sb, inode_cache, GFP_KERNEL);
+
+	if (!pi)
+		return NULL;
+	/* All but the inode itself, which was made once. */
+	memset(pi, 0, offsetof(struct pvfs_inode, vfs_inode));
+	INIT_LIST_HEAD(&pi->open_link);
+	spin_lock_init(&pi->lock);
+	mutex_init(&pi->sync_mutex);
+	return &pi->vfs_inode;
+}
+
+void pvfs_free_inode(struct inode *inode)
+{
+	/* Here, behind RCU: path walks read it without a reference. */
+	if (S_ISLNK(inode->i_mode))
+		kfree(inode->i_link);
+	kmem_cache_free(inode_cache, PVFS_I(inode));
+}
+
+void pvfs_evict_inode(struct inode *inode)
+{
+	struct pvfs_volume *vol = PVFS_VOL(inode);
+	struct pvfs_inode *pi = PVFS_I(inode);
+
+	truncate_inode_pages_final(&inode->i_data);
+	clear_inode(inode);
+	if (pi->use) {
+		/* What is left are closes that the mgr has not answered: it forgets them itself when it is a new one. */
+		spin_lock(&vol->open_lock);
+		pi->use->pi = NULL;
+		list_del_init(&pi->open_link);
+		spin_unlock(&vol->open_lock);
+		pvfs_use_put(pi->use);
+		pi->use = NULL;
+	}
+	kvfree(pi->verf);
+	pi->verf = NULL;
+}
+
+static int inode_test(struct inode *inode, void *data)
+{
+	const struct pvfs_fid *fid = data;
+
+	return PVFS_I(inode)->fid.ino == fid->ino && PVFS_I(inode)->fid.gen == fid->gen;
+}
+
+static int inode_set(struct inode *inode, void *data)
+{
+	const struct pvfs_fid *fid = data;
+
+	PVFS_I(inode)->fid = *fid;
+	inode->i_ino = fid->ino;
+	return 0;
+}
+
+/* The parts that never change. */
+static void inode_setup(struct inode *inode, const struct pvfs_attr *attr)
+{
+	/* Times are the servers' business. */
+	inode->i_flags |= S_NOATIME | S_NOCMTIME;
+	inode->i_mode = attr->mode;
+	switch (attr->mode & S_IFMT) {
+	case S_IFREG:
+		inode->i_op = &pvfs_file_inode_operations;
+		inode->i_fop = &pvfs_file_operations;
+		inode->i_mapping->a_ops = &pvfs_aops;
+		break;
+	case S_IFDIR:
+		inode->i_op = &pvfs_dir_inode_operations;
+		inode->i_fop = &pvfs_dir_operations;
+		break;
+	case S_IFLNK:
+		inode->i_op = &pvfs_symlink_inode_operations;
+		break;
+	default:
+		inode->i_op = &pvfs_special_inode_operations;
+		init_special_inode(inode, attr->mode, MKDEV(attr->rdev >> 32, attr->rdev & MINORMASK));
+		break;
+	}
+}
+
+/**
+ * pvfs_iget - the inode that attributes belong to
+ * @sb: the super block
+ * @attr: checked by pvfs_attr_sane(); taken in
+ *
+ * Return: a reference to it, or ERR_PTR.
+ */
+struct inode *pvfs_iget(struct super_block *sb, const struct pvfs_attr *attr)
+{
+	struct pvfs_fid fid = attr->fid;
+	struct inode *inode;
+	int err;
+
+	inode = iget5_locked(sb, fid.ino, inode_test, inode_set, &fid);
+	if (!inode)
+		return ERR_PTR(-ENOMEM);
+	if (inode->i_state & I_NEW) {
+		inode_setup(inode, attr);
+		err = pvfs_inode_update(inode, attr);
+		if (err) {
+			iget_failed(inode);
+			return ERR_PTR(err);
+		}
+		PVFS_I(inode)->cache_version = attr->version;
+		unlock_new_inode(inode);
+		return inode;
+	}
+	err = pvfs_inode_update(inode, attr);
+	if (err) {
+		iput(inode);
+		return ERR_PTR(err);
+	}
+	return inode;
+}
+
+/**
+ * pvfs_inode_update_cached - take in attributes if the inode is one that we hold
+ * @sb: the super block
+ * @attr: checked by pvfs_attr_sane()
+ */
+void pvfs_inode_update_cached(struct super_block *sb, const struct pvfs_attr *attr)
+{
+	struct pvfs_fid fid = attr->fid;
+	struct inode *inode = ilookup5(sb, fid.ino, inode_test, &fid);
+
+	if (!inode)
+		return;
+	pvfs_inode_update(inode, attr);
+	iput(inode);
+}
+
+/**
+ * pvfs_inode_update - take in attributes that came from the mgr
+ * @inode: the inode
+ * @attr: checked by pvfs_attr_sane(), and this inode's
+ *
+ * Older ones than we have are left alone. A file is never made shorter than our own writes have made it, unless it was
+ * truncated since: the mgr may not know of them yet.
+ *
+ * Return: 0, or -EIO when the type is another than it was.
+ */
+int pvfs_inode_update(struct inode *inode, const struct pvfs_attr *attr)
+{
+	struct pvfs_inode *pi = PVFS_I(inode);
+	u64 size = attr->size;
+
+	if ((attr->mode ^ inode->i_mode) & S_IFMT)
+		return pvfs_bogus(PVFS_VOL(inode), "another type for an inode", attr->fid.ino);
+	spin_lock(&pi->lock);
+	if (attr->version < pi->version)
+		goto out;
+	if (S_ISREG(attr->mode) && pi->floor_gen == attr->trunc_gen)
+		size = max(size, pi->floor);
+	inode->i_mode = attr->mode;
+	i_uid_write(inode, attr->uid);
+	i_gid_write(inode, attr->gid);
+	set_nlink(inode, attr->nlink);
+	i_size_write(inode, size);
+	inode->i_blocks = attr->blocks;
+	pvfs_set_atime(inode, pvfs_ts_to_kernel(&attr->atime));
+	pvfs_set_mtime(inode, pvfs_ts_to_kernel(&attr->mtime));
+	pvfs_set_ctime(inode, pvfs_ts_to_kernel(&attr->ctime));
+	inode_set_iversion_raw(inode, attr->version);
+	pi->btime = pvfs_ts_to_kernel(&attr->btime);
+	pi->layout = attr->layout;
+	pi->version = attr->version;
+	pi->trunc_gen = attr->trunc_gen;
+	pi->attr_time = jiffies;
+	pi->attr_valid = true;
+	pi->stale = false;
+out:
+	spin_unlock(&pi->lock);
+	return 0;
+}
+
+/** pvfs_inode_stale - the mgr said that there is no such inode (any more) */
+void pvfs_inode_stale(struct inode *inode)
+{
+	struct pvfs_inode *pi = PVFS_I(inode);
+
+	spin_lock(&pi->lock);
+	pi->stale = true;
+	pi->attr_valid = false;
+	spin_unlock(&pi->lock);
+}
+
+/* ---------------------------------------------------------------- how fresh attributes are */
+
+/**
+ * pvfs_syscall_nr - the system call that this task is in
+ *
+ * Return: its number; -1 for threads that do other tasks' work.
+ */
+int pvfs_syscall_nr(void)
+{
+	if (pvfs_task_is_worker(current))
+		return -1;
+	return syscall_get_nr(current, task_pt_regs(current));
+}
+
+/**
+ * pvfs_fresh_leave - a LOOKUP of this task has just brought attributes
+ * @inode: whose
+ *
+ * The kernel makes stat(path) of two calls to us: one that finds the name, one that reads the attributes. To ask the
+ * mgr in both would double the price of stat. But attributes may be used without asking only if they are not older
+ * than the system call they are used in: otherwise a change that was complete before the call could be missed. So the
+ * first call leaves leave for the second: good once, for the same task, in a system call of the same number.
+ *
+ * That this is the same system call, and not a later one of the same number, follows from who takes: in a call that
+ * stats a path, the taking follows the leaving, so a leave that is found was left in this call; a call that
+ * stats a descriptor leaves none, and would find one only if a call of the same number, on a path, had failed
+ * between the two. For that case alone there is the limit of some milliseconds.
+ */
+void pvfs_fresh_leave(struct inode *inode)
+{
+	struct pvfs_inode *pi = PVFS_I(inode);
+	int nr = pvfs_syscall_nr();
+
+	/* What we wrote goes along with GETATTR only. */
+	if (nr < 0 || pvfs_writes_pending(inode))
+		return;
+	spin_lock(&pi->lock);
+	pi->fresh.task = current;
+	pi->fresh.nr = nr;
+	pi->fresh.when = ktime_get_ns();
+	spin_unlock(&pi->lock);
+}
+
+/**
+ * pvfs_fresh_take - may the attributes we have be used without asking?
+ * @inode: whose
+ *
+ * Takes the leave: the next question gets no.
+ */
+bool pvfs_fresh_take(struct inode *inode)
+{
+	struct pvfs_inode *pi = PVFS_I(inode);
+	bool ret;
+
+	spin_lock(&pi->lock);
+	ret = pi->fresh.task == current && ktime_get_ns() - pi->fresh.when < FRESH_NS && pi->attr_valid &&
+	      pi->fresh.nr == pvfs_syscall_nr();
+	pi->fresh.task = NULL;
+	spin_unlock(&pi->lock);
+	return ret;
+}
+
+/** pvfs_attr_trusted - with actimeo: are the attributes we have young enough? */
+bool pvfs_attr_trusted(struct inode *inode)
+{
+	unsigned int ms = PVFS_VOL(inode)->opts.actimeo_ms;
+	struct pvfs_inode *pi = PVFS_I(inode);
+
+	return ms && READ_ONCE(pi->attr_valid) &&
+	       time_before(jiffies, READ_ONCE(pi->attr_time) + msecs_to_jiffies(ms));
+}
+
+/** pvfs_attr_distrust - we have changed something: what we know is old, whatever actimeo says */
+void pvfs_attr_distrust(struct inode *inode)
+{
+	struct pvfs_inode *pi = PVFS_I(inode);
+
+	spin_lock(&pi->lock);
+	pi->attr_valid = false;
+	pi->fresh.task = NULL;
+	spin_unlock(&pi->lock);
+}
+
+/** pvfs_revalidate - make sure that the attributes are not older than this call (or than actimeo allows) */
+int pvfs_revalidate(struct inode *inode)
+{
+	if (pvfs_fresh_take(inode) || pvfs_attr_trusted(inode))
+		return 0;
+	return pvfs_meta_getattr(inode);
+}
+
+/* ---------------------------------------------------------------- our writes */
+
+/** pvfs_use_init - for the first open */
+int pvfs_use_init(struct inode *inode)
+{
+	struct pvfs_inode *pi = PVFS_I(inode);
+	struct pvfs_use *use;
+
+	if (READ_ONCE(pi->use))
+		return 0;
+	use = kzalloc(sizeof(*use), GFP_KERNEL_ACCOUNT);
+	if (!use)
+		return -ENOMEM;
+	refcount_set(&use->ref, 1);
+	use->vol = PVFS_VOL(inode);
+	use->pi = pi;
+	spin_lock_init(&use->lock);
+	spin_lock(&pi->lock);
+	if (!pi->use) {
+		/* Pairs with the readers, who do not take the lock. */
+		smp_store_release(&pi->use, use);
+		use = NULL;
+	}
+	spin_unlock(&pi->lock);
+	kfree(use);
+	return 0;
+}
+
+/** pvfs_use_put - drops a reference; NULL is fine */
+void pvfs_use_put(struct pvfs_use *use)
+{
+	if (use && refcount_dec_and_test(&use->ref))
+		kfree(use);
+}
+
+/** pvfs_writes_report - what goes along with a request: our writes since the last report that was answered */
+void pvfs_writes_report(struct inode *inode, struct pvfs_wreport *ret)
+{
+	struct pvfs_use *w = smp_load_acquire(&PVFS_I(inode)->use);
+
+	memset(ret, 0, sizeof(*ret));
+	if (!w)
+		return;
+	spin_lock(&w->lock);
+	*ret = w->rep;
+	spin_unlock(&w->lock);
+}
+
+/** pvfs_writes_ack - a report was taken in by the mgr; what came after it stays. NULL is fine. */
+void pvfs_writes_ack(struct pvfs_use *w, const struct pvfs_wreport *sent)
+{
+	if (!w || !sent->end)
+		return;
+	spin_lock(&w->lock);
+	if (w->rep.end == sent->end && w->rep.trunc_gen == sent->trunc_gen &&
+	    !pvfs_ts_after(&w->rep.wtime, &sent->wtime))
+		memset(&w->rep, 0, sizeof(w->rep));
+	spin_unlock(&w->lock);
+}
+
+/** pvfs_writes_pending - have we written what the mgr has not been told? */
+bool pvfs_writes_pending(struct inode *inode)
+{
+	struct pvfs_use *w = smp_load_acquire(&PVFS_I(inode)->use);
+
+	return w && READ_ONCE(w->rep.end);
+}
+
+/**
+ * pvfs_writes_note - a write was answered by the iods
+ * @inode: the file
+ * @end: its end in the file, bytes
+ * @wtime: the latest time an iod gave
+ * @trunc_gen: what we knew when it began
+ */
+void pvfs_writes_note(struct inode *inode, u64 end, const struct pvfs_ts *wtime, u32 trunc_gen)
+{
+	struct timespec64 t = pvfs_ts_to_kernel(wtime), m;
+	struct pvfs_inode *pi = PVFS_I(inode);
+	struct pvfs_use *w = pi->use;
+
+	if (w) {
+		spin_lock(&w->lock);
+		/*
+		 * Writes from before and after a truncation in one report go under the older number: the mgr sees that
+		 * it does not fit and asks the iods.
+		 */
+		if (!w->rep.end)
+			w->rep.trunc_gen = trunc_gen;
+		w->rep.end = max(w->rep.end, end);
+		if (pvfs_ts_after(wtime, &w->rep.wtime))
+			w->rep.wtime = *wtime;
+		spin_unlock(&w->lock);
+	}
+	spin_lock(&pi->lock);
+	if (pi->trunc_gen == trunc_gen) {
+		if (pi->floor_gen != trunc_gen)
+			pi->floor = 0;
+		pi->floor_gen = trunc_gen;
+		pi->floor = max(pi->floor, end);
+		if (end > i_size_read(inode))
+			i_size_write(inode, end);
+	}
+	m = pvfs_mtime(inode);
+	if (timespec64_compare(&t, &m) > 0) {
+		pvfs_set_mtime(inode, t);
+		pvfs_set_ctime(inode, t);
+	}
+	pi->attr_valid = false;
+	spin_unlock(&pi->lock);
+}
+
+/* ---------------------------------------------------------------- what the VFS calls */
+
+int pvfs_getattr(struct pvfs_idmap *idmap, const struct path *path, struct kstat *stat, u32 mask, unsigned int flags)
+{
+	struct inode *inode = d_inode(path->dentry);
+	struct pvfs_inode *pi = PVFS_I(inode);
+	int err = 0;
+
+	if ((flags & AT_STATX_SYNC_TYPE) == AT_STATX_FORCE_SYNC)
+		err = pvfs_fresh_take(inode) ? 0 : pvfs_meta_getattr(inode);
+	else if (!(flags & AT_STATX_DONT_SYNC))
+		err = pvfs_revalidate(inode);
+	if (err)
+		return err;
+	spin_lock(&pi->lock);
+	pvfs_fillattr(idmap, mask, inode, stat);
+	stat->btime = pi->btime;
+	spin_unlock(&pi->lock);
+	stat->result_mask |= STATX_BTIME;
+	/* Asking the iods for as much as fits one request is what reads and writes do best. */
+	if (S_ISREG(inode->i_mode))
+		stat->blksize = PVFS_VOL(inode)->rsize;
+	return 0;
+}
+
+int pvfs_setattr(struct pvfs_idmap *idmap, struct dentry *dentry, struct iattr *attr)
+{
+	struct inode *inode = d_inode(dentry);
+	unsigned int valid = attr->ia_valid;
+	struct pvfs_setattr_req m = {};
+	int err;
+
+	if (S_ISREG(inode->i_mode) && (valid & ATTR_OPEN) && (valid & ATTR_FILE)) {
+		struct pvfs_file *pf = attr->ia_file->private_data;
+
+		if (pf && pf->truncated) {
+			pf->truncated = false;
+			return 0;
+		}
+	}
+	if (valid & ATTR_SIZE) {
+		err = inode_newsize_ok(inode, attr->ia_size);
+		if (err)
+			return err;
+		m.valid |= PVFS_SA_SIZE;
+		m.size = attr->ia_size;
+		if ((valid & ATTR_FILE) && (attr->ia_file->f_mode & FMODE_WRITE))
+			m.valid |= PVFS_SA_OPENED;
+		/* A truncation moves them anyway. */
+		if (!(valid & ATTR_MTIME_SET))
+			valid &= ~ATTR_MTIME;
+	}
+	/* With a KILL flag the mode is the VFS's guess from attributes that may be old; the mgr knows better. */
+	if (valid & (ATTR_KILL_SUID | ATTR_KILL_SGID | ATTR_KILL_PRIV)) {
+		valid &= ~ATTR_MODE;
+		if (!(valid & (ATTR_UID | ATTR_GID)))	/* a chown does it by itself */
+			m.valid |= PVFS_SA_KILL_PRIV;
+	}
+	if (valid & ATTR_MODE) {
+		m.valid |= PVFS_SA_MODE;
+		m.mode = attr->ia_mode & S_IALLUGO;
+	}
+	if (valid & ATTR_UID) {
+		m.valid |= PVFS_SA_UID;
+		m.uid = from_kuid(&init_user_ns, attr->ia_uid);
+	}
+	if (valid & ATTR_GID) {
+		m.valid |= PVFS_SA_GID;
+		m.gid = from_kgid(&init_user_ns, attr->ia_gid);
+	}
+	if (valid & ATTR_ATIME) {
+		m.valid |= valid & ATTR_ATIME_SET ? PVFS_SA_ATIME : PVFS_SA_ATIME_NOW;
+		m.atime = pvfs_ts_from_kernel(&attr->ia_atime);
+	}
+	if (valid & ATTR_MTIME) {
+		m.valid |= valid & ATTR_MTIME_SET ? PVFS_SA_MTIME : PVFS_SA_MTIME_NOW;
+		m.mtime = pvfs_ts_from_kernel(&attr->ia_mtime);
+	}
+	if (!m.valid)
+		return 0;
+	err = pvfs_meta_setattr(inode, &m);
+	if (!err && (m.valid & PVFS_SA_SIZE))
+		truncate_pagecache(inode, attr->ia_size);
+	return err;
+}
+
+/*
+ * The mgr checks every request by itself, against attributes that are not old. So what is asked here on behalf of a
+ * request that follows may be granted by old attributes; it must not be refused by them.
+ */
+int pvfs_permission(struct pvfs_idmap *idmap, struct inode *inode, int mask)
+{
+	bool followed;
+	int err;
+
+	/* An OPEN follows. */
+	if (S_ISREG(inode->i_mode) && (mask & MAY_OPEN))
+		return 0;
+	/* A LOOKUP, or a change of the directory, follows; but nothing on access(), chdir() and opening it. */
+	followed = S_ISDIR(inode->i_mode) && !(mask & (MAY_ACCESS | MAY_CHDIR | MAY_OPEN));
+	if (mask & MAY_NOT_BLOCK) {
+		if (followed && !generic_permission(idmap, inode, mask))
+			return 0;
+		return -ECHILD;
+	}
+	if (followed && !generic_permission(idmap, inode, mask))
+		return 0;
+	err = pvfs_revalidate(inode);
+	return err ?: generic_permission(idmap, inode, mask);
+}
+
+const struct inode_operations pvfs_special_inode_operations = {
+	.getattr = pvfs_getattr,
+	.setattr = pvfs_setattr,
+	.permission = pvfs_permission,
+};

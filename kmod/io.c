@@ -1,0 +1,705 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * io.c - one transfer between memory and the iods: cut by stripe, all iods asked at once, gathered.
+ *
+ * A range of a file touches each datafile in one contiguous run, whose bytes are spread over the memory in pieces of
+ * a stripe unit. A part is such a run, or as much of it as one request may carry:
+ *
+ *   memory (file order)   |u0  |u1  |u2  |u3  |u4  |u5  |      3 datafiles
+ *   part 0 (datafile 0)    u0             u3                   one request, its bio_vecs in that order
+ *   part 1 (datafile 1)         u1             u4
+ *   part 2 (datafile 2)              u2             u5
+ *
+ * Nothing is copied here: bio_vecs point into the caller's pages. Memory for the bookkeeping is bounded: small
+ * transfers take it from a pool, big ones are limited in number, and requests are reserved before the first is made, so
+ * that transfers that hold some never wait for each other.
+ */
+#include <linux/highmem.h>
+#include <linux/mempool.h>
+#include <linux/pagemap.h>
+#include <linux/slab.h>
+#include "vfs.h"
+
+#define SMALL_MEM 24			/* bio_vecs in a small transfer */
+#define SMALL_BV 48
+#define SMALL_PARTS 20
+#define BIG_PARTS 256
+#define SMALL_RESERVED 32		/* small transfers that never fail */
+#define BIG_MAX 64			/* big transfers at once, all volumes */
+#define PERMITS 1536			/* requests of transfers, all volumes; kreq.c has room for more */
+#define FSYNC_BATCH 32
+#define SESSION_TRIES 5
+
+struct pvfs_io_part {
+	struct pvfs_request *req;
+	u32 df;
+	u64 off;		/* in the datafile */
+	u32 len;
+	u32 first;		/* where its first byte is in the transfer */
+	struct bio_vec *bv;
+	unsigned int nbv;
+	u32 filled;		/* while being built */
+	int err;
+	u32 got;		/* read: bytes that came */
+};
+
+/* A small transfer with all it needs. */
+struct small_io {
+	struct pvfs_io io;
+	struct bio_vec mem[SMALL_MEM], bv[SMALL_BV];
+	struct pvfs_io_part part[SMALL_PARTS];
+	u16 last_part[SMALL_PARTS];
+};
+
+static struct kmem_cache *small_cache;
+static mempool_t *small_pool;
+static atomic_t big_room = ATOMIC_INIT(BIG_MAX);
+static atomic_t permits = ATOMIC_INIT(PERMITS);
+static DECLARE_WAIT_QUEUE_HEAD(room_wait);	/* big_room or permits grew */
+
+int pvfs_io_init(void)
+{
+	small_cache = kmem_cache_create("pvfs_io", sizeof(struct small_io), 0, SLAB_HWCACHE_ALIGN, NULL);
+	if (!small_cache)
+		return -ENOMEM;
+	small_pool = mempool_create_slab_pool(SMALL_RESERVED, small_cache);
+	if (!small_pool) {
+		kmem_cache_destroy(small_cache);
+		return -ENOMEM;
+	}
+	return 0;
+}
+
+void pvfs_io_exit(void)
+{
+	mempool_destroy(small_pool);
+	kmem_cache_destroy(small_cache);
+}
+
+/* ---------------------------------------------------------------- room */
+
+static bool take_permits(unsigned int n)
+{
+	int old = atomic_read(&permits);
+
+	do {
+		if (old < (int)n)
+			return false;
+	} while (!atomic_try_cmpxchg(&permits, &old, old - n));
+	return true;
+}
+
+static int get_permits(unsigned int n)
+{
+	return wait_event_killable(room_wait, take_permits(n)) ? -EINTR : 0;
+}
+
+static void put_permits(unsigned int n)
+{
+	if (!n)
+		return;
+	atomic_add(n, &permits);
+	if (wq_has_sleeper(&room_wait))
+		wake_up_all(&room_wait);
+}
+
+/* There is room for one more big one. */
+static struct pvfs_io *big_get(size_t len)
+{
+	unsigned int mem_room = len / PAGE_SIZE + 34;
+	unsigned int bv_room = mem_room + len / PVFS_SSIZE_MIN + 2;
+	struct pvfs_io *io;
+	size_t size;
+
+	size = sizeof(*io) + (mem_room + bv_room) * sizeof(struct bio_vec) +
+	       BIG_PARTS * (sizeof(struct pvfs_io_part) + sizeof(u16));
+	io = kvmalloc(size, GFP_NOFS);
+	if (!io) {
+		atomic_inc(&big_room);
+		wake_up_all(&room_wait);
+		return ERR_PTR(-ENOMEM);
+	}
+	memset(io, 0, sizeof(*io));
+	io->big = true;
+	io->mem = (struct bio_vec *)(io + 1);
+	io->mem_room = mem_room;
+	io->bv = io->mem + mem_room;
+	io->bv_room = bv_room;
+	io->part = (struct pvfs_io_part *)(io->bv + bv_room);
+	io->part_room = BIG_PARTS;
+	io->last_part = (u16 *)(io->part + BIG_PARTS);
+	return io;
+}
+
+/**
+ * pvfs_io_get - a transfer to be filled
+ * @pos: in the file, bytes
+ * @len: bytes wanted; what is too much for one transfer is cut off
+ * @fill: for the page cache: never waits for another transfer, which may be waiting for a page that we are to fill
+ *
+ * The caller fills mem and nmem, of mem_room, and may make len smaller.
+ *
+ * Return: the transfer, or ERR_PTR(-EINTR | -ENOMEM).
+ */
+struct pvfs_io *pvfs_io_get(struct inode *inode, bool write, loff_t pos, size_t len, bool fill)
+{
+	struct pvfs_volume *vol = PVFS_VOL(inode);
+	u32 xsize = write ? vol->wsize : vol->rsize;
+	struct pvfs_io *io;
+	size_t limit;
+
+	/* One request to each datafile, and some more when those are few. */
+	limit = min_t(u64, PVFS_IO_MAX, (u64)max_t(u32, READ_ONCE(PVFS_I(inode)->layout.pcount), 4) * xsize);
+	len = min(len, limit);
+	if (len > PVFS_IO_SMALL && atomic_dec_if_positive(&big_room) < 0) {
+		if (fill)
+			len = PVFS_IO_SMALL;
+		else if (wait_event_killable(room_wait, atomic_dec_if_positive(&big_room) >= 0))
+			return ERR_PTR(-EINTR);
+	}
+	if (len > PVFS_IO_SMALL) {
+		io = big_get(len);
+		if (IS_ERR(io))
+			return io;
+	} else {
+		struct small_io *s = mempool_alloc(small_pool, GFP_NOFS);
+
+		io = &s->io;
+		memset(io, 0, sizeof(*io));
+		io->mem = s->mem;
+		io->mem_room = SMALL_MEM;
+		io->bv = s->bv;
+		io->bv_room = SMALL_BV;
+		io->part = s->part;
+		io->part_room = SMALL_PARTS;
+		io->last_part = s->last_part;
+	}
+	io->inode = inode;
+	io->write = write;
+	io->pos = pos;
+	io->len = len;
+	return io;
+}
+
+/** pvfs_io_put - done with it; what mem pointed to is the caller's business. NULL is fine. */
+void pvfs_io_put(struct pvfs_io *io)
+{
+	if (!io)
+		return;
+	if (io->big) {
+		kvfree(io);
+		atomic_inc(&big_room);
+		if (wq_has_sleeper(&room_wait))
+			wake_up_all(&room_wait);
+	} else {
+		mempool_free(container_of(io, struct small_io, io), small_pool);
+	}
+}
+
+/* ---------------------------------------------------------------- cutting */
+
+/* A place in io->mem. */
+struct cursor {
+	const struct bio_vec *bv;
+	u32 skip;		/* bytes of it that are behind us */
+};
+
+/* Steps over @n bytes. Return: how many bio_vecs they are in, which are written to @out unless it is NULL. */
+static unsigned int advance(struct cursor *c, u32 n, struct bio_vec *out)
+{
+	unsigned int count = 0;
+
+	while (n) {
+		u32 here = min(n, c->bv->bv_len - c->skip);
+
+		if (out)
+			out[count] = (struct bio_vec){
+				.bv_page = c->bv->bv_page, .bv_offset = c->bv->bv_offset + c->skip, .bv_len = here,
+			};
+		count++;
+		n -= here;
+		c->skip += here;
+		if (c->skip == c->bv->bv_len) {
+			c->bv++;
+			c->skip = 0;
+		}
+	}
+	return count;
+}
+
+/*
+ * Finds the parts; if there is no room for all, the transfer becomes shorter. Two walks over the stripe units, first to
+ * count, then to fill: @fill. They go the same way because the second stops where the first did.
+ */
+static void cut(struct pvfs_io *io, u32 xsize, bool fill)
+{
+	struct cursor c = { .bv = io->mem };
+	unsigned int nbv = 0, unit = 0, seen = 0;
+	u32 done = 0;
+
+	memset(io->last_part, 0xff, io->part_room * sizeof(*io->last_part));
+	while (done < io->len) {
+		unsigned int turn = unit++ % io->layout.pcount;
+		struct pvfs_extent e;
+
+		if (turn >= io->part_room)
+			goto out;
+		pvfs_stripe_map(&io->layout, io->pos + done, io->len - done, &e);
+		while (e.len) {
+			unsigned int at = io->last_part[turn];
+			struct cursor before = c;
+			struct pvfs_io_part *p;
+			unsigned int count;
+			u32 n;
+
+			if (at == U16_MAX || io->part[at].filled == xsize)
+				at = seen;
+			if (at == io->part_room)
+				goto out;
+			p = &io->part[at];
+			if (at == seen) {
+				if (!fill)
+					*p = (struct pvfs_io_part){ .df = e.df, .off = e.off, .first = done };
+				p->filled = 0;
+				p->bv = fill ? io->bv + nbv : NULL;
+				nbv += fill ? p->nbv : 0;
+			}
+			n = min_t(u64, e.len, xsize - p->filled);
+			if (fill) {
+				p->bv += advance(&c, n, p->bv);
+			} else {
+				count = advance(&c, n, NULL);
+				if (nbv + count > io->bv_room) {
+					c = before;
+					goto out;
+				}
+				nbv += count;
+				p->nbv += count;
+				p->len += n;
+			}
+			if (at == seen) {
+				io->last_part[turn] = at;
+				seen++;
+			}
+			p->filled += n;
+			e.len -= n;
+			e.off += n;
+			done += n;
+		}
+	}
+out:
+	io->nparts = seen;
+	io->len = done;
+}
+
+static void plan(struct pvfs_io *io, u32 xsize)
+{
+	unsigned int i;
+
+	cut(io, xsize, false);
+	cut(io, xsize, true);
+	for (i = 0; i < io->nparts; i++)
+		io->part[i].bv -= io->part[i].nbv;
+}
+
+/* ---------------------------------------------------------------- asking */
+
+static struct pvfs_server *iod_of(const struct pvfs_volume *vol, const struct pvfs_layout *l, u32 df)
+{
+	return vol->iods[pvfs_stripe_iod(l, df, vol->niods)];
+}
+
+static void part_submit(struct pvfs_io *io, struct pvfs_io_part *p, const struct pvfs_cap *cap)
+{
+	struct pvfs_volume *vol = PVFS_VOL(io->inode);
+	struct pvfs_fid fid = PVFS_I(io->inode)->fid;
+	struct pvfs_request *req;
+
+	p->got = 0;
+	p->err = 0;
+	req = pvfs_req_alloc(iod_of(vol, &io->layout, p->df), io->write ? PVFS_OP_WRITE : PVFS_OP_READ, 0);
+	if (IS_ERR(req)) {
+		p->req = NULL;
+		p->err = PTR_ERR(req);
+		return;
+	}
+	if (io->write) {
+		struct pvfs_write_req m = { .fid = fid, .off = p->off, .cap = *cap };
+
+		req->body_len = pvfs_write_req_encode(&m, req->body, req->body_room);
+	} else {
+		struct pvfs_read_req m = { .fid = fid, .off = p->off, .len = p->len, .cap = *cap };
+
+		req->body_len = pvfs_read_req_encode(&m, req->body, req->body_room);
+	}
+	req->bv = p->bv;
+	req->nbv = p->nbv;
+	req->bv_len = p->len;
+	req->write = io->write;
+	p->req = req;
+	pvfs_req_submit(req);
+}
+
+/**
+ * pvfs_io_start - ask the iods
+ * @io: filled
+ *
+ * len may become smaller. Requests' errors are found by pvfs_io_finish(), which must follow when this returns 0.
+ *
+ * Return: 0, or -errno when nothing was asked.
+ */
+int pvfs_io_start(struct pvfs_io *io)
+{
+	struct pvfs_volume *vol = PVFS_VOL(io->inode);
+	struct pvfs_inode *pi = PVFS_I(io->inode);
+	struct pvfs_cap cap;
+	unsigned int i;
+	int err;
+
+	err = pvfs_file_cap(io->inode, io->write ? PVFS_CAP_WRITE : PVFS_CAP_READ, &cap, &io->session);
+	if (err)
+		return err;
+	spin_lock(&pi->lock);
+	io->layout = pi->layout;
+	io->trunc_gen = pi->trunc_gen;
+	spin_unlock(&pi->lock);
+	plan(io, io->write ? vol->wsize : vol->rsize);
+	/* One more: for the GETATTR that may be made beside a read. */
+	err = get_permits(io->nparts + 1);
+	if (err)
+		return err;
+	io->permits = io->nparts + 1;
+	for (i = 0; i < io->nparts; i++)
+		part_submit(io, &io->part[i], &cap);
+	return 0;
+}
+
+/* ---------------------------------------------------------------- gathering */
+
+/* A verifier as we keep it: 0 means none. */
+static u64 verf_of(u64 verifier)
+{
+	return verifier ?: 1;
+}
+
+/* Another verifier than before: what was written before and not synced may be lost. Told once by fsync. */
+static void verf_note(struct inode *inode, u32 df, u64 verifier)
+{
+	struct pvfs_inode *pi = PVFS_I(inode);
+	bool lost = false;
+
+	spin_lock(&pi->lock);
+	if (df < pi->nverf) {
+		lost = pi->verf[df] && pi->verf[df] != verf_of(verifier);
+		pi->verf[df] = verf_of(verifier);
+	}
+	spin_unlock(&pi->lock);
+	if (lost)
+		mapping_set_error(inode->i_mapping, -EIO);
+}
+
+static int bogus_answer(struct pvfs_io *io, const struct pvfs_io_part *p)
+{
+	struct pvfs_volume *vol = PVFS_VOL(io->inode);
+
+	pr_warn_ratelimited("%s: iod %u sent nonsense (%s, ino %llu)\n", vol->opts.volume,
+			    pvfs_stripe_iod(&io->layout, p->df, vol->niods), io->write ? "WRITE" : "READ",
+			    PVFS_I(io->inode)->fid.ino);
+	return -EIO;
+}
+
+static int part_read_done(struct pvfs_io *io, struct pvfs_io_part *p)
+{
+	struct pvfs_request *req = p->req;
+	struct pvfs_read_rep rep;
+
+	if (pvfs_read_rep_decode(&rep, req->rep, req->rep_len) || rep.size > PVFS_FILE_MAX)
+		return bogus_answer(io, p);
+	/* Less than was asked for although there is more would be read as a hole. */
+	if (req->in_len < p->len && p->off + req->in_len < rep.size)
+		return bogus_answer(io, p);
+	p->got = req->in_len;
+	io->end_seen = max(io->end_seen, pvfs_stripe_file_size(&io->layout, p->df, rep.size));
+	return 0;
+}
+
+static int part_write_done(struct pvfs_io *io, struct pvfs_io_part *p)
+{
+	struct pvfs_request *req = p->req;
+	struct pvfs_write_rep rep;
+
+	if (pvfs_write_rep_decode(&rep, req->rep, req->rep_len) || rep.wtime.nsec >= NSEC_PER_SEC)
+		return bogus_answer(io, p);
+	verf_note(io->inode, p->df, rep.verifier);
+	if (pvfs_ts_after(&rep.wtime, &io->wtime))
+		io->wtime = rep.wtime;
+	return 0;
+}
+
+static void part_wait(struct pvfs_io *io, struct pvfs_io_part *p)
+{
+	if (!p->req)
+		return;
+	p->err = pvfs_req_wait(p->req);
+	if (!p->err)
+		p->err = io->write ? part_write_done(io, p) : part_read_done(io, p);
+	pvfs_req_put(p->req);
+	p->req = NULL;
+	if (p->err == -ESHUTDOWN)
+		p->err = -EIO;
+}
+
+/* Refused because the capability was a former session's: again with that of the new one. */
+static void ask_in_new_session(struct pvfs_io *io)
+{
+	struct pvfs_volume *vol = PVFS_VOL(io->inode);
+	unsigned int i, tries, refused;
+	struct pvfs_cap cap;
+
+	for (tries = 0; tries < SESSION_TRIES; tries++) {
+		for (i = refused = 0; i < io->nparts; i++)
+			refused += io->part[i].err == -EACCES;
+		if (!refused || READ_ONCE(vol->session) == io->session)
+			return;
+		if (pvfs_file_cap(io->inode, io->write ? PVFS_CAP_WRITE : PVFS_CAP_READ, &cap, &io->session))
+			return;
+		for (i = 0; i < io->nparts; i++)
+			if (io->part[i].err == -EACCES)
+				part_submit(io, &io->part[i], &cap);
+		for (i = 0; i < io->nparts; i++)
+			part_wait(io, &io->part[i]);
+	}
+}
+
+/**
+ * pvfs_io_finish - wait for the iods' answers
+ *
+ * When it returns nothing below touches the memory any more. Fills the results; for a write, what the mgr will have to
+ * be told is noted. Bytes that a datafile does not have are left as they were: see pvfs_io_zero().
+ *
+ * Return: io->err.
+ */
+int pvfs_io_finish(struct pvfs_io *io)
+{
+	struct inode *inode = io->inode;
+	unsigned int i;
+
+	for (i = 0; i < io->nparts; i++)
+		part_wait(io, &io->part[i]);
+	ask_in_new_session(io);
+	put_permits(io->permits);
+	io->permits = 0;
+	io->err = 0;
+	io->good = io->len;
+	for (i = 0; i < io->nparts; i++) {
+		struct pvfs_io_part *p = &io->part[i];
+
+		if (!p->err)
+			continue;
+		if (p->first < io->good || !io->err)
+			io->err = p->err;
+		io->good = min(io->good, p->first);
+		if (p->err == -ESTALE)
+			pvfs_inode_stale(inode);
+	}
+	if (!io->write)
+		return io->err;
+	if (!io->err) {
+		pvfs_writes_note(inode, io->pos + io->len, &io->wtime, io->trunc_gen);
+	} else {
+		/*
+		 * Parts may have been written, or may yet be (a request that was abandoned): only the iods know where
+		 * the file ends. A truncation count that never was makes the mgr ask them.
+		 */
+		pvfs_writes_note(inode, io->pos + io->len, &io->wtime, ~io->trunc_gen);
+	}
+	return io->err;
+}
+
+/**
+ * pvfs_io_zero - fill in what the datafiles did not have
+ * @limit: file offset; bytes from there on are left alone
+ *
+ * For a read that was answered: what lies below the file's end and in no datafile is a hole.
+ */
+void pvfs_io_zero(struct pvfs_io *io, u64 limit)
+{
+	unsigned int i;
+
+	for (i = 0; i < io->nparts; i++) {
+		const struct pvfs_io_part *p = &io->part[i];
+		struct cursor c = { .bv = p->bv };
+		u32 at = p->got;
+
+		if (p->err || at == p->len)
+			continue;
+		advance(&c, at, NULL);
+		while (at < p->len) {
+			u64 pos = pvfs_stripe_file_off(&io->layout, p->df, p->off + at);
+			u32 n = c.bv->bv_len - c.skip;
+
+			if (pos >= limit)
+				break;
+			memzero_page(c.bv->bv_page, c.bv->bv_offset + c.skip, min_t(u64, n, limit - pos));
+			at += n;
+			c.bv++;
+			c.skip = 0;
+		}
+	}
+}
+
+/* ---------------------------------------------------------------- fsync */
+
+/** pvfs_io_verf_init - room for the verifiers of writes; before the first of them */
+int pvfs_io_verf_init(struct inode *inode)
+{
+	struct pvfs_inode *pi = PVFS_I(inode);
+	u32 n = READ_ONCE(pi->layout.pcount);
+	u64 *verf, *old = NULL;
+
+	if (READ_ONCE(pi->nverf) == n)
+		return 0;
+	verf = kvcalloc(n, sizeof(*verf), GFP_KERNEL_ACCOUNT);
+	if (!verf)
+		return -ENOMEM;
+	spin_lock(&pi->lock);
+	/* The layout changes only while nothing was written: there is nothing to be kept. */
+	if (pi->nverf != n) {
+		old = pi->verf;
+		pi->verf = verf;
+		pi->nverf = n;
+		verf = NULL;
+	}
+	spin_unlock(&pi->lock);
+	kvfree(old);
+	kvfree(verf);
+	return 0;
+}
+
+/* A datafile being synced. */
+struct sync_part {
+	struct pvfs_request *req;
+	u32 df;
+	u64 verf;
+};
+
+/* The next datafiles from *@df on that have unsynced writes of ours; those are taken for synced from here on. */
+static unsigned int sync_collect(struct pvfs_inode *pi, u32 *df, struct sync_part *parts)
+{
+	unsigned int n = 0;
+
+	spin_lock(&pi->lock);
+	for (; *df < pi->nverf && n < FSYNC_BATCH; ++*df) {
+		if (!pi->verf[*df])
+			continue;
+		parts[n++] = (struct sync_part){ .df = *df, .verf = pi->verf[*df] };
+		pi->verf[*df] = 0;
+	}
+	spin_unlock(&pi->lock);
+	return n;
+}
+
+/* It was not synced after all. */
+static void sync_restore(struct pvfs_inode *pi, const struct sync_part *p)
+{
+	spin_lock(&pi->lock);
+	if (p->df < pi->nverf && !pi->verf[p->df])
+		pi->verf[p->df] = p->verf;
+	spin_unlock(&pi->lock);
+}
+
+static int sync_batch(struct inode *inode, struct sync_part *parts, unsigned int n, bool datasync)
+{
+	struct pvfs_fsync_req m = { .fid = PVFS_I(inode)->fid, .flags = datasync ? PVFS_FS_DATASYNC : 0 };
+	struct pvfs_volume *vol = PVFS_VOL(inode);
+	struct pvfs_inode *pi = PVFS_I(inode);
+	struct pvfs_layout layout;
+	u64 session;
+	unsigned int i;
+	int err;
+
+	spin_lock(&pi->lock);
+	layout = pi->layout;
+	spin_unlock(&pi->lock);
+	err = pvfs_file_cap(inode, 0, &m.cap, &session);
+	if (!err)
+		err = get_permits(n);
+	if (err) {
+		for (i = 0; i < n; i++)
+			sync_restore(pi, &parts[i]);
+		return err;
+	}
+	for (i = 0; i < n; i++) {
+		struct pvfs_request *req = pvfs_req_alloc(iod_of(vol, &layout, parts[i].df), PVFS_OP_FSYNC, 0);
+
+		parts[i].req = req;
+		if (IS_ERR(req))
+			continue;
+		req->body_len = pvfs_fsync_req_encode(&m, req->body, req->body_room);
+		pvfs_req_submit(req);
+	}
+	for (i = 0; i < n; i++) {
+		struct pvfs_request *req = parts[i].req;
+		struct pvfs_fsync_rep rep;
+		int e;
+
+		if (IS_ERR(req)) {
+			e = PTR_ERR(req);
+		} else {
+			e = pvfs_req_wait(req);
+			if (!e && pvfs_fsync_rep_decode(&rep, req->rep, req->rep_len))
+				e = -EIO;
+			pvfs_req_put(req);
+		}
+		if (e == -EACCES && READ_ONCE(vol->session) != session)
+			e = -EAGAIN;
+		if (e)
+			sync_restore(pi, &parts[i]);
+		else if (verf_of(rep.verifier) != parts[i].verf)
+			mapping_set_error(inode->i_mapping, -EIO);
+		if (!err)
+			err = e;
+	}
+	put_permits(n);
+	return err;
+}
+
+/**
+ * pvfs_io_fsync - have the iods put our writes on stable storage
+ *
+ * Only the datafiles that we wrote to since the last time are asked. That writes were lost in a crash of an iod is not
+ * returned, but noted in the mapping for each open file to be told once.
+ *
+ * Return: 0 or -errno.
+ */
+int pvfs_io_fsync(struct inode *inode, bool datasync)
+{
+	struct pvfs_inode *pi = PVFS_I(inode);
+	struct sync_part *parts;
+	unsigned int n, tries = 0;
+	int err = 0;
+	u32 df = 0;
+
+	if (!READ_ONCE(pi->nverf))
+		return 0;
+	parts = kmalloc_array(FSYNC_BATCH, sizeof(*parts), GFP_KERNEL);
+	if (!parts)
+		return -ENOMEM;
+	/* Who comes second must wait for what the first has taken. */
+	if (mutex_lock_killable(&pi->sync_mutex)) {
+		kfree(parts);
+		return -EINTR;
+	}
+	while ((n = sync_collect(pi, &df, parts))) {
+		err = sync_batch(inode, parts, n, datasync);
+		if (err == -EAGAIN && ++tries < SESSION_TRIES) {
+			df = 0;
+			continue;
+		}
+		if (err)
+			break;
+	}
+	mutex_unlock(&pi->sync_mutex);
+	kfree(parts);
+	return err == -ESHUTDOWN || err == -EAGAIN ? -EIO : err;
+}

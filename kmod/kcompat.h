@@ -1,0 +1,161 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/*
+ * kcompat.h - what differs between the kernels we run on, 6.1 to 6.12. No other file asks for the version.
+ *
+ * Gated on LINUX_VERSION_CODE and under names of our own: distributions carry parts of later interfaces back to
+ * earlier kernels, so the presence of a name says nothing about what is behind it.
+ */
+#ifndef PVFS_KCOMPAT_H
+#define PVFS_KCOMPAT_H
+
+#include <linux/fs.h>
+#include <linux/mm.h>
+#include <linux/uio.h>
+#include <linux/version.h>
+#include <net/sock.h>
+
+#if LINUX_VERSION_CODE < KERNEL_VERSION(6, 1, 0)
+#error "pvfs needs Linux 6.1 or later"
+#endif
+
+/* ---------------------------------------------------------------- identity mapping of a mount */
+
+#if LINUX_VERSION_CODE >= KERNEL_VERSION(6, 3, 0)
+#define pvfs_idmap mnt_idmap		/* as in "struct pvfs_idmap *" */
+#define PVFS_NOP_IDMAP (&nop_mnt_idmap)
+#else
+#define pvfs_idmap user_namespace
+#define PVFS_NOP_IDMAP (&init_user_ns)
+#endif
+
+static inline void pvfs_fillattr(struct pvfs_idmap *idmap, u32 mask, struct inode *inode, struct kstat *stat)
+{
+#if LINUX_VERSION_CODE >= KERNEL_VERSION(6, 6, 0)
+	generic_fillattr(idmap, mask, inode, stat);
+#else
+	generic_fillattr(idmap, inode, stat);
+#endif
+}
+
+/* ---------------------------------------------------------------- inode times */
+
+#if LINUX_VERSION_CODE >= KERNEL_VERSION(6, 7, 0)
+static inline void pvfs_set_atime(struct inode *inode, struct timespec64 t)
+{
+	inode_set_atime_to_ts(inode, t);
+}
+
+static inline void pvfs_set_mtime(struct inode *inode, struct timespec64 t)
+{
+	inode_set_mtime_to_ts(inode, t);
+}
+
+static inline void pvfs_set_ctime(struct inode *inode, struct timespec64 t)
+{
+	inode_set_ctime_to_ts(inode, t);
+}
+
+static inline struct timespec64 pvfs_mtime(const struct inode *inode)
+{
+	return inode_get_mtime(inode);
+}
+#else
+static inline void pvfs_set_atime(struct inode *inode, struct timespec64 t)
+{
+	inode->i_atime = t;
+}
+
+static inline void pvfs_set_mtime(struct inode *inode, struct timespec64 t)
+{
+	inode->i_mtime = t;
+}
+
+static inline void pvfs_set_ctime(struct inode *inode, struct timespec64 t)
+{
+	inode->i_ctime = t;
+}
+
+static inline struct timespec64 pvfs_mtime(const struct inode *inode)
+{
+	return inode->i_mtime;
+}
+#endif
+
+/* ---------------------------------------------------------------- pages of an iterator */
+
+/**
+ * pvfs_iter_pages - take pages from an iterator over user memory or bio_vecs, and advance it past them
+ * @pages: room for @maxpages; filled
+ * @maxsize: bytes, at most
+ * @off: where the first byte is in the first page
+ *
+ * The pages are held as this kernel holds pages for direct I/O: pinned (6.3 and later: only those of user memory;
+ * a bio_vec's are its maker's business), else referenced. Give each back with pvfs_iter_page_put().
+ *
+ * Return: bytes, contiguous in the pages but for page borders; or -errno.
+ */
+static inline ssize_t pvfs_iter_pages(struct iov_iter *iter, struct page **pages, size_t maxsize,
+				      unsigned int maxpages, size_t *off)
+{
+#if LINUX_VERSION_CODE >= KERNEL_VERSION(6, 3, 0)
+	return iov_iter_extract_pages(iter, &pages, maxsize, maxpages, 0, off);
+#else
+	return iov_iter_get_pages2(iter, pages, maxsize, maxpages, off);
+#endif
+}
+
+/**
+ * pvfs_iter_page_put - give back a page of pvfs_iter_pages()
+ * @user: the iterator was one over user memory
+ * @dirty: the page was written to
+ */
+static inline void pvfs_iter_page_put(struct page *page, bool user, bool dirty)
+{
+#if LINUX_VERSION_CODE >= KERNEL_VERSION(6, 3, 0)
+	if (!user)
+		return;
+	if (dirty)
+		unpin_user_pages_dirty_lock(&page, 1, true);
+	else
+		unpin_user_page(page);
+#else
+	if (user && dirty)
+		set_page_dirty_lock(page);
+	put_page(page);
+#endif
+}
+
+/* ---------------------------------------------------------------- the rest */
+
+#if LINUX_VERSION_CODE >= KERNEL_VERSION(6, 5, 0)
+#define pvfs_splice_read copy_splice_read
+#else
+#define pvfs_splice_read generic_file_splice_read
+#endif
+
+static inline void pvfs_vm_flags_clear(struct vm_area_struct *vma, unsigned long flags)
+{
+#if LINUX_VERSION_CODE >= KERNEL_VERSION(6, 3, 0)
+	vm_flags_clear(vma, flags);
+#else
+	vma->vm_flags &= ~flags;
+#endif
+}
+
+/* Is the task a helper that does not run the system call that its registers show? */
+static inline bool pvfs_task_is_worker(const struct task_struct *task)
+{
+#if LINUX_VERSION_CODE >= KERNEL_VERSION(6, 4, 0)
+	return !task->mm || (task->flags & (PF_KTHREAD | PF_IO_WORKER | PF_USER_WORKER));
+#else
+	return !task->mm || (task->flags & (PF_KTHREAD | PF_IO_WORKER));
+#endif
+}
+
+/* A socket that is used under reclaim must not use the task's page fragment: a page fault may be using it. */
+static inline void pvfs_sk_no_task_frag(struct sock *sk)
+{
+	sk->sk_use_task_frag = false;
+}
+
+#endif

@@ -1,0 +1,577 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * meta.c - the operations of the manager as functions: encode, exchange, decode, check. No state, no policy.
+ *
+ * Bodies and replies are in common/msg.def. Whatever comes back is checked here before anyone uses it.
+ */
+#include <linux/cred.h>
+#include <linux/sched/signal.h>
+#include <linux/slab.h>
+#include "vfs.h"
+
+#define AGAIN_MS 50	/* pause before a request that was answered EAGAIN is made again */
+
+/* Room for any body but its groups and a symbolic link's target. */
+#define META_ROOM 768
+
+/* ---------------------------------------------------------------- who asks */
+
+/* The caller's credentials as they travel. */
+struct who {
+	struct pvfs_cred cred;
+	u8 *heap;
+	u8 small[4 * 32];
+};
+
+/* More groups than the protocol carries are left out: that can refuse, but never grant. */
+static int who_get(struct who *w)
+{
+	const struct cred *cred = current_cred();
+	const struct group_info *gi = cred->group_info;
+	u32 i, n = min_t(u32, gi->ngroups, PVFS_NGROUPS_MAX);
+	u8 *p = w->small;
+
+	w->heap = NULL;
+	if (n * 4 > sizeof(w->small)) {
+		p = w->heap = kmalloc(n * 4, GFP_KERNEL);
+		if (!p)
+			return -ENOMEM;
+	}
+	for (i = 0; i < n; i++)
+		put_unaligned_le32(from_kgid_munged(&init_user_ns, gi->gid[i]), p + 4 * i);
+	w->cred.uid = from_kuid_munged(&init_user_ns, cred->fsuid);
+	w->cred.gid = from_kgid_munged(&init_user_ns, cred->fsgid);
+	w->cred.groups = (struct pvfs_str){ .p = p, .len = n * 4 };
+	return 0;
+}
+
+static void who_put(struct who *w)
+{
+	kfree(w->heap);
+}
+
+/* ---------------------------------------------------------------- one exchange */
+
+/*
+ * EAGAIN: the mgr can't do it now (a truncation that waits for an iod). Hard mounts ask until it can, soft ones until
+ * their time is up.
+ */
+static int ask_again(struct pvfs_volume *vol, unsigned int *tries)
+{
+	if (vol->opts.soft && ++*tries > vol->opts.timeo_ms / AGAIN_MS)
+		return -EIO;
+	schedule_timeout_killable(msecs_to_jiffies(AGAIN_MS));
+	return fatal_signal_pending(current) ? -EINTR : -EAGAIN;
+}
+
+/* An answer's error, as the VFS may see it. */
+static int final_error(struct pvfs_volume *vol, enum pvfs_op op, int err)
+{
+	switch (err) {
+	case -EBADMSG:
+		return pvfs_bogus(vol, pvfs_op_name(op), 0);
+	case -EMSGSIZE:		/* a name that can't be sent */
+		return -ENAMETOOLONG;
+	case -ESHUTDOWN:
+		return -EIO;
+	default:
+		return err;
+	}
+}
+
+/*
+ * meta_<name>(vol, room, m, r): sends pvfs_<name>_req and decodes pvfs_<name>_rep, whose strings must not outlive the
+ * request: for replies without any.
+ */
+#define META(OP, name) \
+static int meta_##name(struct pvfs_volume *vol, u32 room, const struct pvfs_##name##_req *m, \
+		       struct pvfs_##name##_rep *r) \
+{ \
+	struct pvfs_request *req; \
+	unsigned int tries = 0; \
+	int err; \
+ \
+	do { \
+		req = pvfs_req_alloc(vol->mgr, PVFS_OP_##OP, room); \
+		if (IS_ERR(req)) \
+			return final_error(vol, PVFS_OP_##OP, PTR_ERR(req)); \
+		err = pvfs_##name##_req_encode(m, req->body, req->body_room); \
+		if (err >= 0) { \
+			req->body_len = err; \
+			err = pvfs_req_run(req); \
+			if (!err) \
+				err = pvfs_##name##_rep_decode(r, req->rep, req->rep_len); \
+		} \
+		pvfs_req_put(req); \
+		if (err == -EAGAIN) \
+			err = ask_again(vol, &tries); \
+	} while (err == -EAGAIN); \
+	return final_error(vol, PVFS_OP_##OP, err); \
+}
+
+META(LOOKUP, lookup)
+META(GETATTR, getattr)
+META(SETATTR, setattr)
+META(CREATE, create)
+META(MKNOD, mknod)
+META(MKDIR, mkdir)
+META(SYMLINK, symlink)
+META(LINK, link)
+META(UNLINK, unlink)
+META(RMDIR, rmdir)
+META(RENAME, rename)
+META(OPEN, open)
+META(REPORT, report)
+META(STATFS, statfs)
+META(SETLAYOUT, setlayout)
+
+static int attr_check(struct pvfs_volume *vol, const struct pvfs_attr *attr)
+{
+	return pvfs_attr_sane(vol, attr) ? 0 : pvfs_bogus(vol, "attributes", attr->fid.ino);
+}
+
+/* Of an inode that we asked about: they must be its own. */
+static int own_attr_check(struct inode *inode, const struct pvfs_attr *attr)
+{
+	const struct pvfs_fid *fid = &PVFS_I(inode)->fid;
+
+	if (attr->fid.ino != fid->ino || attr->fid.gen != fid->gen)
+		return pvfs_bogus(PVFS_VOL(inode), "another inode's attributes", fid->ino);
+	return attr_check(PVFS_VOL(inode), attr);
+}
+
+/* Takes in what the mgr says of an inode after we asked about it by its number. */
+static int own_attr_result(struct inode *inode, int err, const struct pvfs_attr *attr)
+{
+	if (err == -ESTALE)
+		pvfs_inode_stale(inode);
+	if (!err)
+		err = own_attr_check(inode, attr);
+	if (!err)
+		err = pvfs_inode_update(inode, attr);
+	return err;
+}
+
+/* ---------------------------------------------------------------- names */
+
+/* The inode's identity on the wire. */
+static struct pvfs_fid fid_of(const struct inode *inode)
+{
+	return PVFS_I(inode)->fid;
+}
+
+#define WITH_CRED(m) \
+	struct who w; \
+	int err = who_get(&w); \
+ \
+	if (err) \
+		return err; \
+	(m).cred = w.cred
+
+/* Room for a body with these credentials. */
+static u32 room(const struct who *w)
+{
+	return META_ROOM + w->cred.groups.len;
+}
+
+/**
+ * pvfs_meta_lookup - find a name in a directory
+ * @dir: the directory
+ * @name: the name
+ * @attr: filled with the inode's attributes
+ *
+ * Return: 0, -ENOENT, -EACCES, -ENOTDIR, -ESTALE (no such directory any more), -EINTR, -EIO.
+ */
+int pvfs_meta_lookup(struct inode *dir, const struct qstr *name, struct pvfs_attr *attr)
+{
+	struct pvfs_lookup_req m = { .dir = fid_of(dir), .name = pvfs_qstr(name) };
+	struct pvfs_lookup_rep r;
+
+	WITH_CRED(m);
+	err = meta_lookup(PVFS_VOL(dir), room(&w), &m, &r);
+	who_put(&w);
+	if (err)
+		return err;
+	*attr = r.attr;
+	return attr_check(PVFS_VOL(dir), attr);
+}
+
+/**
+ * pvfs_meta_create - open by name, creating as @flags say
+ * @flags: PVFS_O_*
+ * @mode: permission bits, umask applied
+ * @rep: filled
+ *
+ * On success the file is open at the mgr, once, if it is a regular one.
+ */
+int pvfs_meta_create(struct inode *dir, const struct qstr *name, u32 flags, umode_t mode,
+		     struct pvfs_create_rep *rep)
+{
+	struct pvfs_create_req m = {
+		.dir = fid_of(dir), .name = pvfs_qstr(name), .flags = flags, .mode = mode & S_IALLUGO,
+	};
+
+	WITH_CRED(m);
+	err = meta_create(PVFS_VOL(dir), room(&w), &m, rep);
+	who_put(&w);
+	return err ?: attr_check(PVFS_VOL(dir), &rep->attr);
+}
+
+/**
+ * pvfs_meta_mknod - make a fifo, socket, device or an empty regular file
+ * @mode: type and permission bits
+ */
+int pvfs_meta_mknod(struct inode *dir, const struct qstr *name, umode_t mode, dev_t rdev, struct pvfs_attr *attr)
+{
+	struct pvfs_mknod_req m = {
+		.dir = fid_of(dir), .name = pvfs_qstr(name), .mode = mode,
+		.rdev = (u64)MAJOR(rdev) << 32 | MINOR(rdev),
+	};
+	struct pvfs_mknod_rep r;
+
+	WITH_CRED(m);
+	err = meta_mknod(PVFS_VOL(dir), room(&w), &m, &r);
+	who_put(&w);
+	if (err)
+		return err;
+	*attr = r.attr;
+	return attr_check(PVFS_VOL(dir), attr);
+}
+
+/** pvfs_meta_mkdir - make a directory; @mode: permission bits, umask applied */
+int pvfs_meta_mkdir(struct inode *dir, const struct qstr *name, umode_t mode, struct pvfs_attr *attr)
+{
+	struct pvfs_mkdir_req m = { .dir = fid_of(dir), .name = pvfs_qstr(name), .mode = mode & S_IALLUGO };
+	struct pvfs_mkdir_rep r;
+
+	WITH_CRED(m);
+	err = meta_mkdir(PVFS_VOL(dir), room(&w), &m, &r);
+	who_put(&w);
+	if (err)
+		return err;
+	*attr = r.attr;
+	return attr_check(PVFS_VOL(dir), attr);
+}
+
+/** pvfs_meta_symlink - make a symbolic link to @target (1 .. PVFS_SYMLINK_MAX bytes) */
+int pvfs_meta_symlink(struct inode *dir, const struct qstr *name, const char *target, struct pvfs_attr *attr)
+{
+	struct pvfs_symlink_req m = { .dir = fid_of(dir), .name = pvfs_qstr(name), .target = PVFS_STR(target) };
+	struct pvfs_symlink_rep r;
+
+	WITH_CRED(m);
+	err = meta_symlink(PVFS_VOL(dir), room(&w) + m.target.len, &m, &r);
+	who_put(&w);
+	if (err)
+		return err;
+	*attr = r.attr;
+	return attr_check(PVFS_VOL(dir), attr);
+}
+
+/** pvfs_meta_link - one more name for @inode; @attr: its attributes after */
+int pvfs_meta_link(struct inode *inode, struct inode *dir, const struct qstr *name, struct pvfs_attr *attr)
+{
+	struct pvfs_link_req m = { .fid = fid_of(inode), .dir = fid_of(dir), .name = pvfs_qstr(name) };
+	struct pvfs_link_rep r;
+
+	WITH_CRED(m);
+	err = meta_link(PVFS_VOL(dir), room(&w), &m, &r);
+	who_put(&w);
+	if (err)
+		return err;
+	*attr = r.attr;
+	return own_attr_check(inode, attr);
+}
+
+/** pvfs_meta_unlink - take a name away; @attr: what it named, as that is after */
+int pvfs_meta_unlink(struct inode *dir, const struct qstr *name, struct pvfs_attr *attr)
+{
+	struct pvfs_unlink_req m = { .dir = fid_of(dir), .name = pvfs_qstr(name) };
+	struct pvfs_unlink_rep r;
+
+	WITH_CRED(m);
+	err = meta_unlink(PVFS_VOL(dir), room(&w), &m, &r);
+	who_put(&w);
+	if (err)
+		return err;
+	*attr = r.attr;
+	return attr_check(PVFS_VOL(dir), attr);
+}
+
+/** pvfs_meta_rmdir - remove an empty directory */
+int pvfs_meta_rmdir(struct inode *dir, const struct qstr *name)
+{
+	struct pvfs_rmdir_req m = { .dir = fid_of(dir), .name = pvfs_qstr(name) };
+	struct pvfs_rmdir_rep r;
+
+	WITH_CRED(m);
+	err = meta_rmdir(PVFS_VOL(dir), room(&w), &m, &r);
+	who_put(&w);
+	return err;
+}
+
+/**
+ * pvfs_meta_rename - move a name, replacing another
+ * @flags: 0 or RENAME_NOREPLACE, which is the protocol's 1
+ * @rep: what moved, and what was replaced
+ */
+int pvfs_meta_rename(struct inode *sdir, const struct qstr *sname, struct inode *ddir, const struct qstr *dname,
+		     unsigned int flags, struct pvfs_rename_rep *rep)
+{
+	struct pvfs_rename_req m = {
+		.sdir = fid_of(sdir), .sname = pvfs_qstr(sname),
+		.ddir = fid_of(ddir), .dname = pvfs_qstr(dname), .flags = flags,
+	};
+
+	WITH_CRED(m);
+	err = meta_rename(PVFS_VOL(sdir), room(&w), &m, rep);
+	who_put(&w);
+	if (err)
+		return err;
+	err = attr_check(PVFS_VOL(sdir), &rep->attr);
+	if (!err && rep->replaced)
+		err = attr_check(PVFS_VOL(sdir), &rep->old);
+	return err;
+}
+
+/**
+ * pvfs_meta_readlink - read a symbolic link
+ * @target: room for PVFS_SYMLINK_MAX + 1 bytes; NUL-terminated
+ */
+int pvfs_meta_readlink(struct inode *inode, char *target)
+{
+	struct pvfs_readlink_req m = { .fid = fid_of(inode) };
+	struct pvfs_volume *vol = PVFS_VOL(inode);
+	u32 rep_room = PVFS_SYMLINK_MAX + 64;
+	struct pvfs_readlink_rep r;
+	struct pvfs_request *req;
+	u8 *rep;
+	int err;
+
+	rep = kmalloc(rep_room, GFP_KERNEL);
+	if (!rep)
+		return -ENOMEM;
+	req = pvfs_req_alloc(vol->mgr, PVFS_OP_READLINK, 0);
+	if (IS_ERR(req)) {
+		kfree(rep);
+		return final_error(vol, PVFS_OP_READLINK, PTR_ERR(req));
+	}
+	req->rep = rep;
+	req->rep_room = rep_room;
+	req->body_len = pvfs_readlink_req_encode(&m, req->body, req->body_room);
+	err = pvfs_req_run(req);
+	if (!err)
+		err = pvfs_readlink_rep_decode(&r, req->rep, req->rep_len);
+	/* A target is never empty, and a NUL would end it early for whoever follows it. */
+	if (!err && (!r.target.len || memchr(r.target.p, 0, r.target.len)))
+		err = -EBADMSG;
+	if (!err) {
+		memcpy(target, r.target.p, r.target.len);
+		target[r.target.len] = 0;
+	}
+	pvfs_req_put(req);
+	kfree(rep);
+	return final_error(vol, PVFS_OP_READLINK, err);
+}
+
+/**
+ * pvfs_meta_readdir - a part of a directory
+ * @cookie: of the last entry that was used; 0: from the start
+ * @attrs: with attributes
+ * @bv, @nbv, @bytes: memory for the entries
+ * @rep: filled
+ * @ret_len: bytes of entries
+ */
+int pvfs_meta_readdir(struct inode *dir, u64 cookie, bool attrs, const struct bio_vec *bv, unsigned int nbv,
+		      u32 bytes, struct pvfs_readdir_rep *rep, u32 *ret_len)
+{
+	struct pvfs_readdir_req m = {
+		.dir = fid_of(dir), .cookie = cookie, .bytes = bytes, .flags = attrs ? PVFS_RD_ATTRS : 0,
+	};
+	struct pvfs_volume *vol = PVFS_VOL(dir);
+	struct pvfs_request *req;
+	int err;
+
+	req = pvfs_req_alloc(vol->mgr, PVFS_OP_READDIR, 0);
+	if (IS_ERR(req))
+		return final_error(vol, PVFS_OP_READDIR, PTR_ERR(req));
+	req->bv = bv;
+	req->nbv = nbv;
+	req->bv_len = bytes;
+	req->body_len = pvfs_readdir_req_encode(&m, req->body, req->body_room);
+	err = pvfs_req_run(req);
+	if (!err)
+		err = pvfs_readdir_rep_decode(rep, req->rep, req->rep_len);
+	/* Nothing, but not the end either, would keep us asking for ever. */
+	if (!err && !rep->count && !rep->eof)
+		err = -EBADMSG;
+	*ret_len = req->in_len;
+	pvfs_req_put(req);
+	if (err == -ESTALE)
+		pvfs_inode_stale(dir);
+	return final_error(vol, PVFS_OP_READDIR, err);
+}
+
+/* ---------------------------------------------------------------- inodes */
+
+/**
+ * pvfs_meta_getattr_start - begin to ask for an inode's attributes
+ * @sent: filled with the report of our writes that goes along
+ *
+ * Return: a submitted request, for pvfs_meta_getattr_finish(); or ERR_PTR.
+ */
+struct pvfs_request *pvfs_meta_getattr_start(struct inode *inode, struct pvfs_wreport *sent)
+{
+	struct pvfs_getattr_req m = { .fid = fid_of(inode) };
+	struct pvfs_volume *vol = PVFS_VOL(inode);
+	struct pvfs_request *req;
+
+	req = pvfs_req_alloc(vol->mgr, PVFS_OP_GETATTR, 0);
+	if (IS_ERR(req))
+		return ERR_PTR(final_error(vol, PVFS_OP_GETATTR, PTR_ERR(req)));
+	pvfs_writes_report(inode, sent);
+	m.report = *sent;
+	req->body_len = pvfs_getattr_req_encode(&m, req->body, req->body_room);
+	pvfs_req_submit(req);
+	return req;
+}
+
+/**
+ * pvfs_meta_getattr_finish - wait for the answer and take it in
+ * @req: from pvfs_meta_getattr_start(); taken
+ */
+int pvfs_meta_getattr_finish(struct inode *inode, struct pvfs_request *req, const struct pvfs_wreport *sent)
+{
+	struct pvfs_getattr_rep r;
+	int err;
+
+	err = pvfs_req_wait(req);
+	if (!err)
+		err = pvfs_getattr_rep_decode(&r, req->rep, req->rep_len);
+	pvfs_req_put(req);
+	err = own_attr_result(inode, final_error(PVFS_VOL(inode), PVFS_OP_GETATTR, err), &r.attr);
+	if (!err)
+		pvfs_writes_ack(PVFS_I(inode)->use, sent);
+	return err;
+}
+
+/** pvfs_meta_getattr_fid - attributes of an inode that we have only the number of: the root */
+int pvfs_meta_getattr_fid(struct pvfs_volume *vol, const struct pvfs_fid *fid, struct pvfs_attr *attr)
+{
+	struct pvfs_getattr_req m = { .fid = *fid };
+	struct pvfs_getattr_rep r;
+	int err;
+
+	err = meta_getattr(vol, META_ROOM, &m, &r);
+	if (err)
+		return err;
+	*attr = r.attr;
+	return attr_check(vol, attr);
+}
+
+/** pvfs_meta_getattr - ask for an inode's attributes, telling what we wrote; -EAGAIN is asked again */
+int pvfs_meta_getattr(struct inode *inode)
+{
+	struct pvfs_request *req;
+	struct pvfs_wreport sent;
+	unsigned int tries = 0;
+	int err;
+
+	do {
+		req = pvfs_meta_getattr_start(inode, &sent);
+		if (IS_ERR(req))
+			return PTR_ERR(req);
+		err = pvfs_meta_getattr_finish(inode, req, &sent);
+		if (err == -EAGAIN)
+			err = ask_again(PVFS_VOL(inode), &tries);
+	} while (err == -EAGAIN);
+	return err;
+}
+
+/** pvfs_meta_setattr - change attributes; @m: all but cred, fid and report are the caller's */
+int pvfs_meta_setattr(struct inode *inode, struct pvfs_setattr_req *m)
+{
+	struct pvfs_setattr_rep r;
+
+	WITH_CRED(*m);
+	m->fid = fid_of(inode);
+	pvfs_writes_report(inode, &m->report);
+	err = meta_setattr(PVFS_VOL(inode), room(&w), m, &r);
+	who_put(&w);
+	err = own_attr_result(inode, err, &r.attr);
+	if (!err)
+		pvfs_writes_ack(PVFS_I(inode)->use, &m->report);
+	return err;
+}
+
+/** pvfs_meta_report - fsync: what we wrote is recorded at the mgr when this returns */
+int pvfs_meta_report(struct inode *inode)
+{
+	struct pvfs_report_req m = { .fid = fid_of(inode) };
+	struct pvfs_report_rep r;
+	int err;
+
+	pvfs_writes_report(inode, &m.report);
+	err = meta_report(PVFS_VOL(inode), META_ROOM, &m, &r);
+	err = own_attr_result(inode, err, &r.attr);
+	if (!err)
+		pvfs_writes_ack(PVFS_I(inode)->use, &m.report);
+	return err;
+}
+
+/** pvfs_meta_open - open by inode; @rep: attributes (taken in already) and capability */
+int pvfs_meta_open(struct inode *inode, u32 flags, struct pvfs_open_rep *rep)
+{
+	struct pvfs_open_req m = { .fid = fid_of(inode), .flags = flags };
+
+	WITH_CRED(m);
+	err = meta_open(PVFS_VOL(inode), room(&w), &m, rep);
+	who_put(&w);
+	return own_attr_result(inode, err, &rep->attr);
+}
+
+/**
+ * pvfs_meta_reclaim - tell a new mgr, or a new session, what we have open
+ * @flags: PVFS_O_READ | PVFS_O_WRITE
+ * @count: how many opens of this kind there are
+ * @recovery: part of recovery: passes while other requests are held
+ */
+int pvfs_meta_reclaim(struct inode *inode, u32 flags, u32 count, bool recovery, struct pvfs_reclaim_rep *rep)
+{
+	struct pvfs_reclaim_req m = { .fid = fid_of(inode), .flags = flags, .count = count };
+	struct pvfs_volume *vol = PVFS_VOL(inode);
+	struct pvfs_request *req;
+	int err;
+
+	req = pvfs_req_alloc(vol->mgr, PVFS_OP_RECLAIM, 0);
+	if (IS_ERR(req))
+		return PTR_ERR(req);
+	if (recovery)
+		req->flags |= PVFS_RF_RECOVERY;
+	req->body_len = pvfs_reclaim_req_encode(&m, req->body, req->body_room);
+	err = pvfs_req_run(req);
+	if (!err)
+		err = pvfs_reclaim_rep_decode(rep, req->rep, req->rep_len);
+	pvfs_req_put(req);
+	return own_attr_result(inode, final_error(vol, PVFS_OP_RECLAIM, err), &rep->attr);
+}
+
+/** pvfs_meta_statfs - how much there is, and how much is left */
+int pvfs_meta_statfs(struct pvfs_volume *vol, struct pvfs_statfs_rep *rep)
+{
+	struct pvfs_statfs_req m = {};
+
+	return meta_statfs(vol, META_ROOM, &m, rep);
+}
+
+/** pvfs_meta_setlayout - layout of a file that was never written, or of a directory's new files */
+int pvfs_meta_setlayout(struct inode *inode, const struct pvfs_layout *layout)
+{
+	struct pvfs_setlayout_req m = { .fid = fid_of(inode), .layout = *layout };
+	struct pvfs_setlayout_rep r;
+
+	WITH_CRED(m);
+	err = meta_setlayout(PVFS_VOL(inode), room(&w), &m, &r);
+	who_put(&w);
+	return own_attr_result(inode, err, &r.attr);
+}

@@ -1,0 +1,498 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * namei.c - names: finding, making, removing, renaming them, and opening by name.
+ *
+ * A name that the dentry cache holds is asked again each time it is used, but where the operation that follows asks
+ * by name itself: opening a regular file (which then compares what it got with what was cached) and unlink(2).
+ * With actimeo names are believed for that long.
+ */
+#include <linux/sched/task_stack.h>
+#include <asm/syscall.h>
+#include <linux/compat.h>
+#include <linux/namei.h>
+#include <linux/slab.h>
+#include "vfs.h"
+
+/* ---------------------------------------------------------------- what the dentry cache holds */
+
+/** pvfs_dentry_validated - the mgr has just confirmed this name */
+void pvfs_dentry_validated(struct dentry *dentry)
+{
+	WRITE_ONCE(dentry->d_time, jiffies);
+}
+
+static void dentry_distrust(struct dentry *dentry)
+{
+	WRITE_ONCE(dentry->d_time, jiffies - INT_MAX / 2);
+}
+
+static bool dentry_trusted(const struct dentry *dentry)
+{
+	const struct pvfs_volume *vol = dentry->d_sb->s_fs_info;
+	unsigned int ms = vol->opts.actimeo_ms;
+
+	return ms && time_before(jiffies, READ_ONCE(dentry->d_time) + msecs_to_jiffies(ms));
+}
+
+/*
+ * Is this task in unlink(2)? It takes a name away whatever the name stands for, and the mgr finds out what that is; so
+ * to ask before would be a second question for the same answer. The VFS tells us its intent for opening, creating and
+ * renaming to, but not for removing; and rmdir(2), which looks the same from here, does need to know the type, because
+ * the VFS refuses by it before we are called.
+ */
+static bool in_unlink(void)
+{
+	unsigned long args[6];
+
+	if (pvfs_task_is_worker(current) || in_compat_syscall())
+		return false;
+	switch (pvfs_syscall_nr()) {
+#ifdef __NR_unlink
+	case __NR_unlink:
+		return true;
+#endif
+	case __NR_unlinkat:
+		syscall_get_arguments(current, task_pt_regs(current), args);
+		return !(args[2] & AT_REMOVEDIR);
+	default:
+		return false;
+	}
+}
+
+/*
+ * The cached inode only has to pass the VFS's own checks, which a directory, or a file that is another's in a sticky
+ * directory, may not.
+ */
+static bool unlink_follows(struct inode *dir, struct inode *inode, unsigned int flags)
+{
+	return !flags && !S_ISDIR(inode->i_mode) && !(dir->i_mode & S_ISVTX) && in_unlink();
+}
+
+/*
+ * Does ->open() follow, which asks by name? Only for the last component of a path is LOOKUP_OPEN set, but it stays set
+ * while a symbolic link found there is followed; those components are not regular files, or not the last.
+ */
+static bool open_follows(struct dentry *dentry, struct inode *inode, unsigned int flags)
+{
+	return (flags & (LOOKUP_OPEN | LOOKUP_DIRECTORY | LOOKUP_EXCL | LOOKUP_REVAL)) == LOOKUP_OPEN &&
+	       S_ISREG(inode->i_mode) && !d_mountpoint(dentry);
+}
+
+static int revalidate(struct inode *dir, struct dentry *dentry, struct inode *inode)
+{
+	struct pvfs_inode *pi = PVFS_I(inode);
+	struct name_snapshot name;
+	struct pvfs_attr attr;
+	int err;
+
+	take_dentry_name_snapshot(&name, dentry);
+	err = pvfs_meta_lookup(dir, &name.name, &attr);
+	release_dentry_name_snapshot(&name);
+	if (err == -ENOENT)
+		return 0;
+	if (err)
+		return err;
+	if (attr.fid.ino != pi->fid.ino || attr.fid.gen != pi->fid.gen)
+		return 0;
+	err = pvfs_inode_update(inode, &attr);
+	if (err)
+		return err;
+	pvfs_dentry_validated(dentry);
+	pvfs_fresh_leave(inode);
+	return 1;
+}
+
+static int pvfs_d_revalidate(struct dentry *dentry, unsigned int flags)
+{
+	/* "Must not exist" is asked always: lock files live by it. */
+	bool trusted = !(flags & (LOOKUP_REVAL | LOOKUP_EXCL)) && dentry_trusted(dentry);
+	struct dentry *parent;
+	struct inode *inode;
+	int ret;
+
+	if (flags & LOOKUP_RCU) {
+		/* A name about to be made or replaced is better looked up anew, which costs nothing: see lookup. */
+		if (trusted && !(flags & (LOOKUP_CREATE | LOOKUP_RENAME_TARGET)))
+			return 1;
+		return -ECHILD;
+	}
+	inode = d_inode(dentry);
+	if (!inode)
+		return trusted && !(flags & (LOOKUP_CREATE | LOOKUP_RENAME_TARGET));
+	if (trusted)
+		return 1;
+	if (open_follows(dentry, inode, flags))
+		return 1;
+	parent = dget_parent(dentry);
+	if (unlink_follows(d_inode(parent), inode, flags))
+		ret = 1;
+	else
+		ret = revalidate(d_inode(parent), dentry, inode);
+	dput(parent);
+	return ret;
+}
+
+/* Names that are not there are remembered only where they may be believed. */
+static int pvfs_d_delete(const struct dentry *dentry)
+{
+	return d_really_is_negative(dentry) && !dentry_trusted(dentry);
+}
+
+const struct dentry_operations pvfs_dentry_operations = {
+	.d_revalidate = pvfs_d_revalidate,
+	.d_delete = pvfs_d_delete,
+};
+
+/* ---------------------------------------------------------------- finding */
+
+/*
+ * A name that is to be made (and must not exist), or replaced: the mgr finds out in the request that does it. But when
+ * the VFS would refuse for other reasons before it comes to that, the user is owed the better reason, EEXIST.
+ */
+static bool lookup_needless(struct inode *dir, unsigned int flags)
+{
+	if (flags & LOOKUP_RENAME_TARGET)
+		return true;
+	if ((flags & (LOOKUP_CREATE | LOOKUP_EXCL | LOOKUP_OPEN)) != (LOOKUP_CREATE | LOOKUP_EXCL))
+		return false;
+	return !sb_rdonly(dir->i_sb) && !generic_permission(PVFS_NOP_IDMAP, dir, MAY_WRITE | MAY_EXEC);
+}
+
+static struct dentry *pvfs_lookup(struct inode *dir, struct dentry *dentry, unsigned int flags)
+{
+	struct inode *inode = NULL;
+	struct pvfs_attr attr;
+	struct dentry *alias;
+	int err;
+
+	if (dentry->d_name.len > PVFS_NAME_MAX)
+		return ERR_PTR(-ENAMETOOLONG);
+	if (lookup_needless(dir, flags))
+		return NULL;		/* negative, and not hashed: nothing is known of it */
+	err = pvfs_meta_lookup(dir, &dentry->d_name, &attr);
+	if (!err) {
+		inode = pvfs_iget(dir->i_sb, &attr);
+		if (!IS_ERR(inode))
+			pvfs_fresh_leave(inode);
+	} else if (err != -ENOENT) {
+		return ERR_PTR(err);
+	}
+	pvfs_dentry_validated(dentry);
+	alias = d_splice_alias(inode, dentry);
+	if (!IS_ERR_OR_NULL(alias))
+		pvfs_dentry_validated(alias);
+	return alias;
+}
+
+/* ---------------------------------------------------------------- opening by name */
+
+/* What is there can't be opened by CREATE: find it, and let the VFS go on with it. */
+static int no_open(struct inode *dir, struct dentry *dentry, struct file *file)
+{
+	struct dentry *alias;
+
+	if (!d_in_lookup(dentry))
+		d_drop(dentry);
+	alias = pvfs_lookup(dir, dentry, 0);
+	if (IS_ERR(alias))
+		return PTR_ERR(alias);
+	return finish_no_open(file, alias);	/* takes it */
+}
+
+/* Ties an inode to a dentry that was negative. The inode's reference is taken. */
+static struct dentry *splice(struct inode *inode, struct dentry *dentry)
+{
+	struct dentry *alias;
+
+	if (!d_in_lookup(dentry))
+		d_drop(dentry);
+	pvfs_dentry_validated(dentry);
+	alias = d_splice_alias(inode, dentry);
+	if (!IS_ERR_OR_NULL(alias))
+		pvfs_dentry_validated(alias);
+	return alias;
+}
+
+/*
+ * Finds, makes and opens in one request. Called for every open of a name that is not cached, with the directory locked
+ * exclusively only when O_CREAT is set.
+ */
+static int pvfs_atomic_open(struct inode *dir, struct dentry *dentry, struct file *file, unsigned int oflags,
+			    umode_t mode)
+{
+	struct pvfs_volume *vol = PVFS_VOL(dir);
+	struct pvfs_create_rep rep;
+	struct dentry *alias;
+	struct pvfs_file *pf;
+	struct inode *inode;
+	u64 session, epoch;
+	int err;
+
+	if (dentry->d_name.len > PVFS_NAME_MAX)
+		return -ENAMETOOLONG;
+	/* A name that actimeo says is not there. */
+	if (!(oflags & O_CREAT) && !d_in_lookup(dentry))
+		return finish_no_open(file, NULL);
+	/* A regular file it is not to be, or one that is opened for ioctl()s only. */
+	if ((oflags & O_DIRECTORY) || !(file->f_mode & (FMODE_READ | FMODE_WRITE))) {
+		if (oflags & O_CREAT)
+			return -EINVAL;
+		return no_open(dir, dentry, file);
+	}
+	pf = pvfs_file_alloc(pvfs_open_flags(file, oflags));
+	if (!pf)
+		return -ENOMEM;
+	pvfs_session_sample(vol, &session, &epoch);
+	err = pvfs_meta_create(dir, &dentry->d_name, pf->flags, mode, &rep);
+	if (err == -ELOOP || err == -EISDIR || err == -ENXIO) {
+		/* A symbolic link, a directory, a fifo or the like: the VFS knows what to do. */
+		kfree(pf);
+		return no_open(dir, dentry, file);
+	}
+	if (err)
+		goto out_free;
+	if (rep.created)
+		pvfs_attr_distrust(dir);
+	inode = pvfs_iget(dir->i_sb, &rep.attr);
+	if (IS_ERR(inode)) {
+		err = PTR_ERR(inode);
+		if (S_ISREG(rep.attr.mode))
+			pvfs_close_at_mgr(vol, &rep.attr.fid, pf->flags, NULL);
+		d_drop(dentry);
+		goto out_free;
+	}
+	if (!S_ISREG(inode->i_mode)) {		/* found, but not opened */
+		kfree(pf);
+		pvfs_fresh_leave(inode);
+		alias = splice(inode, dentry);
+		return IS_ERR(alias) ? PTR_ERR(alias) : finish_no_open(file, alias);
+	}
+	err = pvfs_file_opened(inode, pf, &rep.cap, session, epoch);
+	if (err) {
+		iput(inode);
+		d_drop(dentry);
+		goto out_free;
+	}
+	if (pf->flags & PVFS_O_TRUNC)
+		pf->truncated = !rep.created;
+	pvfs_cache_check(inode);
+	/* Held across splice(), which takes a reference and may fail. */
+	ihold(inode);
+	alias = splice(inode, dentry);
+	if (IS_ERR(alias)) {
+		err = PTR_ERR(alias);
+		goto out_close;
+	}
+	if (rep.created)
+		file->f_mode |= FMODE_CREATED;
+	err = finish_open(file, alias ?: dentry, pvfs_open_noop);
+	dput(alias);
+	if (err)
+		goto out_close;
+	file->private_data = pf;
+	iput(inode);
+	return 0;
+
+out_close:
+	pvfs_close_at_mgr(vol, &PVFS_I(inode)->fid, pf->flags, inode);
+	iput(inode);
+out_free:
+	kfree(pf);
+	return err;
+}
+
+/* ---------------------------------------------------------------- making */
+
+static int made(struct inode *dir, struct dentry *dentry, const struct pvfs_attr *attr)
+{
+	struct dentry *alias;
+	struct inode *inode;
+
+	pvfs_attr_distrust(dir);
+	inode = pvfs_iget(dir->i_sb, attr);
+	if (IS_ERR(inode)) {
+		d_drop(dentry);
+		return PTR_ERR(inode);
+	}
+	alias = splice(inode, dentry);
+	if (IS_ERR(alias))
+		return PTR_ERR(alias);
+	dput(alias);
+	return 0;
+}
+
+static int pvfs_mknod(struct pvfs_idmap *idmap, struct inode *dir, struct dentry *dentry, umode_t mode, dev_t rdev)
+{
+	struct pvfs_attr attr;
+	int err;
+
+	err = pvfs_meta_mknod(dir, &dentry->d_name, mode, rdev, &attr);
+	return err ?: made(dir, dentry, &attr);
+}
+
+/* Without opening: mknod(2) of a regular file. */
+static int pvfs_create(struct pvfs_idmap *idmap, struct inode *dir, struct dentry *dentry, umode_t mode, bool excl)
+{
+	return pvfs_mknod(idmap, dir, dentry, (mode & S_IALLUGO) | S_IFREG, 0);
+}
+
+static int pvfs_mkdir(struct pvfs_idmap *idmap, struct inode *dir, struct dentry *dentry, umode_t mode)
+{
+	struct pvfs_attr attr;
+	int err;
+
+	err = pvfs_meta_mkdir(dir, &dentry->d_name, mode, &attr);
+	return err ?: made(dir, dentry, &attr);
+}
+
+static int pvfs_symlink(struct pvfs_idmap *idmap, struct inode *dir, struct dentry *dentry, const char *target)
+{
+	struct pvfs_attr attr;
+	int err;
+
+	if (strlen(target) > PVFS_SYMLINK_MAX)
+		return -ENAMETOOLONG;
+	err = pvfs_meta_symlink(dir, &dentry->d_name, target, &attr);
+	return err ?: made(dir, dentry, &attr);
+}
+
+static int pvfs_link(struct dentry *old, struct inode *dir, struct dentry *dentry)
+{
+	struct inode *inode = d_inode(old);
+	struct pvfs_attr attr;
+	int err;
+
+	err = pvfs_meta_link(inode, dir, &dentry->d_name, &attr);
+	return err ?: made(dir, dentry, &attr);
+}
+
+/* ---------------------------------------------------------------- removing */
+
+static int pvfs_unlink(struct inode *dir, struct dentry *dentry)
+{
+	struct inode *inode = d_inode(dentry);
+	struct pvfs_attr attr;
+	int err;
+
+	err = pvfs_meta_unlink(dir, &dentry->d_name, &attr);
+	if (err) {
+		/* It may not have been asked about before: forget what we thought of it. */
+		if (err == -ENOENT || err == -EISDIR || err == -ESTALE)
+			d_drop(dentry);
+		return err;
+	}
+	pvfs_attr_distrust(dir);
+	pvfs_attr_distrust(inode);
+	/* Often this inode; but the name may have stood for another by now. */
+	pvfs_inode_update_cached(dir->i_sb, &attr);
+	return 0;
+}
+
+/* A directory that is gone has no links. */
+static void dir_gone(struct inode *inode)
+{
+	struct pvfs_inode *pi = PVFS_I(inode);
+
+	spin_lock(&pi->lock);
+	clear_nlink(inode);
+	pi->attr_valid = false;
+	spin_unlock(&pi->lock);
+}
+
+static int pvfs_rmdir(struct inode *dir, struct dentry *dentry)
+{
+	int err = pvfs_meta_rmdir(dir, &dentry->d_name);
+
+	if (err)
+		return err;
+	pvfs_attr_distrust(dir);
+	dir_gone(d_inode(dentry));
+	return 0;
+}
+
+static int pvfs_rename(struct pvfs_idmap *idmap, struct inode *sdir, struct dentry *sdentry, struct inode *ddir,
+		       struct dentry *ddentry, unsigned int flags)
+{
+	struct inode *inode = d_inode(sdentry), *old = d_inode(ddentry);
+	struct pvfs_rename_rep rep;
+	int err;
+
+	if (flags & ~RENAME_NOREPLACE)
+		return -EINVAL;
+	err = pvfs_meta_rename(sdir, &sdentry->d_name, ddir, &ddentry->d_name, flags, &rep);
+	if (err)
+		return err;
+	pvfs_attr_distrust(sdir);
+	pvfs_attr_distrust(ddir);
+	pvfs_attr_distrust(inode);
+	if (old && S_ISDIR(old->i_mode))
+		dir_gone(old);
+	else if (old)
+		pvfs_attr_distrust(old);
+	if (rep.replaced)
+		pvfs_inode_update_cached(ddir->i_sb, &rep.old);
+	if (rep.attr.fid.ino == PVFS_I(inode)->fid.ino && rep.attr.fid.gen == PVFS_I(inode)->fid.gen) {
+		pvfs_inode_update(inode, &rep.attr);
+		pvfs_dentry_validated(sdentry);
+	} else {
+		/* Another inode had got this name before: the VFS will move the wrong dentry. */
+		dentry_distrust(sdentry);
+	}
+	return 0;
+}
+
+/* ---------------------------------------------------------------- symbolic links */
+
+/*
+ * A symbolic link never changes, so its target is read once. From then on the VFS finds it in i_link and does not come
+ * here; pvfs_free_inode() frees it.
+ */
+static const char *pvfs_get_link(struct dentry *dentry, struct inode *inode, struct delayed_call *done)
+{
+	char *target;
+	int err;
+
+	if (!dentry)
+		return ERR_PTR(-ECHILD);
+	target = kmalloc(PVFS_SYMLINK_MAX + 1, GFP_KERNEL_ACCOUNT);
+	if (!target)
+		return ERR_PTR(-ENOMEM);
+	err = pvfs_meta_readlink(inode, target);
+	if (!err) {
+		char *copy = kstrdup(target, GFP_KERNEL_ACCOUNT);
+
+		/* Pairs with the VFS's READ_ONCE() and its address dependency. */
+		if (copy && cmpxchg_release(&inode->i_link, NULL, copy))
+			kfree(copy);
+	}
+	if (!err) {
+		set_delayed_call(done, kfree_link, target);
+		return target;
+	}
+	kfree(target);
+	return ERR_PTR(err);
+}
+
+const struct inode_operations pvfs_symlink_inode_operations = {
+	.get_link = pvfs_get_link,
+	.getattr = pvfs_getattr,
+	.setattr = pvfs_setattr,
+	.permission = pvfs_permission,
+};
+
+const struct inode_operations pvfs_dir_inode_operations = {
+	.lookup = pvfs_lookup,
+	.atomic_open = pvfs_atomic_open,
+	.create = pvfs_create,
+	.mknod = pvfs_mknod,
+	.mkdir = pvfs_mkdir,
+	.symlink = pvfs_symlink,
+	.link = pvfs_link,
+	.unlink = pvfs_unlink,
+	.rmdir = pvfs_rmdir,
+	.rename = pvfs_rename,
+	.getattr = pvfs_getattr,
+	.setattr = pvfs_setattr,
+	.permission = pvfs_permission,
+	.listxattr = pvfs_listxattr,
+};

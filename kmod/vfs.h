@@ -1,0 +1,275 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/*
+ * vfs.h - what the files of the VFS half share. The lower half does not include it.
+ *
+ *   super.c  mount options, super block        inode.c  inodes, attributes, how fresh they are
+ *   namei.c  names                             dir.c    listing
+ *   file.c   open, close, read, write, fsync   addr.c   page cache: mmap and exec
+ *   xattr.c  pvfs.layout                       meta.c   one function per operation of the mgr
+ *   io.c     one transfer between memory and the iods
+ *
+ * What is trusted: by default nothing that was learned before the present system call began. Names are asked by
+ * LOOKUP, whose answer brings the attributes along; open files' attributes by GETATTR; data by READ. With actimeo
+ * names and attributes may be that old.
+ *
+ * Lock order: inode->i_rwsem, mapping->invalidate_lock, folio lock, then the leaves: vol->open_lock, pvfs_inode.lock,
+ * pvfs_use.lock; inode->i_lock may be taken under vol->open_lock. No request is made under a leaf. Requests are made under i_rwsem (as the VFS takes it; shared by
+ * writers) and under folio locks (filling a page); nothing that completes a request takes either.
+ */
+#ifndef PVFS_VFS_H
+#define PVFS_VFS_H
+
+#include "internal.h"
+
+struct dir_context;
+
+/* ---------------------------------------------------------------- structures */
+
+/**
+ * struct pvfs_use - what the answer to a CLOSE may still want of an inode
+ *
+ * Apart from the inode because that may be gone when the answer comes. One reference is the inode's, one each
+ * CLOSE's on its way.
+ */
+struct pvfs_use {
+	refcount_t ref;
+	struct pvfs_volume *vol;
+	struct pvfs_inode *pi;		/* vol->open_lock; NULL: gone */
+	spinlock_t lock;		/* protects rep */
+	struct pvfs_wreport rep;	/* what our writes did and the mgr may not know; end 0: nothing */
+};
+
+/*
+ * Leave to use attributes that came with a LOOKUP of the system call that is still running; see pvfs_fresh_leave().
+ */
+struct pvfs_fresh {
+	const struct task_struct *task;	/* NULL: none */
+	u64 when;			/* ktime, ns */
+	int nr;				/* of the system call */
+};
+
+/* An inode; read-only after pvfs_iget() where nothing else is said. */
+struct pvfs_inode {
+	struct pvfs_fid fid;
+
+	/* vol->open_lock protects these */
+	struct list_head open_link;	/* on vol->open_list while anything is open */
+	u64 reclaim_pass;		/* last pass of pvfs_files_reclaim() that has seen it */
+	u32 nopen[4];			/* opens by PVFS_O_READ | PVFS_O_WRITE, until the mgr answered their CLOSE */
+
+	spinlock_t lock;		/* protects all that follows, and i_size of a regular file */
+	struct pvfs_layout layout;
+	u64 version;			/* of the attributes we have */
+	u32 trunc_gen;
+	struct timespec64 btime;
+	unsigned long attr_time;	/* jiffies when they were asked for; with actimeo they are good for a while */
+	bool attr_valid;		/* nothing we did since has made them stale */
+	bool stale;			/* the mgr does not know it any more */
+	struct pvfs_fresh fresh;
+	u64 floor;			/* the file was at least so long with trunc_gen floor_gen: our writes */
+	u32 floor_gen;
+	u8 caps;			/* bit i: cap[i] is there */
+	u64 cap_session;		/* they are good in */
+	struct pvfs_cap cap[4];		/* by rights */
+	u64 cache_version;		/* version when the page cache was last known to be right or empty */
+	struct pvfs_use *use;		/* from the first open on; then constant */
+	u64 *verf;			/* by datafile: verifier of writes since the last fsync, 0: none */
+	u32 nverf;
+
+	struct mutex sync_mutex;	/* one fsync at a time; outside everything but i_rwsem */
+
+	struct inode vfs_inode;
+};
+
+/* An open regular file. */
+struct pvfs_file {
+	u32 flags;			/* PVFS_O_READ, WRITE, EXEC as opened */
+	bool truncated;			/* the open did the O_TRUNC; the VFS is about to ask for it */
+};
+
+static inline struct pvfs_inode *PVFS_I(const struct inode *inode)
+{
+	return container_of(inode, struct pvfs_inode, vfs_inode);
+}
+
+static inline struct pvfs_volume *PVFS_VOL(const struct inode *inode)
+{
+	return inode->i_sb->s_fs_info;
+}
+
+static inline struct timespec64 pvfs_ts_to_kernel(const struct pvfs_ts *t)
+{
+	return (struct timespec64){ .tv_sec = t->sec, .tv_nsec = t->nsec };
+}
+
+static inline struct pvfs_ts pvfs_ts_from_kernel(const struct timespec64 *t)
+{
+	return (struct pvfs_ts){ .sec = t->tv_sec, .nsec = t->tv_nsec };
+}
+
+static inline bool pvfs_ts_after(const struct pvfs_ts *a, const struct pvfs_ts *b)
+{
+	return a->sec > b->sec || (a->sec == b->sec && a->nsec > b->nsec);
+}
+
+static inline struct pvfs_str pvfs_qstr(const struct qstr *q)
+{
+	return (struct pvfs_str){ .p = q->name, .len = q->len };
+}
+
+/* What PVFS_O_* opened counts as: to execute is to read. */
+static inline u32 pvfs_open_class(u32 flags)
+{
+	return (flags & (PVFS_O_READ | PVFS_O_WRITE)) | (flags & PVFS_O_EXEC ? PVFS_O_READ : 0);
+}
+
+/* ---------------------------------------------------------------- super.c */
+
+extern const struct dentry_operations pvfs_dentry_operations;
+extern const struct xattr_handler *pvfs_xattr_handlers[];
+
+/* ---------------------------------------------------------------- inode.c */
+
+int pvfs_inode_cache_init(void);
+void pvfs_inode_cache_exit(void);
+struct inode *pvfs_alloc_inode(struct super_block *sb);
+void pvfs_free_inode(struct inode *inode);
+void pvfs_evict_inode(struct inode *inode);
+
+struct inode *pvfs_iget(struct super_block *sb, const struct pvfs_attr *attr);
+int pvfs_inode_update(struct inode *inode, const struct pvfs_attr *attr);
+int pvfs_bogus(struct pvfs_volume *vol, const char *what, u64 ino);
+bool pvfs_attr_sane(struct pvfs_volume *vol, const struct pvfs_attr *attr);
+bool pvfs_mode_sane(u32 mode);
+
+void pvfs_fresh_leave(struct inode *inode);
+bool pvfs_fresh_take(struct inode *inode);
+bool pvfs_attr_trusted(struct inode *inode);
+void pvfs_attr_distrust(struct inode *inode);
+int pvfs_revalidate(struct inode *inode);
+void pvfs_inode_stale(struct inode *inode);
+int pvfs_syscall_nr(void);
+
+int pvfs_use_init(struct inode *inode);
+void pvfs_use_put(struct pvfs_use *use);
+void pvfs_writes_report(struct inode *inode, struct pvfs_wreport *ret);
+void pvfs_writes_ack(struct pvfs_use *use, const struct pvfs_wreport *sent);
+void pvfs_writes_note(struct inode *inode, u64 end, const struct pvfs_ts *wtime, u32 trunc_gen);
+bool pvfs_writes_pending(struct inode *inode);
+void pvfs_inode_update_cached(struct super_block *sb, const struct pvfs_attr *attr);
+
+int pvfs_getattr(struct pvfs_idmap *idmap, const struct path *path, struct kstat *stat, u32 mask, unsigned int flags);
+int pvfs_setattr(struct pvfs_idmap *idmap, struct dentry *dentry, struct iattr *attr);
+int pvfs_permission(struct pvfs_idmap *idmap, struct inode *inode, int mask);
+
+/* ---------------------------------------------------------------- namei.c, dir.c, file.c, addr.c, xattr.c */
+
+extern const struct inode_operations pvfs_dir_inode_operations;
+extern const struct inode_operations pvfs_file_inode_operations;
+extern const struct inode_operations pvfs_symlink_inode_operations;
+extern const struct inode_operations pvfs_special_inode_operations;
+extern const struct file_operations pvfs_dir_operations;
+extern const struct file_operations pvfs_file_operations;
+extern const struct address_space_operations pvfs_aops;
+
+void pvfs_dentry_validated(struct dentry *dentry);
+
+u32 pvfs_open_flags(const struct file *file, unsigned int oflags);
+struct pvfs_file *pvfs_file_alloc(u32 flags);
+int pvfs_file_opened(struct inode *inode, struct pvfs_file *pf, const struct pvfs_cap *cap, u64 session, u64 epoch);
+void pvfs_close_at_mgr(struct pvfs_volume *vol, const struct pvfs_fid *fid, u32 flags, struct inode *inode);
+int pvfs_open_noop(struct inode *inode, struct file *file);
+void pvfs_session_sample(struct pvfs_volume *vol, u64 *session, u64 *epoch);
+int pvfs_file_cap(struct inode *inode, u32 rights, struct pvfs_cap *cap, u64 *session);
+
+int pvfs_file_mmap(struct file *file, struct vm_area_struct *vma);
+void pvfs_cache_check(struct inode *inode);
+void pvfs_cache_drop(struct inode *inode, loff_t pos, u64 len);
+
+ssize_t pvfs_listxattr(struct dentry *dentry, char *list, size_t size);
+
+/* ---------------------------------------------------------------- meta.c */
+
+/*
+ * Each sends one request to the mgr and waits. Return: 0 or -errno; -EINTR killed. An answer that makes no sense is
+ * -EIO and one line in the log. Attributes returned have been checked by pvfs_attr_sane().
+ */
+int pvfs_meta_lookup(struct inode *dir, const struct qstr *name, struct pvfs_attr *attr);
+int pvfs_meta_getattr_fid(struct pvfs_volume *vol, const struct pvfs_fid *fid, struct pvfs_attr *attr);
+int pvfs_meta_getattr(struct inode *inode);
+struct pvfs_request *pvfs_meta_getattr_start(struct inode *inode, struct pvfs_wreport *sent);
+int pvfs_meta_getattr_finish(struct inode *inode, struct pvfs_request *req, const struct pvfs_wreport *sent);
+int pvfs_meta_setattr(struct inode *inode, struct pvfs_setattr_req *m);
+int pvfs_meta_create(struct inode *dir, const struct qstr *name, u32 flags, umode_t mode,
+		     struct pvfs_create_rep *rep);
+int pvfs_meta_mknod(struct inode *dir, const struct qstr *name, umode_t mode, dev_t rdev, struct pvfs_attr *attr);
+int pvfs_meta_mkdir(struct inode *dir, const struct qstr *name, umode_t mode, struct pvfs_attr *attr);
+int pvfs_meta_symlink(struct inode *dir, const struct qstr *name, const char *target, struct pvfs_attr *attr);
+int pvfs_meta_link(struct inode *inode, struct inode *dir, const struct qstr *name, struct pvfs_attr *attr);
+int pvfs_meta_unlink(struct inode *dir, const struct qstr *name, struct pvfs_attr *attr);
+int pvfs_meta_rmdir(struct inode *dir, const struct qstr *name);
+int pvfs_meta_rename(struct inode *sdir, const struct qstr *sname, struct inode *ddir, const struct qstr *dname,
+		     unsigned int flags, struct pvfs_rename_rep *rep);
+int pvfs_meta_readlink(struct inode *inode, char *target);
+int pvfs_meta_readdir(struct inode *dir, u64 cookie, bool attrs, const struct bio_vec *bv, unsigned int nbv,
+		      u32 bytes, struct pvfs_readdir_rep *rep, u32 *ret_len);
+int pvfs_meta_open(struct inode *inode, u32 flags, struct pvfs_open_rep *rep);
+int pvfs_meta_reclaim(struct inode *inode, u32 flags, u32 count, bool recovery, struct pvfs_reclaim_rep *rep);
+int pvfs_meta_report(struct inode *inode);
+int pvfs_meta_statfs(struct pvfs_volume *vol, struct pvfs_statfs_rep *rep);
+int pvfs_meta_setlayout(struct inode *inode, const struct pvfs_layout *layout);
+
+/* ---------------------------------------------------------------- io.c */
+
+#define PVFS_IO_MAX (8u << 20)		/* bytes of one transfer */
+#define PVFS_IO_SMALL (64u << 10)	/* up to here the bookkeeping is of one size and from a pool */
+
+/*
+ * One transfer: a contiguous range of a file, and memory that holds it. Made by pvfs_io_get(), filled by the caller
+ * (mem, nmem, len), moved by pvfs_io_run() or by pvfs_io_start() and pvfs_io_finish(), given back by pvfs_io_put().
+ */
+struct pvfs_io_part;
+
+struct pvfs_io {
+	struct inode *inode;
+	bool write;
+	bool big;			/* bookkeeping from kvmalloc() and counted; else from the pool */
+	loff_t pos;			/* in the file */
+	u32 len;			/* bytes to move; start may cut it down */
+	struct bio_vec *mem;		/* the memory, in file order; room for mem_room */
+	unsigned int nmem, mem_room;
+	/* results, after finish */
+	int err;			/* first error, 0 when all parts did it */
+	u32 good;			/* bytes from pos on before the first part that failed */
+	u64 end_seen;			/* read: the file is at least so long, as far as the datafiles asked can tell */
+	struct pvfs_ts wtime;		/* write: the latest */
+	u32 trunc_gen;			/* known when it started */
+	u64 session;			/* whose capability it carries */
+	/* io.c's */
+	struct pvfs_layout layout;
+	struct bio_vec *bv;		/* the parts' memory, part after part */
+	unsigned int bv_room;
+	struct pvfs_io_part *part;
+	u16 *last_part;			/* by stripe unit modulo pcount; room for part_room */
+	unsigned int nparts, part_room;
+	unsigned int permits;
+};
+
+int pvfs_io_init(void);
+void pvfs_io_exit(void);
+struct pvfs_io *pvfs_io_get(struct inode *inode, bool write, loff_t pos, size_t len, bool fill);
+void pvfs_io_put(struct pvfs_io *io);
+int pvfs_io_start(struct pvfs_io *io);
+int pvfs_io_finish(struct pvfs_io *io);
+void pvfs_io_zero(struct pvfs_io *io, u64 limit);
+int pvfs_io_fsync(struct inode *inode, bool datasync);
+int pvfs_io_verf_init(struct inode *inode);
+
+static inline int pvfs_io_run(struct pvfs_io *io)
+{
+	int err = pvfs_io_start(io);
+
+	return err ?: pvfs_io_finish(io);
+}
+
+#endif
