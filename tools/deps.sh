@@ -38,7 +38,7 @@ die()
 build="gcc gcc-12 make pkg-config libdb5.3-dev libssl-dev liburing-dev
 	libjson-c-dev libsmartcols-dev libcmocka-dev libfuse3-dev libconfig-dev
 	libelf1 libc6-dev binutils"
-check="clang cppcheck sparse"
+check="clang clang-tidy sparse"
 guest="qemu-system-x86 busybox-static cpio xz-utils zstd kmod iproute2 dwarves"
 tests="perl attr nfs-kernel-server nfs-common rpcbind git rsync man-db fio
 	e2fsprogs procps"

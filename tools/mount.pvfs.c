@@ -30,6 +30,7 @@ struct mount_opts {
 	unsigned long flags;
 	unsigned int timeout_ms;
 	bool sloppy, fake, verbose;
+	bool soft, timeo;
 	char *kernel;		/* options the kernel gets, without address and key; owned */
 };
 
@@ -60,9 +61,9 @@ static const struct {
 	unsigned long min, max;	/* max 0: takes no value */
 	bool size;		/* 64k, 1M */
 } kernel_opts[] = {
-	{ "hard", 0, 0, false }, { "soft", 0, 0, false }, { "timeo", 1, 864000, false },
+	{ "hard", 0, 0, false }, { "soft", 0, 0, false }, { "timeo", 1, 36000, false },
 	{ "nconnect", 1, PVFS_CHANNELS_MAX, false }, { "rsize", 4096, PVFS_PAYLOAD_MAX, true },
-	{ "wsize", 4096, PVFS_PAYLOAD_MAX, true }, { "actimeo", 0, 86400, false },
+	{ "wsize", 4096, PVFS_PAYLOAD_MAX, true }, { "actimeo", 0, 3600, false },
 };
 
 static int __attribute__((format(printf, 1, 2))) complain(const char *fmt, ...)
@@ -155,8 +156,15 @@ static int kernel_option(struct mount_opts *o, const char *name, const char *val
 		;
 	if (i == ARRAY_SIZE(kernel_opts))
 		return -ENOENT;
-	if (!kernel_opts[i].max)
-		return value ? complain("option '%s' takes no value", name) : append(&o->kernel, name);
+	if (!kernel_opts[i].max) {
+		if (value)
+			return complain("option '%s' takes no value", name);
+		/* They may come twice, from fstab and from the command line: the last one counts. */
+		o->soft = !strcmp(name, "soft");
+		return 0;
+	}
+	if (!strcmp(name, "timeo"))
+		o->timeo = true;
 	if (!value || !parse_value(value, kernel_opts[i].size, &v) || v < kernel_opts[i].min || v > kernel_opts[i].max)
 		return complain("option '%s' takes a number of %lu .. %lu, not '%s'", name, kernel_opts[i].min,
 				kernel_opts[i].max, value ?: "");
@@ -168,7 +176,7 @@ static int kernel_option(struct mount_opts *o, const char *name, const char *val
 
 static int one_option(struct mount_opts *o, char *opt)
 {
-	char *value = strchr(opt, '=');
+	char *value = strchr(opt, '='), text[64];
 	unsigned long v;
 	size_t i;
 	int rc;
@@ -191,10 +199,11 @@ static int one_option(struct mount_opts *o, char *opt)
 		return 0;
 	}
 	if (!strcmp(opt, "mount_timeout")) {
-		if (!value || !parse_value(value, false, &v) || !v || v > 86400)
-			return complain("option 'mount_timeout' takes seconds, 1 .. 86400");
+		if (!value || !parse_value(value, false, &v) || !v || v > 3600)
+			return complain("option 'mount_timeout' takes seconds, 1 .. 3600");
 		o->timeout_ms = v * 1000;
-		return 0;
+		snprintf(text, sizeof(text), "mount_timeout=%lu", v);
+		return append(&o->kernel, text);
 	}
 	for (i = 0; i < ARRAY_SIZE(known); i++) {
 		/* "user=name" is what mount(8) adds. */
@@ -411,6 +420,12 @@ int main(int argc, char **argv)
 		if (one_option(&o, opt))
 			return EX_USAGE;
 	}
+	if (o.timeo && !o.soft) {
+		complain("option 'timeo' goes with 'soft': a hard mount waits as long as a server is away");
+		return EX_USAGE;
+	}
+	if (o.soft && append(&o.kernel, "soft"))
+		return EX_FAIL;
 	if (!o.fake && geteuid()) {
 		complain("only root may mount");
 		return EX_FAIL;

@@ -109,7 +109,7 @@ bench: ## measure, beside NFS in the same guest; raw runs go to docs/results
 	$(MAKE) modules KVER=$(or $(KVER),6.1)
 	tests/bench/vm.sh
 
-check: ## gcc and clang -Werror, sparse, cppcheck, checkpatch
+check: ## gcc and clang -Werror, sparse, clang-tidy, checkpatch
 	tools/check.sh
 
 # ---------------------------------------------------------------- installing

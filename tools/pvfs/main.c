@@ -231,7 +231,7 @@ int main(int argc, char **argv)
 	int c, rc;
 
 	signal(SIGPIPE, SIG_IGN);
-	while ((c = getopt_long(argc, argv, TOOL_SHORT "V", longopts, NULL)) != -1) {
+	while ((c = getopt_long(argc, argv, "+" TOOL_SHORT "V", longopts, NULL)) != -1) {
 		if (c == 'V') {
 			printf("pvfs %s (protocol %u)\n", pvfs_version(), PVFS_PROTO_VERSION);
 			return 0;

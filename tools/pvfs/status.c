@@ -198,27 +198,39 @@ static void server_name(const struct server *v, char buf[16])
 
 /* ---------------------------------------------------------------- status */
 
-/* Member "a" or "a.b" of a daemon's answer as a number; false: it has none. */
-static bool stat_number(struct json_object *top, const char *path, u64 *ret)
+/* A member of a daemon's answer as a number; false: it has none. */
+static bool stat_number(struct json_object *top, const char *key, u64 *ret)
 {
-	char copy[64], *p, *save = NULL;
-	struct json_object *o = top;
+	struct json_object *o;
 
-	snprintf(copy, sizeof(copy), "%s", path);
-	for (p = strtok_r(copy, ".", &save); p; p = strtok_r(NULL, ".", &save)) {
-		if (!json_object_is_type(o, json_type_object) || !json_object_object_get_ex(o, p, &o))
-			return false;
-	}
-	if (!json_object_is_type(o, json_type_int) && !json_object_is_type(o, json_type_double))
+	if (!json_object_is_type(top, json_type_object) || !json_object_object_get_ex(top, key, &o) ||
+	    !json_object_is_type(o, json_type_int))
 		return false;
 	*ret = json_object_get_uint64(o);
 	return true;
 }
 
+/* Requests of all kinds that a daemon has answered. */
+static bool count_requests(struct json_object *top, u64 *ret)
+{
+	struct json_object *ops;
+	u64 n;
+
+	if (!json_object_is_type(top, json_type_object) || !json_object_object_get_ex(top, "ops", &ops) ||
+	    !json_object_is_type(ops, json_type_object))
+		return false;
+	*ret = 0;
+	json_object_object_foreach(ops, name, op) {
+		if (*name && stat_number(op, "count", &n))
+			*ret += n;
+	}
+	return true;
+}
+
 static void status_row(struct out *o, const struct server *v)
 {
-	enum { SERVER, ADDRESS, STATE, RTT, CONNS, REQUESTS, UPTIME };
-	struct json_object *j = v->stats ? json_tokener_parse(v->stats) : NULL;
+	enum { SERVER, ADDRESS, STATE, RTT, CONNS, REQUESTS, UPTIME, VERSION };
+	struct json_object *j = v->stats ? json_tokener_parse(v->stats) : NULL, *version;
 	char name[16], text[32];
 	u64 n;
 
@@ -233,13 +245,15 @@ static void status_row(struct out *o, const struct server *v)
 	}
 	if (stat_number(j, "connections", &n))
 		out_number(o, CONNS, n, NULL);
-	if (stat_number(j, "requests", &n))
+	if (count_requests(j, &n))
 		out_number(o, REQUESTS, n, NULL);
-	if (stat_number(j, "uptime_ms", &n)) {
-		snprintf(text, sizeof(text), "%llu:%02llu:%02llu", (unsigned long long)n / 3600000,
-			 (unsigned long long)n / 60000 % 60, (unsigned long long)n / 1000 % 60);
-		out_number(o, UPTIME, n / 1000, text);
+	if (stat_number(j, "uptime_s", &n)) {
+		snprintf(text, sizeof(text), "%llu:%02llu:%02llu", (unsigned long long)n / 3600,
+			 (unsigned long long)n / 60 % 60, (unsigned long long)n % 60);
+		out_number(o, UPTIME, n, text);
 	}
+	if (json_object_object_get_ex(j, "version", &version))
+		out_text(o, VERSION, "%s", json_object_get_string(version));
 	if (j && v->stats)
 		out_extra(o, "stats", v->stats);
 	json_object_put(j);
@@ -250,7 +264,7 @@ int cmd_status(int argc, char **argv)
 	static const struct out_col cols[] = {
 		{ "server", "SERVER", OUT_TEXT }, { "address", "ADDRESS", OUT_TEXT }, { "state", "STATE", OUT_TEXT },
 		{ "rtt_ns", "RTT", OUT_NUMBER }, { "connections", "CONNECTIONS", OUT_NUMBER },
-		{ "requests", "REQUESTS", OUT_NUMBER }, { "uptime_s", "UP", OUT_NUMBER },
+		{ "requests", "REQUESTS", OUT_NUMBER }, { "uptime_s", "UP", OUT_NUMBER }, { "version", "VERSION", OUT_TEXT },
 	};
 	static const struct option longopts[] = { TOOL_LONG };
 	struct survey s;

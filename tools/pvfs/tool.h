@@ -35,7 +35,7 @@ struct tool_opts {
 };
 extern struct tool_opts tool;
 
-#define TOOL_SHORT "+c:m:k:h"
+#define TOOL_SHORT "c:m:k:h"
 #define TOOL_LONG \
 	{ "conf", required_argument, NULL, 'c' }, \
 	{ "mgr", required_argument, NULL, 'm' }, \

@@ -1,0 +1,80 @@
+#!/usr/bin/perl
+# SPDX-License-Identifier: GPL-2.0-only
+#
+# Makes the table of a benchmark from its raw runs (tests/bench/guest.sh):
+# medians, the ratio (above 1: PVFS is better), what is asked for.
+#
+#	table.pl RAW
+use strict;
+use warnings;
+
+my %v;
+open(my $f, '<', $ARGV[0] // die "usage: table.pl RAW\n") or die "$ARGV[0]: $!\n";
+while (<$f>) {
+	my ($fs, $what, @n) = split;
+	push @{$v{"$fs $what"}[$_]}, $n[$_] for 0 .. $#n;
+}
+
+sub median {
+	my ($key, $i) = @_;
+	my $l = $v{$key}[$i // 0] or return undef;
+	my @s = sort { $a <=> $b } @$l;
+	return @s % 2 ? $s[$#s / 2] : ($s[@s / 2 - 1] + $s[@s / 2]) / 2;
+}
+
+sub spread {
+	my ($key, $i) = @_;
+	my @s = sort { $a <=> $b } @{$v{$key}[$i // 0] or return ''};
+	return @s > 1 ? sprintf("%s..%s", $s[0], $s[-1]) : '';
+}
+
+# measure, column, text, unit, more is better, ratio asked for
+my @rows = (
+	['write-1m', 0, 'write 1 MiB calls + fsync', 'MB/s', 1, 1],
+	['read-1m', 0, 'cold read 1 MiB calls', 'MB/s', 1, 1],
+	['write-16k', 0, 'write 16 KiB calls + fsync', 'MB/s', 1, undef],
+	['read-16k', 0, 'cold read 16 KiB calls', 'MB/s', 1, undef],
+	['write-1m', 1, '  CPU, write 1 MiB', 'ms/MiB', 0, 1],
+	['read-1m', 1, '  CPU, read 1 MiB', 'ms/MiB', 0, 1],
+	['write-16k', 1, '  CPU, write 16 KiB', 'ms/MiB', 0, undef],
+	['read-16k', 1, '  CPU, read 16 KiB', 'ms/MiB', 0, undef],
+	['writers-4', 0, '4 writers, one file', 'MB/s', 1, undef],
+	['readers-4', 0, '4 readers, one file', 'MB/s', 1, undef],
+	['direct-read-4k', 0, '4 KiB random direct read', '/s', 1, 1.5],
+	['direct-write-4k', 0, '4 KiB random direct write', '/s', 1, 1.5],
+	['create', 0, 'create', '/s', 1, 1.5],
+	['stat-cold', 0, 'stat, cold', '/s', 1, 1.5],
+	['stat-warm', 0, 'stat, warm', '/s', 1, undef],
+	['unlink', 0, 'unlink, cold', '/s', 1, 1.5],
+	['unlink-known', 0, 'unlink after create', '/s', 1, undef],
+	['untar', 0, 'untar 2,500 files', 's', 0, undef],
+	['ls-aR', 0, 'ls -aR, cold', 's', 0, undef],
+	['ls-lR', 0, 'ls -lR, cold', 's', 0, undef],
+	['read-all', 0, 'read all of them, cold', 's', 0, undef],
+	['rm-rf', 0, 'rm -rf', 's', 0, undef],
+);
+
+printf("%-28s %-7s %9s %9s %7s  %-6s %s\n", 'measure', 'unit', 'PVFS', 'NFSv4.2', 'ratio', 'asked', 'PVFS min..max');
+for (@rows) {
+	my ($what, $i, $text, $unit, $more, $goal) = @$_;
+	my ($p, $n) = (median("pvfs $what", $i), median("nfs $what", $i));
+	next unless defined($p) && defined($n);
+	my $ratio = $more ? ($n ? $p / $n : 0) : ($p ? $n / $p : 0);
+	my $asked = defined($goal) ? sprintf('%.1f%s', $goal, $ratio >= $goal ? ' ok' : ' NO') : '';
+	my $fmt = $p >= 1000 || $n >= 1000 ? '%.0f' : $p >= 100 ? '%.0f' : '%.2f';
+	printf("%-28s %-7s %9s %9s %7.2f  %-6s %s\n", $text, $unit, sprintf($fmt, $p), sprintf($fmt, $n), $ratio,
+	       $asked, spread("pvfs $what", $i));
+}
+my ($stream, $trip) = (median('raw stream'), median('raw trip'));
+if (defined $stream) {
+	printf("\nlimits: one TCP stream %.0f MB/s, a round trip of 128 bytes %.0f us\n", $stream, $trip);
+	for (['write-1m', 'write 1 MiB'], ['read-1m', 'cold read 1 MiB']) {
+		my $p = median("pvfs $_->[0]");
+		printf("%s: %.0f%% of the stream (goal 45%%)\n", $_->[1], 100 * $p / $stream) if defined $p;
+	}
+	for (['direct-read-4k', 'a 4 KiB direct read'], ['direct-write-4k', 'a 4 KiB direct write'], ['stat-cold', 'a cold stat'],
+	     ['create', 'create and close'], ['unlink', 'an unlink']) {
+		my $p = median("pvfs $_->[0]");
+		printf("%s: %.0f us, %.1f raw round trips\n", $_->[1], 1e6 / $p, 1e6 / $p / $trip) if $p;
+	}
+}

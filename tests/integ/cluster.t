@@ -1,0 +1,87 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0
+# A one-machine cluster: made, started, looked at, stopped; and what must not happen to it.
+. "$(dirname "$0")/lib.sh"
+
+CLUSTERS+=("$C")
+out=$("$PVFS" mkfs --dir "$C" --iods 3 --port 0 --name vol1 2>/dev/null)
+is "mkfs --dir" "$?" 0
+like "it says what comes next" "$out" "pvfs start"
+is "keys are for their owner only" "$(stat -c %a "$C/cluster.key" "$C/server.key" | tr '\n' ' ')" "600 600 "
+is "the two keys differ" "$(cmp -s "$C/cluster.key" "$C/server.key"; echo $?)" 1
+like "a key is 64 hexadecimal digits" "$(cat "$C/cluster.key")" '^[0-9a-f]{64}$'
+fails "a cluster that is there already is refused" 1 "already" "$PVFS" mkfs --dir "$C" --port 0
+fails "a store that is there already is refused" 1 "is a PVFS store already" "$PVFS" mkfs -c "$C/pvfs.conf"
+
+ok "start" "$PVFS" start "$C"
+is "process ids are noted" "$(ls "$C/run" | grep -c pid)" 4
+out=$("$PVFS" start "$C")
+like "start again finds them running" "$out" "0 daemons started, 4 ran already"
+ok "status" p status
+is "status --json lists all" "$(p status --json | json '{servers} && scalar @{$j->{servers}}')" 4
+is "... each is up" "$(p status --json | perl -MJSON::PP -e 'local $/; print join " ", map { $_->{state} } @{decode_json(<STDIN>)->{servers}}')" \
+	"up up up up"
+ok "status by -m and -k" "$PVFS" status -m "$(mgr_address "$C")/vol1" -k "$C/cluster.key"
+ok "ping" p ping -n 3
+is "ping --json counts" "$(p ping -n 3 --json | json '{pings}[1]{count}')" 3
+ok "df" p df
+is "df knows the daemons" "$(p df --json | json '{volumes}[0]{iods_up}')" 3
+
+echo hello >"$T/hello"
+ok "a file goes in" p cp "$T/hello" pvfs:/hello
+fails "a store that is in use is refused even with --force" 1 "in use" "$PVFS" mkfs -c "$C/pvfs.conf" --force
+
+ok "stop one daemon" "$PVFS" stop "$C" iod1
+fails "status tells that one is down" 1 "" p status --timeout 2
+is "... which" "$(p status --timeout 2 --json | perl -MJSON::PP -e 'local $/; print join " ", map { $_->{server} } grep { $_->{state} ne "up" } @{decode_json(<STDIN>)->{servers}}')" iod1
+ok "start brings it back" "$PVFS" start "$C"
+ok "all are up again" p status
+out=$("$PVFS" stop "$C")
+is "stop" "$?" 0
+like "... all" "$out" "4 daemons stopped"
+is "no process ids are left" "$(ls "$C/run" | grep -c 'pid$')" 0
+ok "stop again is fine" "$PVFS" stop "$C"
+
+# A stale file with the id of a process that is something else: it must live.
+sleep 300 &
+other=$!
+PIDS+=($other)
+echo $other >"$C/run/mgr.pid"
+ok "stop with a stale process id" "$PVFS" stop "$C"
+ok "... did no harm to the stranger" kill -0 $other
+echo $other >"$C/run/iod0.pid"
+echo garbage >"$C/run/iod1.pid"
+ok "start with stale process ids" "$PVFS" start "$C"
+ok "... the stranger lives" kill -0 $other
+ok "what was stored is still there" p cp pvfs:/hello "$T/hello2"
+ok "... the same" cmp "$T/hello" "$T/hello2"
+
+# A daemon that was killed is started again.
+kill -KILL "$(pid_of iod2)"
+wait_for 10 bash -c "! kill -0 $(pid_of iod2) || grep -q '^State:.*Z' /proc/$(pid_of iod2)/status"
+out=$("$PVFS" start "$C")
+like "a killed daemon is started again" "$out" "1 daemons started, 3 ran already"
+
+# One that can't start: its message is shown, the others are stopped.
+D=$T/d
+make_cluster "$D" 2
+sed -i "s/^\(\t{ address = \"127.0.0.1:\)[0-9]*\(\"; store = \"iod1\".*\)/\1$(mgr_address "$C" | cut -d: -f2)\2/" "$D/pvfs.conf"
+fails "a daemon whose port is taken" 1 "iod1: did not start.*|in use" "$PVFS" start "$D" --wait 20
+is "... leaves none running" "$(ls "$D/run" | grep -c 'pid$')" 0
+
+# --force moves aside, deletes nothing.
+ok "stop" "$PVFS" stop "$C"
+before=$(find "$C" -name hello -o -name '*.db' -o -name 'log.*' | wc -l)
+ok "mkfs --force" "$PVFS" mkfs -c "$C/pvfs.conf" --force
+is "... made the old stores aside" "$(ls -d "$C"/mgr.old-* "$C"/iod?.old-* | wc -l)" 4
+ok "start" "$PVFS" start "$C"
+fails "... and the volume is empty" 1 "No such file" p stat pvfs:/hello
+
+fails "start of nothing" 1 "give the directory of a cluster" "$PVFS" start "$T/nothing/"
+fails "an unknown subcommand" 2 "pvfs help" "$PVFS" frobnicate
+fails "an unknown option" 2 "unrecognized|invalid" "$PVFS" ls --frobnicate
+for c in mkfs start stop status ping df cp ls stat rm mkdir setstripe getstripe; do
+	ok "pvfs $c --help" "$PVFS" $c --help
+done
+like "pvfs --version" "$("$PVFS" --version)" "^pvfs [0-9]"
+finish

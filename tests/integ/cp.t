@@ -1,0 +1,157 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0
+# Copying in, out and within; sizes around every edge; holes; trees; resuming.
+. "$(dirname "$0")/lib.sh"
+
+make_cluster "$C" 4
+start_cluster "$C"
+S=65536			# stripe unit
+N=4			# daemons
+
+mkdir "$T/in" "$T/out"
+sizes="0 1 $((S - 1)) $S $((S + 1)) $((N * S - 1)) $((N * S)) $((N * S + 1)) $((10 << 20)) $(((10 << 20) + 12345))"
+for s in $sizes; do
+	make_file "$T/in/f$s" "$s"
+	p cp "$T/in/f$s" "pvfs:/f$s" && p cp "pvfs:/f$s" "$T/out/f$s"
+	ok "$s bytes there and back" cmp "$T/in/f$s" "$T/out/f$s"
+	is "... and the volume knows the size" "$(p stat --json "pvfs:/f$s" | json '{files}[0]{size}')" "$s"
+	p cp "pvfs:/f$s" "pvfs:/g$s" && p cp "pvfs:/g$s" "$T/out/g$s"
+	ok "... within the volume" cmp "$T/in/f$s" "$T/out/g$s"
+done
+
+# Other layouts.
+for l in "4096 1" "4096 3" "131072 2" "1048576 4"; do
+	set -- $l
+	p mkdir "pvfs:/l$1-$2"
+	ok "setstripe -S $1 -n $2" p setstripe -S "$1" -n "$2" "pvfs:/l$1-$2"
+	s=$((3 * $1 * $2 + $1 / 2 + 1))
+	make_file "$T/in/x" $s
+	p cp "$T/in/x" "pvfs:/l$1-$2/x" && p cp "pvfs:/l$1-$2/x" "$T/out/x"
+	ok "... there and back" cmp "$T/in/x" "$T/out/x"
+	is "... new files have it" \
+		"$(p getstripe --json "pvfs:/l$1-$2/x" | json '{files}[0]{stripe_size} . " " . $j->{files}[0]{stripe_count}')" "$1 $2"
+done
+ok "setstripe makes a file" p setstripe -S 8k -n 2 -b 1 pvfs:/new
+is "... with that layout" "$(p getstripe --json pvfs:/new | json '{files}[0]{stripe_base}')" 1
+fails "setstripe of a file with data" 1 "pvfs setstripe: pvfs:/f$S:" p setstripe -S 8k "pvfs:/f$S"
+fails "setstripe over too many daemons" 1 "more daemons than the volume has" p setstripe -n 5 pvfs:/l4096-1
+fails "setstripe with an odd unit" 2 "power of two" p setstripe -S 5000 pvfs:/l4096-1
+
+# stat says which daemon has what.
+like "stat shows the datafiles" "$(p stat "pvfs:/f$((10 << 20))")" "iod3 "
+is "... and in JSON their bytes add up" \
+	"$(p stat --json "pvfs:/f$((10 << 20))" | perl -MJSON::PP -e 'local $/; my $s = 0; $s += $_->{bytes} for @{decode_json(<STDIN>)->{files}[0]{datafiles}}; print $s')" $((10 << 20))
+
+# Holes.
+truncate -s 40M "$T/in/sparse"
+make_file "$T/x" 100000
+dd if="$T/x" of="$T/in/sparse" bs=100000 seek=$((17 << 20)) oflag=seek_bytes conv=notrunc status=none
+p cp "$T/in/sparse" pvfs:/sparse && p cp pvfs:/sparse "$T/out/sparse"
+ok "a sparse file there and back" cmp "$T/in/sparse" "$T/out/sparse"
+if [ "$(du -k "$T/out/sparse" | cut -f1)" -lt 4096 ]; then pass "... is sparse still"; else fail "... is sparse still"; fi
+truncate -s 3M "$T/in/hole"
+p cp "$T/in/hole" pvfs:/hole && p cp pvfs:/hole "$T/out/hole"
+ok "a file that is one hole" cmp "$T/in/hole" "$T/out/hole"
+
+# Overwriting with less.
+make_file "$T/short" 1000
+ok "a long file is replaced by a short one" p cp "$T/short" "pvfs:/f$((10 << 20))"
+p cp "pvfs:/f$((10 << 20))" "$T/out/short"
+ok "... nothing of the long one is left" cmp "$T/short" "$T/out/short"
+
+# Trees.
+mkdir -p "$T/tree/a/b/c" "$T/tree/empty" "$T/tree/d"
+make_file "$T/tree/a/one" 10
+make_file "$T/tree/a/b/two" 200000
+make_file "$T/tree/a/b/c/three" 9000000
+for i in $(seq 200); do echo "$i" >"$T/tree/d/$i"; done
+ln -s ../a/one "$T/tree/d/link"
+ln -s nowhere "$T/tree/d/dangling"
+mkfifo "$T/tree/d/fifo"
+chmod 600 "$T/tree/a/one"; chmod 4711 "$T/tree/a/b/two"; chmod 555 "$T/tree/a/b"
+touch -d "2001-02-03 04:05:06.789012345" "$T/tree/a/one" "$T/tree/a" "$T/tree/d/17"
+fails "a directory without -r" 1 "-r copies it" p cp "$T/tree" pvfs:/
+ok "a tree goes in" p cp -rp "$T/tree" pvfs:/
+ok "a tree comes out" p cp -rp pvfs:/tree "$T/tree2"
+list() { (cd "$1" && find . -printf '%p %y %m %l %s %T@ %U %G\n' | sed -E 's/^(\S+ d \S+ )( ?)[0-9]+ /\1/' | sort); }
+is "... names, modes, links, sizes, times" "$(list "$T/tree2" | sha256sum)" "$(list "$T/tree" | sha256sum)"
+[ "$(list "$T/tree2")" = "$(list "$T/tree")" ] || diff <(list "$T/tree") <(list "$T/tree2") | sed 's/^/# /' | head
+ok "... contents" diff -r --no-dereference "$T/tree/a" "$T/tree2/a"
+is "ls -R lists it" "$(p ls -R pvfs:/tree | grep -c .)" "$(($(find "$T/tree" | wc -l) - 1 + $(find "$T/tree" -type d | wc -l)))"
+like "ls -l shows where a link leads" "$(p ls -l pvfs:/tree/d)" "link -> ../a/one"
+is "ls --json" "$(p ls --json pvfs:/tree/d | json '{entries} && scalar @{$j->{entries}}')" 203
+fails "into itself" 1 "left out" p cp -r pvfs:/tree pvfs:/tree/a
+fails "onto itself" 1 "same file" p cp "pvfs:/f$S" "pvfs:/f$S"
+ok "... which did it no harm" bash -c "'$PVFS' -c '$C/pvfs.conf' cp pvfs:/f$S '$T/out/again' && cmp '$T/in/f$S' '$T/out/again'"
+fails "rm of a directory without -r" 1 "-r removes" p rm pvfs:/tree
+ok "rm -r" p rm -r pvfs:/tree
+fails "... it is gone" 1 "No such file" p stat pvfs:/tree
+ok "rm -f of nothing" p rm -f pvfs:/tree
+fails "a source that is not there" 1 "No such file" p cp "$T/nothing" pvfs:/x
+fails "neither side in the volume" 2 "pvfs:/path" p cp "$T/in/f1" "$T/out/y"
+fails "a target directory that is not there" 1 "No such file|not a directory" p cp "$T/in/f1" "$T/in/f0" pvfs:/nodir
+
+# mkdir -p, several sources.
+ok "mkdir -p" p mkdir -p pvfs:/m/n/o
+ok "... again" p mkdir -p pvfs:/m/n/o
+fails "mkdir of what exists" 1 "exists" p mkdir pvfs:/m
+ok "several sources" p cp "$T/in/f1" "$T/in/f0" "$T/in/f$S" pvfs:/m/n/o
+is "... all are there" "$(p ls pvfs:/m/n/o | wc -l)" 3
+
+# Resuming. A daemon is stopped in the middle, so that the copy hangs; then the copy is killed.
+make_file "$T/in/big" $((64 << 20))
+"$PVFS" -c "$C/pvfs.conf" cp --chunk 1M --checkpoint 0 -j 2 "$T/in/big" pvfs:/big &
+cp=$!
+PIDS+=($cp)
+wait_for 30 p stat pvfs:/.big.pvfs-resume
+kill -STOP "$(pid_of iod2)"
+kill -KILL $cp
+wait $cp 2>/dev/null
+kill -CONT "$(pid_of iod2)"
+if p stat pvfs:/.big.pvfs-resume >/dev/null 2>&1; then
+	out=$(p cp --resume --chunk 1M "$T/in/big" pvfs:/big 2>&1)
+	is "--resume" "$?" 0
+	like "... goes on, does not begin anew" "$out" "going on at byte [1-9]"
+else
+	pass "# the copy was done before it could be killed"
+	p cp "$T/in/big" pvfs:/big
+fi
+p cp pvfs:/big "$T/out/big"
+is "... and the copy is right" "$(sum "$T/out/big")" "$(sum "$T/in/big")"
+fails "... no note is left" 1 "No such file" p stat pvfs:/.big.pvfs-resume
+
+# A note that is not true any more.
+make_file "$T/in/big2" $((16 << 20))
+p cp "$T/in/big2" pvfs:/big2
+printf 'pvfs-resume 1\nino 1\nsize %d\nmtime 0.000000000\ndone 8388608\n' $((16 << 20)) >"$T/note"
+p cp "$T/note" pvfs:/.big2.pvfs-resume
+like "a note of another source" "$(p cp --resume "$T/in/big2" pvfs:/big2 2>&1)" "from the beginning: the source is not"
+p cp pvfs:/big2 "$T/out/big2"
+ok "... is not believed" cmp "$T/in/big2" "$T/out/big2"
+eval "$(stat -c 'ino=%i mt=%.9Y' "$T/in/big2")"
+printf 'pvfs-resume 1\nino %s\nsize %d\nmtime %s\ndone 8388608\n' "$ino" $((16 << 20)) "$mt" >"$T/note"
+p cp "$T/note" pvfs:/.big2.pvfs-resume
+p cp "$T/in/big" pvfs:/big2
+p cp "$T/note" pvfs:/.big2.pvfs-resume
+like "a copy that was changed" "$(p cp --resume "$T/in/big2" pvfs:/big2 2>&1)" "from the beginning: the copy was changed"
+p cp pvfs:/big2 "$T/out/big2"
+ok "... is made anew" cmp "$T/in/big2" "$T/out/big2"
+p cp "$T/note" pvfs:/.big2.pvfs-resume
+like "a note that is true" "$(p cp --resume "$T/in/big2" pvfs:/big2 2>&1)" "going on at byte 8388608 of 16777216"
+p cp pvfs:/big2 "$T/out/big2"
+ok "... is believed" cmp "$T/in/big2" "$T/out/big2"
+
+# An interrupted copy ends with 130 and says how to go on.
+"$PVFS" -c "$C/pvfs.conf" cp --chunk 256k --checkpoint 0 -j 1 "$T/in/big" pvfs:/int 2>"$T/int.err" &
+cp=$!
+PIDS+=($cp)
+wait_for 30 p stat pvfs:/.int.pvfs-resume
+kill -INT $cp
+wait $cp
+rc=$?
+if [ $rc -eq 130 ]; then
+	like "interrupted: says how to go on" "$(cat "$T/int.err")" "--resume"
+else
+	is "the copy was done before the interrupt" $rc 0
+fi
+finish

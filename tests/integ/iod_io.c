@@ -1,0 +1,591 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * iod_io.c - a real pvfs-iod on loopback, every operation of it, and what it must refuse and
+ * survive.
+ *
+ * Usage: iod_io PATH/TO/pvfs-iod. Prints TAP.
+ */
+#include "iod_harness.h"
+#include <pthread.h>
+#include <semaphore.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <sys/mount.h>
+#include <cmocka.h>
+
+#define MIB (1u << 20)
+#define SESSION 0x1122334455667788ull
+#define BUFFERS_MIB 16u
+
+static struct harness h;
+static struct pvfs_peer *client, *mgr;
+static u8 *buf, *buf2;
+
+static struct pvfs_fid fid(u64 ino)
+{
+	return (struct pvfs_fid){ .ino = ino, .gen = 7 };
+}
+
+static struct pvfs_cap cap(u64 session, u64 ino, u32 rights)
+{
+	struct pvfs_fid f = fid(ino);
+	struct pvfs_cap c;
+
+	pvfs_cap_make(&h.server_key, h.uuid, session, &f, rights, &c);
+	return c;
+}
+
+static int rd(u64 ino, u64 off, void *p, u32 len, u64 *ret_size)
+{
+	struct pvfs_fid f = fid(ino);
+	struct pvfs_cap c = cap(SESSION, ino, PVFS_CAP_READ);
+
+	return do_read(client, &f, &c, off, p, len, ret_size);
+}
+
+static int wr(u64 ino, u64 off, const void *p, u32 len)
+{
+	struct pvfs_fid f = fid(ino);
+	struct pvfs_cap c = cap(SESSION, ino, PVFS_CAP_WRITE);
+
+	return do_write(client, &f, &c, off, p, len, NULL);
+}
+
+static int trim(u64 ino, u64 size)
+{
+	struct pvfs_trim_req req = { .fid = fid(ino), .size = size };
+	struct pvfs_trim_rep rep;
+
+	return CALL(mgr, trim, TRIM, &req, &rep);
+}
+
+static struct pvfs_glimpse_rep glimpse(u64 ino)
+{
+	struct pvfs_glimpse_req req = { .fid = fid(ino) };
+	struct pvfs_glimpse_rep rep;
+
+	assert_int_equal(CALL(mgr, glimpse, GLIMPSE, &req, &rep), 0);
+	return rep;
+}
+
+static int rm(u64 ino)
+{
+	struct pvfs_remove_req req = { .fid = fid(ino) };
+	struct pvfs_remove_rep rep;
+
+	return CALL(mgr, remove, REMOVE, &req, &rep);
+}
+
+/* Bytes that tell where they belong. */
+static void fill(u8 *p, u32 len, u64 ino, u64 off)
+{
+	u64 x = 0;
+	u32 i;
+
+	for (i = 0; i < len; i++) {
+		if (!i || !((off + i) & 7))
+			x = (ino * 0x9e3779b97f4a7c15ull) ^ (((off + i) >> 3) * 0xd6e8feb86659fd93ull);
+		p[i] = x >> (8 * ((off + i) & 7));
+	}
+}
+
+static void expect(u64 ino, u64 off, u32 len)
+{
+	assert_int_equal(rd(ino, off, buf2, len, NULL), len);
+	fill(buf, len, ino, off);
+	if (memcmp(buf, buf2, len))
+		fail_msg("ino %llu offset %llu length %u: wrong bytes", (unsigned long long)ino,
+			 (unsigned long long)off, len);
+}
+
+static void put(u64 ino, u64 off, u32 len)
+{
+	fill(buf, len, ino, off);
+	assert_int_equal(wr(ino, off, buf, len), 0);
+}
+
+static void start(void)
+{
+	h.pid = spawn(&h, true, NULL, NULL);
+	client = new_peer(&h, PVFS_ROLE_CLIENT, SESSION, 2);
+	mgr = new_peer(&h, PVFS_ROLE_MGR, 0, 1);
+}
+
+static int stop(int sig)
+{
+	pvfs_peer_free(client);
+	pvfs_peer_free(mgr);
+	client = mgr = NULL;
+	kill(h.pid, sig);
+	return reap(h.pid);
+}
+
+/* ---------------------------------------------------------------- before it serves */
+
+static bool log_has(const char *text)
+{
+	char path[128], line[2048];
+	bool found = false;
+	FILE *f;
+
+	snprintf(path, sizeof(path), "%s/log", h.dir);
+	f = fopen(path, "r");
+	while (f && !found && fgets(line, sizeof(line), f))
+		found = strstr(line, text);
+	if (f)
+		fclose(f);
+	return found;
+}
+
+static void patch_mark(const char *from, const char *to)
+{
+	char cmd[512];
+
+	snprintf(cmd, sizeof(cmd), "sed -i 's/%s/%s/' %s/pvfs.store", from, to, h.store);
+	assert_int_equal(system(cmd), 0);
+}
+
+static void test_refusals(void **state)
+{
+	assert_int_equal(run(&h, NULL, NULL), 1);
+	assert_true(log_has("is not a PVFS store"));
+	assert_int_equal(run(&h, "--mkfs", NULL), 0);
+	assert_int_equal(run(&h, "--mkfs", NULL), 1);
+	assert_true(log_has("is a PVFS store already"));
+	patch_mark("index 0", "index 1");
+	assert_int_equal(run(&h, NULL, NULL), 1);
+	assert_true(log_has("belongs to iod 1 of volume"));
+	patch_mark("index 1", "index 0");
+	patch_mark("volume 01", "volume ff");
+	assert_int_equal(run(&h, NULL, NULL), 1);
+	patch_mark("volume ff", "volume 01");
+	patch_mark("format 1", "format 2");
+	assert_int_equal(run(&h, NULL, NULL), 1);
+	assert_true(log_has("newer than this program"));
+	patch_mark("format 2", "format 1");
+	assert_int_equal(run(&h, "--store", "what"), 2);
+	assert_int_equal(run(&h, "more", NULL), 2);
+	start();
+	assert_int_equal(run(&h, NULL, NULL), 1);
+	assert_true(log_has("is in use by another daemon"));
+}
+
+/* ---------------------------------------------------------------- operations */
+
+static void test_sizes_and_holes(void **state)
+{
+	static const u32 lens[] = { 1, 511, 4096, 4097, 65535, 65536, 65537, 300000, MIB };
+	u64 size = 99, off;
+	size_t i;
+
+	assert_int_equal(rd(10, 0, buf, 4096, &size), 0);
+	assert_int_equal(size, 0);
+	for (i = 0, off = 12345; i < ARRAY_SIZE(lens); i++) {
+		put(10, off, lens[i]);
+		expect(10, off, lens[i]);
+		off += lens[i];
+	}
+	/* the end */
+	assert_int_equal(rd(10, off - 10, buf2, 100, &size), 10);
+	assert_true(size == off);
+	assert_int_equal(rd(10, off, buf2, 100, &size), 0);
+	assert_int_equal(rd(10, off + 5000, buf2, MIB, &size), 0);
+	assert_true(size == off);
+	assert_int_equal(rd(10, off - 70000, buf2, MIB, &size), 70000);
+	assert_int_equal(rd(10, 0, buf2, 0, &size), 0);
+	/* the hole in front */
+	memset(buf, 0, 12345);
+	assert_int_equal(rd(10, 0, buf2, 12345, NULL), 12345);
+	assert_memory_equal(buf, buf2, 12345);
+	/* over 4 GiB */
+	put(11, (9ull << 30) + 1, 1000);
+	expect(11, (9ull << 30) + 1, 1000);
+	assert_true(glimpse(11).size == (9ull << 30) + 1001);
+	assert_true(glimpse(11).blocks < 1000);
+}
+
+static void test_bad_requests(void **state)
+{
+	struct pvfs_fid f = fid(20);
+	struct pvfs_cap r = cap(SESSION, 20, PVFS_CAP_READ), w = cap(SESSION, 20, PVFS_CAP_WRITE),
+	c;
+	struct pvfs_trim_req treq = { .fid = f };
+	struct pvfs_trim_rep trep;
+	struct pvfs_rpc rpc = { .op = PVFS_OP_READ, .body = "short", .body_len = 5,
+				.timeout_ms = 60000 };
+
+	assert_int_equal(do_read(client, &f, &r, 0, buf, MIB + 1, NULL), -EINVAL);
+	assert_int_equal(do_read(client, &f, &r, UINT64_MAX, buf, 1, NULL), -EINVAL);
+	assert_int_equal(do_read(client, &f, &r, PVFS_FILE_MAX, buf, 1, NULL), -EINVAL);
+	assert_int_equal(do_write(client, &f, &w, UINT64_MAX, buf, 1, NULL), -EFBIG);
+	assert_int_equal(do_write(client, &f, &w, PVFS_FILE_MAX, buf, 1, NULL), -EFBIG);
+	assert_int_equal(do_write(client, &f, &w, 0, buf, 0, NULL), 0);
+	assert_int_equal(glimpse(20).size, 0);
+	/* rights */
+	assert_int_equal(do_write(client, &f, &r, 0, buf, 1, NULL), -EACCES);
+	assert_int_equal(do_read(client, &f, &w, 0, buf, 1, NULL), -EACCES);
+	c = w;
+	c.rights |= PVFS_CAP_READ;
+	assert_int_equal(do_read(client, &f, &c, 0, buf, 1, NULL), -EACCES);
+	c = w;
+	c.mac[3] ^= 1;
+	assert_int_equal(do_write(client, &f, &c, 0, buf, 1, NULL), -EACCES);
+	c = cap(SESSION + 1, 20, PVFS_CAP_WRITE);
+	assert_int_equal(do_write(client, &f, &c, 0, buf, 1, NULL), -EACCES);
+	c = cap(SESSION, 21, PVFS_CAP_WRITE);
+	assert_int_equal(do_write(client, &f, &c, 0, buf, 1, NULL), -EACCES);
+	/* a verified one does not let its forged twin through */
+	assert_int_equal(do_write(client, &f, &w, 0, "x", 1, NULL), 0);
+	c = w;
+	c.mac[15] ^= 0x80;
+	assert_int_equal(do_write(client, &f, &c, 0, "y", 1, NULL), -EACCES);
+	/* a body that is not one */
+	assert_int_equal(pvfs_peer_call(client, &rpc), -EBADMSG);
+	/* servers' business */
+	assert_true(CALL(client, trim, TRIM, &treq, &trep) < 0);
+	assert_int_equal(glimpse(20).size, 1);
+}
+
+static void test_fsync_verifier(void **state)
+{
+	struct pvfs_fid f = fid(30), none = fid(31);
+	struct pvfs_cap c = cap(SESSION, 30, PVFS_CAP_READ | PVFS_CAP_WRITE),
+	n = cap(SESSION, 31, PVFS_CAP_READ);
+	struct pvfs_fsync_req req = { .fid = f, .cap = c };
+	struct pvfs_write_rep w1, w2;
+	struct pvfs_fsync_rep rep;
+
+	assert_int_equal(do_write(client, &f, &c, 0, "a", 1, &w1), 0);
+	assert_true(w1.wtime.sec > 0 && w1.wtime.sec >= glimpse(30).wtime.sec);
+	assert_int_equal(CALL(client, fsync, FSYNC, &req, &rep), 0);
+	assert_true(rep.verifier == w1.verifier);
+	req.flags = PVFS_FS_DATASYNC;
+	assert_int_equal(CALL(client, fsync, FSYNC, &req, &rep), 0);
+	req.fid = none;
+	assert_int_equal(CALL(client, fsync, FSYNC, &req, &rep), -EACCES);
+	req.cap = n;
+	assert_int_equal(CALL(client, fsync, FSYNC, &req, &rep), 0);
+	assert_int_equal(glimpse(31).size, 0);
+	/* the daemon's death loses nothing that the kernel has */
+	put(32, 0, 100000);
+	stop(SIGKILL);
+	start();
+	expect(32, 0, 100000);
+	assert_int_equal(do_write(client, &f, &c, 0, "a", 1, &w2), 0);
+	assert_true(w2.verifier == w1.verifier);
+}
+
+static void test_trim_glimpse_remove(void **state)
+{
+	struct pvfs_glimpse_rep g;
+	u64 size;
+
+	assert_int_equal(trim(40, 0), 0);
+	put(40, 0, 10000);
+	g = glimpse(40);
+	assert_int_equal(g.size, 10000);
+	assert_true(g.blocks >= 16 && g.wtime.sec > 0);
+	assert_int_equal(trim(40, 5000), 0);
+	assert_int_equal(glimpse(40).size, 5000);
+	assert_true(glimpse(40).wtime.sec == g.wtime.sec && glimpse(40).wtime.nsec == g.wtime.nsec);
+	expect(40, 0, 5000);
+	assert_int_equal(trim(40, 20000), 0);
+	assert_int_equal(rd(40, 5000, buf2, 20000, &size), 15000);
+	memset(buf, 0, 15000);
+	assert_memory_equal(buf, buf2, 15000);
+	assert_int_equal(trim(41, 1ull << 33), 0);
+	assert_true(glimpse(41).size == 1ull << 33);
+	assert_int_equal(glimpse(41).wtime.sec, 0);
+	assert_true(trim(41, UINT64_MAX) < 0);
+
+	assert_int_equal(rm(40), 0);
+	assert_int_equal(rm(40), 0);
+	assert_int_equal(rm(49), 0);
+	assert_int_equal(glimpse(40).size, 0);
+	assert_int_equal(wr(40, 0, buf, 10), -ESTALE);
+	assert_int_equal(wr(49, 0, buf, 10), -ESTALE);
+	assert_int_equal(rd(40, 0, buf, 10, NULL), -ESTALE);
+	assert_int_equal(trim(40, 0), 0);
+	assert_int_equal(trim(40, 1), -ESTALE);
+	assert_int_equal(glimpse(40).size, 0);
+}
+
+static void test_statfs(void **state)
+{
+	struct pvfs_iod_statfs_req req;
+	struct pvfs_iod_statfs_rep rep;
+
+	assert_int_equal(CALL(mgr, iod_statfs, IOD_STATFS, &req, &rep), 0);
+	assert_true(rep.bsize >= 512 && rep.blocks >= rep.bfree && rep.blocks > 0);
+}
+
+/* ---------------------------------------------------------------- many at once */
+
+static sem_t done_sem;
+
+static void io_done(struct pvfs_rpc *rpc)
+{
+	sem_post(&done_sem);
+}
+
+static void test_pipelined(void **state)
+{
+	enum { N = 64, LEN = 128 << 10 };
+	static struct io io[N];
+	struct pvfs_fid f = fid(50);
+	struct pvfs_cap c = cap(SESSION, 50, PVFS_CAP_READ | PVFS_CAP_WRITE);
+	u8 *mem = malloc((size_t)N * LEN);
+	int i, round;
+
+	assert_non_null(mem);
+	sem_init(&done_sem, 0, 0);
+	fill(mem, N * LEN, 50, 0);
+	for (round = 0; round < 2; round++) {
+		for (i = 0; i < N; i++) {
+			u64 off = (u64)(i * 29 % N) * LEN;
+
+			if (round)
+				prep_read(&io[i], &f, &c, off, mem + off, LEN);
+			else
+				prep_write(&io[i], &f, &c, off, mem + off, LEN);
+			io[i].rpc.done = io_done;
+			pvfs_peer_submit(client, &io[i].rpc);
+		}
+		for (i = 0; i < N; i++)
+			while (sem_wait(&done_sem))
+				;
+		for (i = 0; i < N; i++) {
+			assert_int_equal(io[i].rpc.err, 0);
+			if (round)
+				assert_int_equal(io[i].rpc.in_len, LEN);
+		}
+		if (!round)
+			memset(mem, 0, (size_t)N * LEN);
+	}
+	for (i = 0; i < N * LEN / (int)MIB; i++) {
+		fill(buf, MIB, 50, (u64)i * MIB);
+		assert_memory_equal(mem + (size_t)i * MIB, buf, MIB);
+	}
+	free(mem);
+}
+
+/*
+ * 200 clients, each with 4 writes of 1 MiB at once: 800 MiB wanted, 16 MiB of buffers configured.
+ * All get through, and the daemon stays within what it was told.
+ */
+static void test_many_clients(void **state)
+{
+	enum { CLIENTS = 200, EACH = 4 };
+	struct pvfs_peer **p = calloc(CLIENTS, sizeof(*p));
+	struct io *io = calloc(CLIENTS * EACH, sizeof(*io));
+	u64 base = proc_kib(h.pid, "VmRSS"), peak;
+	int i, k, round;
+
+	assert_non_null(p);
+	assert_non_null(io);
+	fill(buf, MIB, 60, 0);
+	sem_init(&done_sem, 0, 0);
+	for (i = 0; i < CLIENTS; i++)
+		p[i] = new_peer(&h, PVFS_ROLE_CLIENT, 1000 + i, 1);
+	for (round = 0; round < 2; round++) {
+		for (i = 0; i < CLIENTS * EACH; i++) {
+			struct pvfs_fid f = fid(60 + i % 4);
+			struct pvfs_cap c = cap(1000 + i / EACH, f.ino,
+						PVFS_CAP_READ | PVFS_CAP_WRITE);
+
+			if (round)
+				prep_read(&io[i], &f, &c, (u64)i % 7 * MIB, buf2,
+					  i & 1 ? MIB : 16 << 10);
+			else
+				prep_write(&io[i], &f, &c, (u64)i % 7 * MIB, buf, MIB);
+			io[i].rpc.done = io_done;
+			pvfs_peer_submit(p[i / EACH], &io[i].rpc);
+		}
+		for (i = 0; i < CLIENTS * EACH; i++)
+			while (sem_wait(&done_sem))
+				;
+		for (i = 0; i < CLIENTS; i++) {
+			for (k = 0; k < EACH; k++)
+				assert_int_equal(io[i * EACH + k].rpc.err, 0);
+		}
+	}
+	peak = proc_kib(h.pid, "VmHWM");
+	print_message("# 200 clients: RSS %llu KiB before, peak %llu KiB, %u MiB of buffers\n",
+		      (unsigned long long)base, (unsigned long long)peak, BUFFERS_MIB);
+	assert_true(peak < (BUFFERS_MIB + 24) * 1024);
+	for (i = 0; i < CLIENTS; i++)
+		pvfs_peer_free(p[i]);
+	free(p);
+	free(io);
+}
+
+/* While 16 connections of a big client keep all buffers busy, a small one gets through. */
+struct big {
+	struct pvfs_peer *p;
+	struct io io[32];
+	volatile bool stop;
+	_Atomic int open;
+};
+
+static struct big big;
+
+static void big_again(struct pvfs_rpc *rpc)
+{
+	if (big.stop || rpc->err) {
+		__atomic_sub_fetch(&big.open, 1, __ATOMIC_SEQ_CST);
+		sem_post(&done_sem);
+		return;
+	}
+	pvfs_peer_submit(big.p, rpc);
+}
+
+static void test_small_not_starved(void **state)
+{
+	struct pvfs_fid f = fid(70);
+	struct pvfs_cap c = cap(2000, 70, PVFS_CAP_WRITE);
+	u64 t, worst = 0, ops = 0, end = now_ns() + 2000000000ull;
+	size_t i;
+
+	sem_init(&done_sem, 0, 0);
+	fill(buf, MIB, 70, 0);
+	big.p = new_peer(&h, PVFS_ROLE_CLIENT, 2000, 16);
+	big.open = ARRAY_SIZE(big.io);
+	for (i = 0; i < ARRAY_SIZE(big.io); i++) {
+		prep_write(&big.io[i], &f, &c, i * MIB, buf, MIB);
+		big.io[i].rpc.done = big_again;
+		pvfs_peer_submit(big.p, &big.io[i].rpc);
+	}
+	while (now_ns() < end) {
+		t = now_ns();
+		assert_int_equal(wr(71, ops % 100 * 4096, "small", 5), 0);
+		t = now_ns() - t;
+		worst = max(worst, t);
+		ops++;
+	}
+	big.stop = true;
+	for (i = 0; i < ARRAY_SIZE(big.io); i++)
+		while (sem_wait(&done_sem))
+			;
+	for (i = 0; i < ARRAY_SIZE(big.io); i++)
+		assert_int_equal(big.io[i].rpc.err, 0);
+	pvfs_peer_free(big.p);
+	print_message("# beside a big writer: %llu small writes a second, worst %llu ms\n",
+		      (unsigned long long)ops / 2, (unsigned long long)worst / 1000000);
+	assert_true(ops >= 20);
+}
+
+/* ---------------------------------------------------------------- a full disk, and the end */
+
+static void test_full_disk(void **state)
+{
+	char text[] = "size=24m";
+	bool mounted;
+	u64 n;
+	int err;
+
+	assert_int_equal(stop(SIGTERM), 0);
+	snprintf(h.store, sizeof(h.store), "%s/small", h.dir);
+	assert_int_equal(mkdir(h.store, 0700), 0);
+	mounted = !mount("none", h.store, "tmpfs", 0, text);
+	if (!mounted) {
+		print_message("# can't mount a small tmpfs here\n");
+		rmdir(h.store);
+	}
+	write_conf(&h, "buffers = \"16M\"");
+	assert_int_equal(run(&h, "--mkfs", NULL), 0);
+	start();
+	if (!mounted)
+		skip();
+	for (n = 0, err = 0; !err && n < 64; n++) {
+		fill(buf, MIB, 80, n * MIB);
+		err = wr(80, n * MIB, buf, MIB);
+	}
+	assert_int_equal(err, -ENOSPC);
+	assert_true(n > 16);
+	/* what was acknowledged is right, reads and removals work, and space comes back */
+	for (n--; n--;)
+		expect(80, n * MIB, MIB);
+	put(80, 4096, 8192);
+	expect(80, 4096, 8192);
+	assert_int_equal(trim(80, 4 * MIB), 0);
+	expect(80, 3 * MIB, MIB);
+	put(81, 0, MIB);
+	expect(81, 0, MIB);
+	assert_int_equal(rm(80), 0);
+	for (n = 0; n < 16; n++)
+		put(82, n * MIB, MIB);
+	for (n = 0; n < 16; n++)
+		expect(82, n * MIB, MIB);
+}
+
+static void test_graceful_stop(void **state)
+{
+	static struct io io[32];
+	struct pvfs_fid f = fid(90);
+	struct pvfs_cap c = cap(SESSION, 90, PVFS_CAP_WRITE);
+	int i, ok = 0;
+
+	sem_init(&done_sem, 0, 0);
+	fill(buf, MIB, 90, 0);
+	put(90, 0, 10);
+	for (i = 0; i < 32; i++) {
+		prep_write(&io[i], &f, &c, 0, buf, 256 << 10);
+		io[i].rpc.done = io_done;
+		io[i].rpc.timeout_ms = 3000;
+		pvfs_peer_submit(client, &io[i].rpc);
+	}
+	kill(h.pid, SIGTERM);
+	assert_int_equal(reap(h.pid), 0);
+	for (i = 0; i < 32; i++)
+		while (sem_wait(&done_sem))
+			;
+	for (i = 0; i < 32; i++)
+		ok += !io[i].rpc.err;
+	print_message("# %d of 32 writes were accepted before the end\n", ok);
+	pvfs_peer_free(client);
+	pvfs_peer_free(mgr);
+	client = mgr = NULL;
+	h.pid = 0;
+	assert_false(log_has("Sanitizer"));
+}
+
+static int setup(void **state)
+{
+	buf = malloc(2 * MIB);
+	buf2 = malloc(2 * MIB);
+	return buf && buf2 ? 0 : -1;
+}
+
+static int teardown(void **state)
+{
+	char small[128];
+
+	if (client || mgr)
+		stop(SIGKILL);
+	snprintf(small, sizeof(small), "%s/small", h.dir);
+	umount(small);
+	free(buf);
+	free(buf2);
+	harness_fini(&h);
+	return 0;
+}
+
+int main(int argc, char **argv)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_refusals), cmocka_unit_test(test_sizes_and_holes),
+		cmocka_unit_test(test_bad_requests), cmocka_unit_test(test_fsync_verifier),
+		cmocka_unit_test(test_trim_glimpse_remove), cmocka_unit_test(test_statfs),
+		cmocka_unit_test(test_pipelined), cmocka_unit_test(test_many_clients),
+		cmocka_unit_test(test_small_not_starved), cmocka_unit_test(test_full_disk),
+		cmocka_unit_test(test_graceful_stop),
+	};
+
+	if (argc != 2) {
+		fputs("Usage: iod_io PATH/TO/pvfs-iod\n", stderr);
+		return 2;
+	}
+	harness_init(&h, argv[1], "/tmp", "buffers = \"16M\"");
+	cmocka_set_message_output(CM_OUTPUT_TAP);
+	return cmocka_run_group_tests_name("iod_io", tests, setup, teardown);
+}

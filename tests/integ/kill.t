@@ -1,0 +1,84 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0
+# kill -9 and restart of daemons in the middle of copies: the copies end, and every byte is right.
+. "$(dirname "$0")/lib.sh"
+
+make_cluster "$C" 3
+start_cluster "$C"
+mkdir "$T/in"
+make_file "$T/in/big" $((200 << 20))
+mkdir "$T/in/small"
+for i in $(seq 1500); do echo "content of $i" >"$T/in/small/$i"; done
+big=$(sum "$T/in/big")
+
+# crash DAEMON: kill -9, a moment away, back again
+crash() {
+	kill -KILL "$(pid_of "$1")"
+	sleep 0.7
+	"$PVFS" start "$C" "$1" >"$T/restart.out" 2>&1 || { sed 's/^/# /' "$T/restart.out"; return 1; }
+}
+
+# copy_through DAEMON SOURCE TARGET OPTIONS...: copies while the daemon is killed twice
+copy_through() {
+	local d=$1 rc
+	shift
+	"$PVFS" -c "$C/pvfs.conf" cp "$@" 2>"$T/cp.err" &
+	local cp=$!
+	PIDS+=($cp)
+	sleep 0.15
+	crash "$d" || return 1
+	sleep 0.2
+	kill -0 $cp 2>/dev/null && crash "$d"
+	wait $cp
+	rc=$?
+	[ $rc -eq 0 ] || sed 's/^/# /' "$T/cp.err"
+	return $rc
+}
+
+for d in mgr iod1; do
+	if copy_through $d "$T/in/big" pvfs:/big; then pass "$d killed while a large file goes in"; else fail "$d killed while a large file goes in"; fi
+	rm -f "$T/big"
+	p cp pvfs:/big "$T/big"
+	is "... every byte is right" "$(sum "$T/big")" "$big"
+	rm -f "$T/big"
+	if copy_through $d pvfs:/big "$T/big"; then pass "$d killed while it comes out"; else fail "$d killed while it comes out"; fi
+	is "... every byte is right" "$(sum "$T/big")" "$big"
+	if copy_through $d -r "$T/in/small" "pvfs:/small-$d"; then pass "$d killed while a tree goes in"; else fail "$d killed while a tree goes in"; fi
+	p cp -r "pvfs:/small-$d" "$T/small-$d"
+	ok "... every file is right" diff -r "$T/in/small" "$T/small-$d"
+	ok "the tree is removed" p rm -r "pvfs:/small-$d" pvfs:/big
+done
+
+# A session that ends while its owner is stopped: it goes on with a new one.
+"$PVFS" stop "$C" >/dev/null
+sed -i 's/^mgr: {/mgr: {\n\tlease_ms = 1000;/' "$C/pvfs.conf"
+start_cluster "$C"
+"$PVFS" -c "$C/pvfs.conf" cp --chunk 256k "$T/in/big" pvfs:/big 2>"$T/cp.err" &
+cp=$!
+PIDS+=($cp)
+wait_for 20 p stat pvfs:/big
+kill -STOP $cp
+sleep 4
+kill -CONT $cp
+wait $cp
+is "a client that slept longer than its lease" "$?" 0
+sed 's/^/# /' "$T/cp.err"
+p cp pvfs:/big "$T/big"
+is "... every byte is right" "$(sum "$T/big")" "$big"
+
+# Soft: in bounded time.
+"$PVFS" stop "$C" iod0 --kill >/dev/null
+SECONDS=0
+fails "soft: a read without one daemon fails" 1 "big: (Input/output error|Connection timed out)" \
+	"$PVFS" -c "$C/pvfs.conf" --soft --timeout 3 cp pvfs:/big "$T/big2"
+if [ $SECONDS -le 15 ]; then pass "... in bounded time"; else fail "... in bounded time" "$SECONDS s"; fi
+"$PVFS" -c "$C/pvfs.conf" cp pvfs:/big "$T/big2" &
+cp=$!
+PIDS+=($cp)
+sleep 2
+ok "hard: it waits" kill -0 $cp
+start_cluster "$C" iod0
+wait $cp
+is "... and goes on when the daemon is back" "$?" 0
+is "... every byte is right" "$(sum "$T/big2")" "$big"
+finish

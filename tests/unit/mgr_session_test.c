@@ -1,0 +1,466 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * mgr_session_test.c - exactly once, sessions and their ends, orphans, the reap queue, restarts.
+ */
+#include "mgr_fixture.h"
+
+#define RW (PVFS_O_READ | PVFS_O_WRITE)
+#define MKW (PVFS_O_CREAT | PVFS_O_WRITE)
+
+static int setup(void **state)
+{
+	struct fx_client *c = malloc(sizeof(*c));
+
+	fx_client_init(c, fx_new(), 1);
+	*state = c;
+	return 0;
+}
+
+static int teardown(void **state)
+{
+	struct fx_client *c = *state;
+
+	fx_free(c->f);
+	free(c);
+	free(fx_op.payload);
+	fx_op.payload = NULL;
+	return 0;
+}
+
+/* Executes a MKDIR under a chosen sequence number. */
+static int mkdir_seq(struct fx_client *c, const char *name, u32 seq, struct pvfs_attr *a)
+{
+	c->seq = seq - 1;
+	return do_mkdir(c, fx_root, name, 0755, a);
+}
+
+static void slots(void **state)
+{
+	struct fx_client *c = *state, other;
+	struct pvfs_attr a, b;
+
+	assert_int_equal(mkdir_seq(c, "a", 1, &a), 0);
+	/* The same request again: the same answer, though the name exists. */
+	assert_int_equal(mkdir_seq(c, "a", 1, &b), 0);
+	assert_memory_equal(&a, &b, sizeof(a));
+	assert_int_equal(mkdir_seq(c, "a", 2, NULL), -EEXIST);
+	/* That failed and left no trace: the number is still good. */
+	assert_int_equal(mkdir_seq(c, "b", 2, NULL), 0);
+	assert_int_equal(mkdir_seq(c, "a", 1, NULL), -EINVAL);
+	/* Another operation under a number that is used up. */
+	c->seq = 1;
+	assert_int_equal(do_rmdir(c, fx_root, "b"), -EINVAL);
+	/* Other slots and other sessions have their own. */
+	other = fx_thread(c, MGR_NSLOTS - 1);
+	assert_int_equal(mkdir_seq(&other, "c", 1, NULL), 0);
+	other.slot = MGR_NSLOTS;
+	assert_int_equal(mkdir_seq(&other, "d", 1, NULL), -EINVAL);
+	/* A request that must have a slot and has none. */
+	{
+		struct pvfs_rmdir_req rq = { .cred = fx_cred(c), .dir = fx_root, .name = PVFS_STR("b") };
+		u8 body[512];
+		int n = pvfs_rmdir_req_encode(&rq, body, sizeof(body));
+
+		assert_int_equal(fx_execute(c, PVFS_OP_RMDIR, 0, body, n, &fx_op), -EINVAL);
+	}
+	fx_reopen(c->f);
+	assert_int_equal(mkdir_seq(c, "b", 2, NULL), 0);
+	assert_int_equal(c->f->m->count.replays, 1);
+	assert_int_equal(mkdir_seq(c, "a", 1, NULL), -EINVAL);
+	assert_int_equal(mkdir_seq(c, "e", 3, NULL), 0);
+	assert_int_equal(mkdir_seq(c, "f", 100, NULL), 0);
+}
+
+/* Two copies at once: one runs, the other is told to wait. */
+static void slot_busy(void **state)
+{
+	struct fx_client *c = *state;
+	struct mgr_session *s = mgr_session_lookup(c->f->m, c->session);
+
+	c->no_retry = true;
+	s->slots[0].busy = true;
+	assert_int_equal(mkdir_seq(c, "a", 1, NULL), -EAGAIN);
+	s->slots[0].busy = false;
+	assert_int_equal(mkdir_seq(c, "a", 1, NULL), 0);
+	mgr_session_put(s);
+}
+
+/* The reply of a CREATE was lost with the manager: replayed, the file is open again. */
+static void create_replayed(void **state)
+{
+	struct fx_client *c = *state;
+	struct pvfs_wreport r = { 0 };
+	struct pvfs_attr a, b;
+
+	assert_int_equal(do_create(c, fx_root, "f", MKW, 0644, &a), 0);
+	fx_reopen(c->f);
+	assert_int_equal(c->f->m->opens.files, 0);
+	c->seq--;
+	assert_int_equal(do_create(c, fx_root, "f", MKW, 0644, &b), 0);
+	assert_memory_equal(&a, &b, sizeof(a));
+	assert_int_equal(c->f->m->opens.files, 1);
+	/* And again: still open once. */
+	c->seq--;
+	assert_int_equal(do_create(c, fx_root, "f", MKW, 0644, &b), 0);
+	fx_write(&c->f->x, &a, 0, 777, &r.wtime);
+	r.end = 777;
+	assert_int_equal(do_close(c, a.fid, PVFS_O_WRITE, &r), 0);
+	assert_int_equal(c->f->m->opens.files, 0);
+	assert_int_equal(do_getattr(c, a.fid, NULL, &b), 0);
+	assert_int_equal(b.size, 777);
+}
+
+static void same_client(void **state)
+{
+	struct fx_client *c = *state, again, other;
+
+	fx_client_init(&again, c->f, 1);
+	assert_int_equal(again.session, c->session);
+	fx_client_init(&other, c->f, 2);
+	assert_int_not_equal(other.session, c->session);
+	fx_reopen(c->f);
+	fx_client_init(&again, c->f, 1);
+	assert_int_equal(again.session, c->session);
+	{
+		struct pvfs_session_open_req rq = { .host = PVFS_STR("h") };
+		struct pvfs_session_open_rep rp;
+		struct pvfs_iodent e;
+		struct pvfs_wire w;
+		u32 i;
+
+		memset(rq.client, 9, sizeof(rq.client));
+		assert_int_equal(fx_session_open(&again, &rq, &rp), 0);
+		assert_true(rp.session > other.session);
+		assert_int_equal(rp.nslots, MGR_NSLOTS);
+		assert_int_equal(rp.niods, FX_NIODS);
+		assert_int_equal(rp.root.ino, 1);
+		pvfs_wire_init(&w, fx_op.payload, fx_op.payload_len);
+		for (i = 0; i < rp.niods; i++) {
+			pvfs_get_iodent(&w, &e);
+			assert_int_equal(e.index, i);
+			assert_int_equal(e.port, 7101 + i);
+			assert_int_equal(e.host.len, 9);
+		}
+		assert_int_equal(w.err, 0);
+		assert_int_equal(pvfs_wire_left(&w), 0);
+	}
+	/* Closed, it is gone, with its replies. */
+	{
+		struct pvfs_session_close_req rq;
+		struct pvfs_session_close_rep rp;
+		u64 old = other.session;
+
+		assert_int_equal(mkdir_seq(&other, "x", 1, NULL), 0);
+		assert_int_equal(fx_session_close(&other, &rq, &rp), 0);
+		assert_int_equal(do_lookup(&other, fx_root, "x", NULL), -ESTALE);
+		fx_client_init(&other, c->f, 2);
+		assert_true(other.session > old);
+		assert_int_equal(mkdir_seq(&other, "y", 1, NULL), 0);
+	}
+}
+
+static void reaping(void **state)
+{
+	struct fx_client *c = *state;
+	struct pvfs_wreport r = { 0 };
+	struct pvfs_attr a;
+
+	/* Never written: nothing to be removed, gone at once. */
+	do_mkfile(c, fx_root, "f", 0644, &a);
+	assert_int_equal(do_unlink(c, fx_root, "f"), 0);
+	assert_int_equal(mgr_reap_pass(c->f->m), 0);
+	assert_int_equal(c->f->x.removes, 0);
+	do_create(c, fx_root, "g", MKW, 0644, &a);
+	fx_write(&c->f->x, &a, 0, 1000000, &r.wtime);
+	r.end = 1000000;
+	do_close(c, a.fid, PVFS_O_WRITE, &r);
+	assert_int_equal(fx_datafiles(&c->f->x, a.fid.ino), FX_NIODS);
+	c->f->x.down = 1;
+	assert_int_equal(do_unlink(c, fx_root, "g"), 0);
+	assert_int_equal(do_getattr(c, a.fid, NULL, NULL), -ESTALE);
+	assert_int_equal(do_open(c, a.fid, PVFS_O_READ, NULL), -ESTALE);
+	assert_int_equal(mgr_reap_pass(c->f->m), 1);
+	assert_int_equal(fx_datafiles(&c->f->x, a.fid.ino), 1);
+	/* The queue survives; the iod comes back. */
+	fx_reopen(c->f);
+	fx_end_grace(c->f);
+	assert_int_equal(mgr_reap_pass(c->f->m), 1);
+	c->f->x.down = 0;
+	assert_int_equal(mgr_reap_pass(c->f->m), 0);
+	assert_int_equal(fx_datafiles(&c->f->x, a.fid.ino), 0);
+	assert_int_equal(c->f->m->count.reaped, 1);
+}
+
+static void many_reaped(void **state)
+{
+	struct fx_client *c = *state;
+	struct mgr_check_result r;
+	struct pvfs_attr a;
+	char name[16];
+	u32 i;
+
+	for (i = 0; i < 500; i++) {
+		snprintf(name, sizeof(name), "%u", i);
+		do_create(c, fx_root, name, MKW, 0644, &a);
+		do_truncate(c, a.fid, i, NULL, NULL);
+		do_close(c, a.fid, PVFS_O_WRITE, NULL);
+		assert_int_equal(do_unlink(c, fx_root, name), 0);
+	}
+	assert_int_equal(mgr_check(c->f->m, stderr, &r), 0);
+	assert_int_equal(r.reap, 499);	/* the one of size 0 was never written */
+	assert_int_equal(mgr_reap_pass(c->f->m), 0);
+	assert_int_equal(mgr_check(c->f->m, stderr, &r), 0);
+	assert_int_equal(r.reap, 0);
+	assert_int_equal(r.inodes, 1);
+	assert_int_equal(c->f->m->files, 1);
+}
+
+static void orphans(void **state)
+{
+	struct fx_client *c = *state, d;
+	struct pvfs_wreport r = { 0 };
+	struct pvfs_attr a, x;
+
+	fx_client_init(&d, c->f, 2);
+	do_create(c, fx_root, "f", MKW, 0644, &a);
+	do_open(&d, a.fid, PVFS_O_READ, NULL);
+	assert_int_equal(do_unlink(&d, fx_root, "f"), 0);
+	/* No name, but there for those who have it open. */
+	assert_int_equal(do_getattr(c, a.fid, NULL, &x), 0);
+	assert_int_equal(x.nlink, 0);
+	assert_int_equal(do_open(c, a.fid, PVFS_O_READ, NULL), 0);
+	assert_int_equal(do_close(c, a.fid, PVFS_O_READ, NULL), 0);
+	assert_int_equal(do_link(c, a.fid, fx_root, "g"), -ENOENT);
+	fx_write(&c->f->x, &a, 0, 5000, &r.wtime);
+	r.end = 5000;
+	assert_int_equal(do_getattr(c, a.fid, &r, &x), 0);
+	assert_int_equal(x.size, 5000);
+	assert_int_equal(mgr_reap_pass(c->f->m), 0);
+	do_close(c, a.fid, PVFS_O_WRITE, &r);
+	assert_int_equal(mgr_reap_pass(c->f->m), 0);
+	assert_int_equal(fx_datafiles(&c->f->x, a.fid.ino), 1);
+	assert_int_equal(do_open(c, a.fid, PVFS_O_READ, NULL), -ESTALE);
+	do_close(&d, a.fid, PVFS_O_READ, NULL);
+	assert_int_equal(do_getattr(c, a.fid, NULL, NULL), -ESTALE);
+	assert_int_equal(mgr_reap_pass(c->f->m), 0);
+	assert_int_equal(fx_datafiles(&c->f->x, a.fid.ino), 0);
+	fx_check(c->f);
+
+	/* Replaced by rename while open; the holder's session ends. */
+	do_create(&d, fx_root, "p", MKW, 0644, &a);
+	do_mkfile(c, fx_root, "q", 0644, NULL);
+	assert_int_equal(do_rename(c, fx_root, "q", fx_root, "p", 0), 0);
+	assert_int_equal(do_getattr(&d, a.fid, NULL, &x), 0);
+	assert_int_equal(x.nlink, 0);
+	{
+		struct pvfs_session_close_req rq;
+		struct pvfs_session_close_rep rp;
+
+		assert_int_equal(fx_session_close(&d, &rq, &rp), 0);
+	}
+	assert_int_equal(do_getattr(c, a.fid, NULL, NULL), -ESTALE);
+	assert_int_equal(mgr_reap_pass(c->f->m), 0);
+	fx_check(c->f);
+}
+
+static void orphans_and_restarts(void **state)
+{
+	struct fx_client *c = *state, d;
+	struct pvfs_reclaim_req rq = { .flags = PVFS_O_READ, .count = 1 };
+	struct pvfs_reclaim_rep rp;
+	struct pvfs_wreport r = { 0 };
+	struct pvfs_attr a, b, x;
+
+	fx_client_init(&d, c->f, 2);
+	do_create(c, fx_root, "a", MKW | PVFS_O_READ, 0644, &a);
+	do_create(c, fx_root, "b", MKW | PVFS_O_READ, 0644, &b);
+	fx_write(&c->f->x, &a, 0, 10, &r.wtime);
+	fx_write(&c->f->x, &b, 0, 10, &r.wtime);
+	do_unlink(&d, fx_root, "a");
+	fx_reopen(c->f);
+	/* b is unlinked when the manager does not know yet that it is open. */
+	assert_int_equal(do_unlink(&d, fx_root, "b"), 0);
+	assert_true(mgr_reap_pass(c->f->m) > 0);
+	rq.fid = b.fid;
+	assert_int_equal(fx_reclaim(c, &rq, &rp), 0);
+	assert_int_equal(rp.attr.nlink, 0);
+	rq.fid = a.fid;
+	assert_int_equal(fx_reclaim(c, &rq, &rp), 0);
+	fx_end_grace(c->f);
+	assert_int_equal(mgr_reap_pass(c->f->m), 0);
+	assert_int_equal(do_getattr(c, b.fid, NULL, &x), 0);
+	assert_int_equal(x.size, 10);
+	fx_check(c->f);
+	do_close(c, a.fid, PVFS_O_READ, NULL);
+	do_close(c, b.fid, PVFS_O_READ, NULL);
+	assert_int_equal(mgr_reap_pass(c->f->m), 0);
+	assert_int_equal(fx_datafiles(&c->f->x, a.fid.ino), 0);
+	assert_int_equal(fx_datafiles(&c->f->x, b.fid.ino), 0);
+	/* After the grace it is too late. */
+	do_create(c, fx_root, "a", MKW, 0644, &a);
+	fx_reopen(c->f);
+	fx_end_grace(c->f);
+	do_unlink(&d, fx_root, "a");
+	rq.fid = a.fid;
+	assert_int_equal(fx_reclaim(c, &rq, &rp), -ESTALE);
+	rq.fid.ino = 999999;
+	assert_int_equal(fx_reclaim(c, &rq, &rp), -ESTALE);
+	assert_int_equal(c->f->m->opens.files, 0);
+	/* A close that a restart overtook still releases the orphan. */
+	do_create(c, fx_root, "z", PVFS_O_CREAT | PVFS_O_READ, 0644, &a);
+	do_unlink(c, fx_root, "z");
+	fx_reopen(c->f);
+	assert_int_equal(do_close(c, a.fid, PVFS_O_READ, NULL), 0);
+	fx_end_grace(c->f);
+	assert_int_equal(mgr_reap_pass(c->f->m), 0);
+	assert_int_equal(do_getattr(c, a.fid, NULL, NULL), -ESTALE);
+}
+
+static void expiry(void **state)
+{
+	struct fx_client *c = *state, d;
+	struct pvfs_session_renew_req rq;
+	struct pvfs_session_renew_rep rp;
+	struct pvfs_attr a;
+
+	fx_client_init(&d, c->f, 2);
+	do_create(&d, fx_root, "f", MKW, 0644, &a);
+	do_unlink(c, fx_root, "f");
+	c->f->conf.lease_ms = 200;
+	usleep(150000);
+	assert_int_equal(fx_session_renew(c, &rq, &rp), 0);
+	assert_int_equal(rp.lease_ms, 200);
+	usleep(100000);
+	mgr_sessions_expire(c->f->m);
+	assert_int_equal(c->f->m->count.evicted, 1);
+	assert_int_equal(fx_session_renew(&d, &rq, &rp), -ESTALE);
+	assert_int_equal(fx_session_renew(c, &rq, &rp), 0);
+	assert_int_equal(do_getattr(c, a.fid, NULL, NULL), -ESTALE);
+	c->f->conf.lease_ms = 30000;
+	fx_reopen(c->f);
+	assert_int_equal(fx_session_renew(&d, &rq, &rp), -ESTALE);
+	assert_int_equal(fx_session_renew(c, &rq, &rp), 0);
+}
+
+/* The background threads, for real: they reap, expire and stop. */
+static void threads(void **state)
+{
+	struct fx_client *c = *state, d;
+	struct pvfs_attr a;
+	u32 i;
+
+	fx_client_init(&d, c->f, 2);
+	c->f->conf.lease_ms = 300;
+	assert_int_equal(mgr_core_start(c->f->m), 0);
+	for (i = 0; i < 40; i++) {
+		char name[16];
+
+		snprintf(name, sizeof(name), "%u", i);
+		assert_int_equal(do_create(c, fx_root, name, MKW, 0644, &a), 0);
+		do_truncate(c, a.fid, 100, NULL, NULL);
+		do_close(c, a.fid, PVFS_O_WRITE, NULL);
+		assert_int_equal(do_unlink(c, fx_root, name), 0);
+		usleep(20000);
+	}
+	for (i = 0; i < 200 && (c->f->m->count.reaped < 40 || !c->f->m->count.evicted); i++) {
+		do_lookup(c, fx_root, "x", NULL);
+		usleep(10000);
+	}
+	assert_int_equal(c->f->m->count.reaped, 40);
+	assert_int_equal(c->f->m->count.evicted, 1);
+	mgr_core_stop(c->f->m);
+	c->f->conf.lease_ms = 30000;
+}
+
+/* Recovery in place: what was acknowledged is there, handlers never notice. */
+static void recovery_in_place(void **state)
+{
+	struct fx_client *c = *state;
+	struct pvfs_attr a, x;
+
+	do_create(c, fx_root, "f", MKW, 0644, &a);
+	mdb_bdb_panic(c->f->m->db);
+	assert_int_equal(do_lookup(c, fx_root, "f", &x), 0);
+	assert_int_equal(x.fid.ino, a.fid.ino);
+	assert_int_equal(c->f->m->count.restarts, 1);
+	mdb_bdb_panic(c->f->m->db);
+	assert_int_equal(do_mkdir(c, fx_root, "d", 0755, NULL), 0);
+	c->seq--;
+	assert_int_equal(do_mkdir(c, fx_root, "d", 0755, NULL), 0);
+	mdb_bdb_panic(c->f->m->db);
+	c->seq--;
+	assert_int_equal(do_mkdir(c, fx_root, "d", 0755, NULL), 0);
+	mdb_bdb_panic(c->f->m->db);
+	assert_int_equal(do_close(c, a.fid, PVFS_O_WRITE, NULL), 0);
+	mdb_bdb_panic(c->f->m->db);
+	assert_int_equal(do_unlink(c, fx_root, "f"), 0);
+	mdb_bdb_panic(c->f->m->db);
+	assert_int_equal(mgr_reap_pass(c->f->m), 0);
+}
+
+/* The store's disk is nearly full: nothing new, but deleting goes on. */
+static void full_disk(void **state)
+{
+	struct fx_client *c = *state;
+
+	do_mkfile(c, fx_root, "f", 0644, NULL);
+	c->f->m->space_checked = 0;
+	c->f->m->space_reserve = 1ull << 55;
+	c->f->m->space_avail = 1ull << 54;
+	c->f->m->space_checked = mgr_mono_ms() + 100000;
+	assert_int_equal(do_mkfile(c, fx_root, "g", 0644, NULL), -ENOSPC);
+	assert_int_equal(do_create(c, fx_root, "g", MKW, 0644, NULL), -ENOSPC);
+	assert_int_equal(do_lookup(c, fx_root, "f", NULL), 0);
+	assert_int_equal(do_unlink(c, fx_root, "f"), 0);
+	c->f->m->space_avail = 1ull << 52;
+	assert_int_equal(do_rmdir(c, fx_root, "f"), -ENOSPC);
+	c->f->m->space_reserve = 1;
+	assert_int_equal(do_mkfile(c, fx_root, "g", 0644, NULL), 0);
+}
+
+static void statistics(void **state)
+{
+	struct fx_client *c = *state;
+	char *text = NULL;
+	size_t n;
+	FILE *f = open_memstream(&text, &n);
+
+	do_mkfile(c, fx_root, "f", 0644, NULL);
+	mgr_stats(c->f->m, f);
+	fclose(f);
+	assert_non_null(strstr(text, "\"sessions\":1"));
+	assert_non_null(strstr(text, "\"MKNOD\":{\"n\":1,\"errors\":0}"));
+	assert_non_null(strstr(text, "\"cache_hits\""));
+	free(text);
+}
+
+static void wrong_stores(void **state)
+{
+	struct fx_client *c = *state;
+	struct fx *f = c->f;
+	char err[256];
+
+	assert_int_equal(mgr_mkfs(&f->conf, err, sizeof(err)), -EEXIST);
+	fx_stop(f);
+	f->conf.uuid[0] ^= 1;
+	assert_int_equal(fx_try_open(f), -ESTALE);
+	assert_true(mgr_mkfs(&f->conf, err, sizeof(err)) < 0);
+	f->conf.uuid[0] ^= 1;
+	f->conf.niods = 3;
+	assert_int_equal(fx_try_open(f), -EINVAL);
+	f->conf.niods = FX_NIODS;
+	fx_start(f);
+}
+
+int main(void)
+{
+#define T(f) cmocka_unit_test_setup_teardown(f, setup, teardown)
+	const struct CMUnitTest tests[] = {
+		T(slots), T(slot_busy), T(create_replayed), T(same_client), T(reaping), T(many_reaped), T(orphans),
+		T(orphans_and_restarts), T(expiry), T(threads), T(recovery_in_place), T(full_disk), T(statistics),
+		T(wrong_stores),
+	};
+
+	cmocka_set_message_output(CM_OUTPUT_TAP);
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

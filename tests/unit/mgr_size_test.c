@@ -1,0 +1,431 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * mgr_size_test.c - how long is a file? Writers, reports, glimpses, truncation, iods that are away.
+ */
+#include "mgr_fixture.h"
+
+#define RW (PVFS_O_READ | PVFS_O_WRITE)
+#define MKW (PVFS_O_CREAT | PVFS_O_WRITE)
+
+struct two {
+	struct fx *f;
+	struct fx_client a, b;
+};
+
+static int setup(void **state)
+{
+	struct two *t = malloc(sizeof(*t));
+
+	t->f = fx_new();
+	fx_client_init(&t->a, t->f, 1);
+	fx_client_init(&t->b, t->f, 2);
+	*state = t;
+	return 0;
+}
+
+static int teardown(void **state)
+{
+	struct two *t = *state;
+
+	fx_free(t->f);
+	free(t);
+	free(fx_op.payload);
+	fx_op.payload = NULL;
+	return 0;
+}
+
+/* Writes through client-side eyes: the datafiles grow, the report to come remembers it. */
+static void put(struct fx *f, const struct pvfs_attr *at, u64 off, u64 len, struct pvfs_wreport *r)
+{
+	fx_write(&f->x, at, off, len, &r->wtime);
+	r->end = max(r->end, off + len);
+	r->trunc_gen = at->trunc_gen;
+}
+
+/* One writer that reports never makes the manager ask the iods; nor does a stat of a file nobody writes. */
+static void one_writer(void **state)
+{
+	struct two *t = *state;
+	struct pvfs_wreport r = { 0 };
+	struct pvfs_attr at, x;
+
+	assert_int_equal(do_create(&t->a, fx_root, "f", MKW, 0644, &at), 0);
+	put(t->f, &at, 0, 100000, &r);
+	assert_int_equal(do_getattr(&t->a, at.fid, &r, &x), 0);
+	assert_int_equal(x.size, 100000);
+	assert_int_equal(x.blocks, (100000 + 511) / 512);
+	assert_int_equal(x.mtime.sec, r.wtime.sec);
+	assert_true(x.version > at.version);
+	assert_false(x.flags & PVFS_AF_WRITERS);
+	/* What was reported stays known. */
+	assert_int_equal(do_getattr(&t->a, at.fid, NULL, &x), 0);
+	assert_int_equal(x.size, 100000);
+	put(t->f, &at, 200000, 1, &r);
+	assert_int_equal(do_close(&t->a, at.fid, PVFS_O_WRITE, &r), 0);
+	assert_int_equal(do_getattr(&t->b, at.fid, NULL, &x), 0);
+	assert_int_equal(x.size, 200001);
+	assert_int_equal(x.flags, 0);
+	assert_int_equal(x.mtime.sec, r.wtime.sec);
+	assert_int_equal(t->f->x.glimpses, 0);
+	/* Opened for writing and closed with nothing written: nothing changes. */
+	assert_int_equal(do_open(&t->b, at.fid, PVFS_O_WRITE, NULL), 0);
+	assert_int_equal(do_close(&t->b, at.fid, PVFS_O_WRITE, NULL), 0);
+	assert_int_equal(do_getattr(&t->b, at.fid, NULL, &at), 0);
+	assert_int_equal(at.size, 200001);
+	assert_int_equal(at.mtime.sec, x.mtime.sec);
+	assert_int_equal(t->f->x.glimpses, 0);
+}
+
+static void others_ask(void **state)
+{
+	struct two *t = *state;
+	struct pvfs_wreport r = { 0 };
+	struct pvfs_attr at, x, y;
+
+	do_create(&t->a, fx_root, "f", MKW, 0644, &at);
+	put(t->f, &at, 0, 70000, &r);
+	assert_int_equal(do_lookup(&t->b, fx_root, "f", &x), 0);
+	assert_int_equal(x.size, 70000);
+	assert_true(x.flags & PVFS_AF_WRITERS);
+	assert_int_equal(x.mtime.sec, r.wtime.sec);
+	assert_int_equal(t->f->x.glimpses, FX_NIODS);
+	put(t->f, &at, 70000, 70000, &r);
+	assert_int_equal(do_getattr(&t->b, at.fid, NULL, &y), 0);
+	assert_int_equal(y.size, 140000);
+	assert_true(y.version > x.version);
+	/* The writer hears its own word, with no question. */
+	t->f->x.glimpses = 0;
+	assert_int_equal(do_getattr(&t->a, at.fid, &r, &x), 0);
+	assert_int_equal(x.size, 140000);
+	assert_false(x.flags & PVFS_AF_WRITERS);
+	assert_int_equal(t->f->x.glimpses, 0);
+	/* Readdir asks too, for this file only. */
+	{
+		struct pvfs_readdir_req rq = { .dir = fx_root, .bytes = 65536, .flags = PVFS_RD_ATTRS };
+		struct pvfs_readdir_rep rp;
+		struct pvfs_dent d;
+		struct pvfs_wire w;
+		u32 i;
+
+		do_mkfile(&t->a, fx_root, "g", 0644, NULL);
+		put(t->f, &at, 140000, 1, &r);
+		assert_int_equal(fx_readdir(&t->b, &rq, &rp), 0);
+		assert_int_equal(rp.count, 2);
+		pvfs_wire_init(&w, fx_op.payload, fx_op.payload_len);
+		for (i = 0; i < 2; i++) {
+			pvfs_get_dent(&w, &d);
+			assert_int_equal(d.attr.size, d.name.p[0] == 'f' ? 140001 : 0);
+		}
+		assert_int_equal(t->f->x.glimpses, FX_NIODS);
+	}
+	do_close(&t->a, at.fid, PVFS_O_WRITE, &r);
+}
+
+static void two_writers(void **state)
+{
+	struct two *t = *state;
+	struct pvfs_wreport ra = { 0 }, rb = { 0 };
+	struct pvfs_attr at, x;
+
+	do_create(&t->a, fx_root, "f", MKW, 0644, &at);
+	assert_int_equal(do_open(&t->b, at.fid, RW, &x), 0);
+	assert_true(x.flags & PVFS_AF_WRITERS);
+	put(t->f, &at, 0, 1000, &ra);
+	put(t->f, &at, 500000, 1, &rb);
+	assert_int_equal(do_getattr(&t->a, at.fid, &ra, &x), 0);
+	assert_int_equal(x.size, 500001);
+	/* Both report at close: no question is left. */
+	assert_int_equal(do_close(&t->b, at.fid, RW, &rb), 0);
+	t->f->x.glimpses = 0;
+	put(t->f, &at, 600000, 1, &ra);
+	assert_int_equal(do_close(&t->a, at.fid, PVFS_O_WRITE, &ra), 0);
+	assert_int_equal(do_getattr(&t->b, at.fid, NULL, &x), 0);
+	assert_int_equal(x.size, 600001);
+	assert_int_equal(x.flags, 0);
+	assert_int_equal(t->f->x.glimpses, 0);
+	/* Two descriptors of one session are one writer, until the second is closed. */
+	do_open(&t->a, at.fid, PVFS_O_WRITE, NULL);
+	do_open(&t->a, at.fid, RW, NULL);
+	ra.end = 0;
+	put(t->f, &at, 700000, 1, &ra);
+	do_close(&t->a, at.fid, RW, &ra);
+	assert_int_equal(do_getattr(&t->b, at.fid, NULL, &x), 0);
+	assert_int_equal(x.size, 700001);
+	assert_true(x.flags & PVFS_AF_WRITERS);
+	do_close(&t->a, at.fid, PVFS_O_WRITE, NULL);
+	assert_int_equal(do_getattr(&t->b, at.fid, NULL, &x), 0);
+	assert_int_equal(x.size, 700001);
+	assert_int_equal(x.flags, 0);
+}
+
+/* A writer dies without a word; the next who asks finds out, once. */
+static void writer_dies(void **state)
+{
+	struct two *t = *state;
+	struct pvfs_wreport r = { 0 };
+	struct pvfs_attr at, x;
+
+	do_create(&t->a, fx_root, "f", MKW, 0644, &at);
+	put(t->f, &at, 0, 12345, &r);
+	t->f->conf.lease_ms = 0;
+	mgr_session_put(mgr_session_lookup(t->f->m, t->b.session));
+	usleep(2000);
+	{
+		/* Only a's lease has run out: b shows itself at the moment of the round. */
+		struct mgr_session *b = mgr_session_lookup(t->f->m, t->b.session);
+
+		t->f->conf.lease_ms = 1;
+		atomic_store(&b->seen, mgr_mono_ms() + 100000);
+		mgr_sessions_expire(t->f->m);
+		atomic_store(&b->seen, mgr_mono_ms());
+		t->f->conf.lease_ms = 30000;
+		mgr_session_put(b);
+	}
+	assert_int_equal(do_getattr(&t->a, at.fid, NULL, NULL), -ESTALE);
+	t->f->x.down = 1u << at.layout.base;
+	assert_int_equal(do_getattr(&t->b, at.fid, NULL, &x), 0);
+	assert_true(x.flags & PVFS_AF_SIZE_UNKNOWN);
+	t->f->x.down = 0;
+	assert_int_equal(do_lookup(&t->b, fx_root, "f", &x), 0);
+	assert_int_equal(x.size, 12345);
+	assert_int_equal(x.mtime.sec, r.wtime.sec);
+	assert_int_equal(x.flags, 0);
+	t->f->x.glimpses = 0;
+	assert_int_equal(do_getattr(&t->b, at.fid, NULL, &x), 0);
+	assert_int_equal(x.size, 12345);
+	assert_int_equal(t->f->x.glimpses, 0);
+}
+
+/* The manager dies while a file is written; the writer comes back. */
+static void manager_restarts(void **state)
+{
+	struct two *t = *state;
+	struct pvfs_wreport r = { 0 };
+	struct pvfs_reclaim_req rq = { .flags = PVFS_O_WRITE, .count = 1 };
+	struct pvfs_reclaim_rep rp;
+	struct pvfs_attr at, x;
+
+	do_create(&t->a, fx_root, "f", MKW, 0644, &at);
+	put(t->f, &at, 0, 1000, &r);
+	do_getattr(&t->a, at.fid, &r, NULL);
+	fx_reopen(t->f);
+	assert_true(mgr_in_grace(t->f->m));
+	r.end = 0;
+	put(t->f, &at, 1000, 1000, &r);
+	/* Before the writer is back others see the truth, and it is not taken for final. */
+	assert_int_equal(do_getattr(&t->b, at.fid, NULL, &x), 0);
+	assert_int_equal(x.size, 2000);
+	put(t->f, &at, 2000, 1000, &r);
+	assert_int_equal(do_getattr(&t->b, at.fid, NULL, &x), 0);
+	assert_int_equal(x.size, 3000);
+	rq.fid = at.fid;
+	assert_int_equal(fx_reclaim(&t->a, &rq, &rp), 0);
+	assert_int_equal(rp.attr.size, 3000);
+	assert_int_equal(rp.cap.rights, PVFS_CAP_WRITE);
+	fx_end_grace(t->f);
+	assert_int_equal(do_getattr(&t->b, at.fid, NULL, &x), 0);
+	assert_true(x.flags & PVFS_AF_WRITERS);
+	put(t->f, &at, 3000, 1000, &r);
+	do_close(&t->a, at.fid, PVFS_O_WRITE, &r);
+	t->f->x.glimpses = 0;
+	assert_int_equal(do_getattr(&t->b, at.fid, NULL, &x), 0);
+	assert_int_equal(x.size, 4000);
+	assert_int_equal(x.flags, 0);
+	assert_int_equal(t->f->x.glimpses, 0);
+	/* Saying it twice counts it once. */
+	do_open(&t->a, at.fid, PVFS_O_WRITE, NULL);
+	fx_reclaim(&t->a, &rq, &rp);
+	fx_reclaim(&t->a, &rq, &rp);
+	do_close(&t->a, at.fid, PVFS_O_WRITE, NULL);
+	assert_int_equal(t->f->m->opens.files, 0);
+}
+
+static void truncation(void **state)
+{
+	struct two *t = *state;
+	struct pvfs_wreport r = { 0 };
+	struct pvfs_attr at, x;
+
+	do_create(&t->a, fx_root, "f", MKW, 0644, &at);
+	put(t->f, &at, 0, 1000000, &r);
+	/* The only writer: cut what its report says is there. */
+	assert_int_equal(do_truncate(&t->a, at.fid, 100, &r, &x), 0);
+	assert_int_equal(x.size, 100);
+	assert_true(x.trunc_gen > at.trunc_gen);
+	assert_int_equal(t->f->x.glimpses, 0);
+	assert_int_equal(do_getattr(&t->b, at.fid, NULL, &x), 0);
+	assert_int_equal(x.size, 100);
+	/* A late report of a write from before the cut does not bring the size back. */
+	assert_int_equal(do_getattr(&t->a, at.fid, &r, &x), 0);
+	assert_int_equal(x.size, 100);
+	at = x;
+	memset(&r, 0, sizeof(r));
+	put(t->f, &at, 100, 50, &r);
+	do_close(&t->a, at.fid, PVFS_O_WRITE, &r);
+	t->f->x.glimpses = t->f->x.trims = 0;
+	assert_int_equal(do_getattr(&t->b, at.fid, NULL, &x), 0);
+	assert_int_equal(x.size, 150);
+	assert_int_equal(t->f->x.glimpses, 0);
+	/* Growing moves the end of one datafile; and the iods know it. */
+	assert_int_equal(do_truncate(&t->b, at.fid, 65536 * 3 + 5, NULL, &x), 0);
+	assert_int_equal(x.size, 65536 * 3 + 5);
+	assert_int_equal(t->f->x.trims, 1);
+	do_open(&t->a, at.fid, PVFS_O_WRITE, NULL);
+	assert_int_equal(do_getattr(&t->b, at.fid, NULL, &x), 0);
+	assert_int_equal(x.size, 65536 * 3 + 5);
+	/* With another writer there, every datafile is made to fit. */
+	t->f->x.trims = 0;
+	assert_int_equal(do_truncate(&t->b, at.fid, 7, NULL, &x), 0);
+	assert_int_equal(x.size, 7);
+	assert_true(x.flags & PVFS_AF_WRITERS);
+	assert_int_equal(t->f->x.trims, FX_NIODS);
+	do_close(&t->a, at.fid, PVFS_O_WRITE, NULL);
+	/* Nothing to cut: no message. */
+	t->f->x.trims = 0;
+	assert_int_equal(do_truncate(&t->b, at.fid, 7, NULL, &x), 0);
+	assert_int_equal(t->f->x.trims, 0);
+	/* The times: set by hand after writing, they stay. */
+	do_open(&t->a, at.fid, PVFS_O_WRITE, &at);
+	memset(&r, 0, sizeof(r));
+	put(t->f, &at, 0, 10, &r);
+	{
+		struct pvfs_setattr_req rq = {
+			.cred = fx_cred(&t->a), .fid = at.fid, .valid = PVFS_SA_MTIME, .mtime = { 1234, 0 }, .report = r,
+		};
+		struct pvfs_setattr_rep rp;
+
+		assert_int_equal(fx_setattr(&t->a, &rq, &rp), 0);
+		assert_int_equal(rp.attr.mtime.sec, 1234);
+		assert_int_equal(rp.attr.size, 10);
+	}
+	memset(&r, 0, sizeof(r));
+	assert_int_equal(do_close(&t->a, at.fid, PVFS_O_WRITE, &r), 0);
+	do_getattr(&t->b, at.fid, NULL, &x);
+	assert_int_equal(x.mtime.sec, 1234);
+	/* Until somebody writes. */
+	do_open(&t->a, at.fid, PVFS_O_WRITE, &at);
+	put(t->f, &at, 0, 10, &r);
+	do_close(&t->a, at.fid, PVFS_O_WRITE, &r);
+	do_getattr(&t->b, at.fid, NULL, &x);
+	assert_int_equal(x.mtime.sec, r.wtime.sec);
+}
+
+static void truncation_interrupted(void **state)
+{
+	struct two *t = *state;
+	struct pvfs_wreport r = { 0 };
+	struct pvfs_attr at, x;
+	u32 seq;
+
+	do_create(&t->a, fx_root, "f", MKW, 0644, &at);
+	put(t->f, &at, 0, 1000000, &r);
+	do_close(&t->a, at.fid, PVFS_O_WRITE, &r);
+	/* An iod is away: the size is cut, the request waits and is asked again. */
+	t->a.no_retry = true;
+	t->f->x.down = 4;
+	seq = t->a.seq;
+	assert_int_equal(do_truncate(&t->a, at.fid, 10, NULL, NULL), -EAGAIN);
+	assert_int_equal(do_getattr(&t->b, at.fid, NULL, &x), 0);
+	assert_int_equal(x.size, 10);
+	assert_true(x.flags & PVFS_AF_SIZE_UNKNOWN);
+	assert_int_equal(do_open(&t->b, at.fid, PVFS_O_WRITE, NULL), -EAGAIN);
+	assert_int_equal(t->f->m->opens.files, 0);
+	/* The manager restarts, the iod comes back: the reaper finishes it. */
+	fx_reopen(t->f);
+	assert_true(mgr_reap_pass(t->f->m) > 0);
+	t->f->x.down = 0;
+	mgr_reap_pass(t->f->m);
+	assert_int_equal(do_getattr(&t->b, at.fid, NULL, &x), 0);
+	assert_int_equal(x.flags, 0);
+	assert_int_equal(x.size, 10);
+	/* The client asks again with the same slot: it is done (again), and then replayed. */
+	t->a.seq = seq;
+	assert_int_equal(do_truncate(&t->a, at.fid, 10, NULL, &x), 0);
+	t->a.seq = seq;
+	assert_int_equal(do_truncate(&t->a, at.fid, 10, NULL, &x), 0);
+	assert_int_equal(t->f->m->count.replays, 1);
+	/* An iod cannot grow its datafile: it never happened. */
+	t->f->x.trim_error = -EFBIG;
+	assert_int_equal(do_truncate(&t->a, at.fid, 1ull << 50, NULL, NULL), -EFBIG);
+	t->f->x.trim_error = 0;
+	assert_int_equal(do_getattr(&t->b, at.fid, NULL, &x), 0);
+	assert_int_equal(x.flags, 0);
+	assert_int_equal(x.size, 10);
+	/* Opening for writing finishes what is pending. */
+	t->f->x.down = 1u << at.layout.base;
+	assert_int_equal(do_truncate(&t->a, at.fid, 5, NULL, NULL), -EAGAIN);
+	t->f->x.down = 0;
+	assert_int_equal(do_open(&t->b, at.fid, PVFS_O_WRITE, &x), 0);
+	assert_int_equal(x.size, 5);
+	assert_false(x.flags & PVFS_AF_SIZE_UNKNOWN);
+	do_close(&t->b, at.fid, PVFS_O_WRITE, NULL);
+}
+
+static void reports(void **state)
+{
+	struct two *t = *state;
+	struct pvfs_report_req rq = { 0 };
+	struct pvfs_report_rep rp;
+	struct pvfs_attr at, x;
+
+	do_create(&t->a, fx_root, "f", MKW, 0644, &at);
+	put(t->f, &at, 0, 5000, &rq.report);
+	rq.fid = at.fid;
+	assert_int_equal(fx_report(&t->a, &rq, &rp), 0);
+	assert_int_equal(rp.attr.size, 5000);
+	assert_int_equal(t->f->x.glimpses, 0);
+	/* It is in the database: with every iod away, it is the last known size. */
+	fx_reopen(t->f);
+	t->f->x.down = ~0u;
+	assert_int_equal(do_getattr(&t->b, at.fid, NULL, &x), 0);
+	assert_int_equal(x.size, 5000);
+	assert_true(x.flags & PVFS_AF_SIZE_UNKNOWN);
+	t->f->x.down = 0;
+	/* Nonsense in a report is not believed. */
+	rq.report.end = ~0ull;
+	assert_int_equal(fx_report(&t->b, &rq, &rp), 0);
+	assert_int_equal(rp.attr.size, 5000);
+}
+
+/* Many uncertain files in one directory: asked all at once, more datafiles than calls in flight. */
+static void many_uncertain(void **state)
+{
+	struct two *t = *state;
+	struct pvfs_readdir_req rq = { .dir = fx_root, .bytes = PVFS_READDIR_MAX, .flags = PVFS_RD_ATTRS };
+	struct pvfs_readdir_rep rp;
+	struct pvfs_wreport r = { 0 };
+	struct pvfs_attr at;
+	struct pvfs_dent d;
+	struct pvfs_wire w;
+	char name[16];
+	u32 i;
+
+	for (i = 0; i < 700; i++) {
+		snprintf(name, sizeof(name), "%u", i);
+		assert_int_equal(do_create(&t->a, fx_root, name, MKW, 0644, &at), 0);
+		put(t->f, &at, i, 1, &r);
+	}
+	assert_int_equal(fx_readdir(&t->b, &rq, &rp), 0);
+	assert_int_equal(rp.count, 700);
+	assert_true(rp.eof);
+	assert_int_equal(t->f->x.glimpses, 700 * FX_NIODS);
+	pvfs_wire_init(&w, fx_op.payload, fx_op.payload_len);
+	for (i = 0; i < 700; i++) {
+		pvfs_get_dent(&w, &d);
+		memcpy(name, d.name.p, d.name.len);
+		name[d.name.len] = 0;
+		assert_int_equal(d.attr.size, atoi(name) + 1);
+	}
+}
+
+int main(void)
+{
+#define T(f) cmocka_unit_test_setup_teardown(f, setup, teardown)
+	const struct CMUnitTest tests[] = {
+		T(one_writer), T(others_ask), T(two_writers), T(writer_dies), T(manager_restarts), T(truncation),
+		T(truncation_interrupted), T(reports), T(many_uncertain),
+	};
+
+	cmocka_set_message_output(CM_OUTPUT_TAP);
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

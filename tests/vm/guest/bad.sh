@@ -1,0 +1,470 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0-only
+#
+# Runs in the guest (bad.t on the host): what is wrong is refused in time and in
+# words; what is lost is waited for, or reported, as the mount options say; what
+# comes back is used again; nothing is ever wrong on disk.
+# shellcheck disable=SC2317 # functions are called by check
+. "${0%/*}/lib.sh"
+
+plan 35
+KEY=key
+TIMEO=timeo=30
+conf=/run/pvfs-cluster/volume/pvfs.conf
+src=$(echo /usr/src/linux-headers-6.1.0-*-common)
+
+# bad_mount SECONDS WORD ARGS...: mount -t pvfs ARGS fails within SECONDS, and
+# says WORD.
+bad_mount()
+{
+	local max=$1 word=$2 t0=$SECONDS rc
+
+	shift 2
+	mkdir -p /mnt/bad
+	rc=0
+	within $((max + 20)) mount -t pvfs "$@" /mnt/bad >"$tmp/mount" 2>&1 || rc=$?
+	cat "$tmp/mount"
+	[ $rc != 0 ]
+	[ $rc != 124 ]
+	[ $((SECONDS - t0)) -le "$max" ] || { echo "took $((SECONDS - t0)) s"; return 1; }
+	refuse mountpoint -q /mnt/bad
+	grep -qi -- "$word" "$tmp/mount" || { echo "does not say '$word'"; return 1; }
+}
+
+# Runs a command in the background; its process is $bg, its output $tmp/bg,
+# its status will be in $tmp/bg.rc.
+background()
+{
+	rm -f "$tmp/bg.rc"
+	("$@" >"$tmp/bg" 2>&1; echo $? >"$tmp/bg.rc") &
+	bg=$!
+}
+
+# Waits up to $1 s for the background command; fails when it still runs.
+ended()
+{
+	local i
+
+	for ((i = 0; i < $1 * 10; i++)); do
+		[ ! -e "$tmp/bg.rc" ] || return 0
+		sleep 0.1
+	done
+	echo "still runs after $1 s"
+	return 1
+}
+
+# Waits up to $1 s until the command succeeds.
+eventually()
+{
+	local i n=$1
+
+	shift
+	for ((i = 0; i < n * 10; i++)); do
+		"$@" && return
+		sleep 0.1
+	done
+	echo "not within $n s: $*"
+	return 1
+}
+
+waiting_requests()
+{
+	[ "$(wc -l <$S/requests)" -gt 0 ]
+}
+
+wrong_key()
+{
+	head -c 32 /dev/urandom | od -An -vtx1 | tr -d ' \n' >"$tmp/key"
+	chmod 600 "$tmp/key"
+	bad_mount 20 key -o "$KEY=$tmp/key" "$("$cluster" device)"
+}
+
+open_key()
+{
+	cp /run/pvfs-cluster/volume/cluster.key "$tmp/open.key"
+	chmod 644 "$tmp/open.key"
+	bad_mount 20 open.key -o "$KEY=$tmp/open.key" "$("$cluster" device)"
+}
+
+silent_mgr()
+{
+	local p
+
+	perl "$top/tests/vm/guest/noise.pl" 7990 "$1" >"$tmp/noise" &
+	p=$!
+	# shellcheck disable=SC2064 # this process
+	trap "kill $p" EXIT
+	eventually 10 grep -q ready "$tmp/noise"
+	bad_mount 30 localhost localhost:7990:/vol
+}
+
+through_fstab()
+{
+	mkdir -p /mnt/fstab
+	echo "$("$cluster" device) /mnt/fstab pvfs noauto,_netdev 0 0" >>/etc/fstab
+	mount /mnt/fstab
+	ls /mnt/fstab
+	[ "$(stat -f -c %i /mnt/fstab)" ]
+	umount /mnt/fstab
+	refuse mountpoint -q /mnt/fstab
+	# Mounting what is there twice is two mounts, not an error.
+	mount /mnt/fstab
+	umount /mnt/fstab
+}
+
+prepare()
+{
+	"$tools/pario" write "$M/big" 64 4
+	cp -r "$src/include/linux" "$M/tree"
+	sync
+}
+
+# An iod dies while it is read from: hard waits, and can be killed.
+hard_read()
+{
+	local t0
+
+	background "$tools/pario" read "$M/big" 64 1 4096
+	sleep 0.5
+	"$cluster" kill iod1
+	sleep 2
+	[ ! -e "$tmp/bg.rc" ]
+	eventually 20 waiting_requests
+	eventually 30 eval 'grep "^iod 1 " $S/servers | grep -q "state down"'
+	cat $S/servers $S/requests
+	# Other iods still serve.
+	dd if="$M/big" of=/dev/null bs=4096 count=1 status=none
+	t0=$SECONDS
+	pkill -KILL -f "pario read $M/big"
+	ended 5
+	[ $((SECONDS - t0)) -le 5 ]
+}
+
+# One that was not killed goes on when the iod is back, and reads what is right.
+hard_resumes()
+{
+	background "$tools/pario" read "$M/big" 64 1 4096
+	sleep 1
+	[ ! -e "$tmp/bg.rc" ]
+	"$cluster" start iod1
+	ended 60
+	cat "$tmp/bg"
+	[ "$(cat "$tmp/bg.rc")" = 0 ]
+	[ "$(wc -l <$S/requests)" = 0 ]
+	dmesg | grep -q 'pvfs: .*iod.*does not respond'
+	dmesg | grep -q 'pvfs: .*answers again'
+}
+
+hard_write()
+{
+	background "$tools/pario" write "$M/big2" 64 2 4096
+	sleep 0.5
+	"$cluster" kill iod2
+	sleep 2
+	"$cluster" start iod2
+	ended 90
+	cat "$tmp/bg"
+	# An iod that lost what was not synced says so once, at fsync; after a kill
+	# alone nothing is lost.
+	[ "$(cat "$tmp/bg.rc")" = 0 ]
+	"$tools/pario" read "$M/big2" 64 4
+}
+
+soft_read()
+{
+	local t0 rc=0
+
+	"$cluster" mount -o "soft,$TIMEO" /mnt/soft
+	"$tools/pario" read /mnt/soft/big 64 1
+	"$cluster" kill iod3
+	t0=$SECONDS
+	LC_ALL=C within 60 dd if=/mnt/soft/big of=/dev/null bs=1M >"$tmp/dd" 2>&1 || rc=$?
+	cat "$tmp/dd"
+	[ $rc = 1 ]
+	grep -q 'Input/output error' "$tmp/dd"
+	[ $((SECONDS - t0)) -le 30 ]
+	# Names and attributes are not the iods' business.
+	ls -l /mnt/soft
+	"$cluster" start iod3
+	eventually 30 cmp -n 8388608 /mnt/soft/big "$M/big"
+	"$cluster" umount /mnt/soft
+}
+
+soft_mgr()
+{
+	local t0 rc=0
+
+	"$cluster" mount -o "soft,$TIMEO" /mnt/soft
+	"$cluster" kill mgr
+	t0=$SECONDS
+	within 60 stat /mnt/soft/big || rc=$?
+	[ $rc = 1 ]
+	[ $((SECONDS - t0)) -le 30 ]
+	"$cluster" start mgr
+	eventually 40 stat /mnt/soft/big
+	"$cluster" umount /mnt/soft
+}
+
+hard_mgr()
+{
+	background stat "$M/big"
+	ended 10
+	"$cluster" kill mgr
+	background stat "$M/big"
+	sleep 1
+	[ ! -e "$tmp/bg.rc" ]
+	pkill -KILL -x stat
+	ended 5
+	background touch "$M/made-while-away"
+	sleep 1
+	[ ! -e "$tmp/bg.rc" ]
+	"$cluster" start mgr
+	ended 60
+	[ "$(cat "$tmp/bg.rc")" = 0 ]
+	rm "$M/made-while-away"
+}
+
+# Files open over a restart of the mgr stay open, unlinked ones too.
+open_over_restart()
+{
+	local rc=0
+
+	cp "$M/big" "$M/gone"
+	exec 5<"$M/gone" 6>"$M/held"
+	rm "$M/gone"
+	"$cluster" kill mgr
+	"$cluster" start mgr
+	echo after >&6
+	cmp -n 8388608 - "$M/big" <&5
+	echo more >&6
+	exec 5<&- 6>&-
+	[ "$(cat "$M/held")" = $'after\nmore' ]
+	rm "$M/held"
+}
+
+# Kills a daemon once N names are there, and starts it again.
+kill_at()
+{
+	eventually 200 eval '[ "$(find "'"$2"'" 2>/dev/null | head -n '"$3"' | wc -l)" -ge '"$3"' ]'
+	"$cluster" kill "$1"
+	sleep 1
+	"$cluster" start "$1"
+}
+
+untar_through_kills()
+{
+	mkdir "$M/untar"
+	tar -C "$src" -cf "$tmp/u.tar" include/linux include/net
+	background tar -C "$M/untar" -xf "$tmp/u.tar"
+	kill_at mgr "$M/untar" 300
+	kill_at iod0 "$M/untar" 700
+	kill_at mgr "$M/untar" 1100
+	ended 300
+	cat "$tmp/bg"
+	[ "$(cat "$tmp/bg.rc")" = 0 ]
+	drop_caches
+	diff -r "$src/include/linux" "$M/untar/include/linux"
+	diff -r "$src/include/net" "$M/untar/include/net"
+	rm -r "$M/untar"
+}
+
+# A server that stops answering without a word: what is in flight can be given
+# up by umount -f; then all is taken apart and put together again.
+umount_in_flight()
+{
+	"$cluster" kill iod0 STOP
+	background cat "$M/big"
+	eventually 10 waiting_requests
+	refuse umount "$M"
+	refuse rmmod pvfs
+	"$cluster" umount -f "$M"
+	ended 10
+	[ "$(cat "$tmp/bg.rc")" != 0 ]
+	rmmod pvfs
+	"$cluster" kill iod0 CONT
+	"$cluster" mount
+	"$tools/pario" read "$M/big" 64 1
+}
+
+killed_and_unmounted()
+{
+	"$cluster" kill iod0 STOP
+	background cat "$M/big"
+	eventually 10 waiting_requests
+	pkill -KILL -x cat
+	ended 5
+	within 60 "$cluster" umount
+	rmmod pvfs
+	"$cluster" kill iod0 CONT
+	"$cluster" mount
+	"$tools/pario" read "$M/big" 64 1
+}
+
+# Far more requests than the pool has room for: they wait, and the pool does not
+# grow. (The guest is booted with slab_nomerge, so that the cache has its name.)
+bounded_pool()
+{
+	local i n
+
+	"$cluster" mount -o rsize=65536 /mnt/pool
+	for i in 0 1 2 3; do
+		"$cluster" kill iod$i STOP
+	done
+	for ((i = 0; i < 160; i++)); do
+		dd if=/mnt/pool/big of=/dev/null bs=1M count=1 status=none &
+	done
+	sleep 3
+	grep pvfs /proc/slabinfo
+	n=$(awk '$1 == "pvfs_request" { print $3 }' /proc/slabinfo)
+	for i in 0 1 2 3; do
+		"$cluster" kill iod$i CONT
+	done
+	wait
+	[ "${n:-0}" -ge 16 ]
+	# 2048 and what may be beside them, rounded up to slabs on each CPU.
+	[ "$n" -le 2300 ]
+	"$cluster" umount /mnt/pool
+}
+
+unloaded_clean()
+{
+	"$cluster" umount
+	rmmod pvfs
+	refuse grep pvfs /proc/slabinfo
+	"$cluster" mount
+}
+
+full_iod()
+{
+	local rc=0 t0=$SECONDS
+
+	"$cluster" up --size 48M
+	head -c 8000000 /dev/urandom >"$tmp/keep"
+	cp "$tmp/keep" "$M/keep"
+	LC_ALL=C within 120 dd if=/dev/zero of="$M/fill" bs=1M count=400 2>"$tmp/dd" || rc=$?
+	cat "$tmp/dd"
+	df "$M"
+	[ $rc = 1 ]
+	grep -q 'No space left' "$tmp/dd"
+	drop_caches
+	cmp "$tmp/keep" "$M/keep"
+	# Names need the mgr only.
+	mkdir "$M/still"
+	ls -l "$M"
+	rm "$M/fill"
+	eventually 20 eval 'cp "$tmp/keep" "$M/again" 2>/dev/null'
+	cmp "$tmp/keep" "$M/again"
+	rm "$M/again" "$M/keep"
+	rmdir "$M/still"
+}
+
+full_mgr()
+{
+	local rc=0 i
+
+	mkdir "$M/dir"
+	echo before >"$M/dir/before"
+	dd if=/dev/zero of=/run/pvfs-cluster/volume/mgr/filler bs=64k 2>/dev/null || true
+	df /run/pvfs-cluster/volume/mgr
+	for ((i = 0; i < 20000; i++)); do
+		LC_ALL=C mkdir "$M/dir/d$i" 2>"$tmp/err" || { rc=1; break; }
+	done
+	cat "$tmp/err"
+	[ $rc = 1 ]
+	grep -q 'No space left' "$tmp/err"
+	[ "$(cat "$M/dir/before")" = before ]
+	rm /run/pvfs-cluster/volume/mgr/filler
+	eventually 20 mkdir "$M/dir/after"
+	# All that was acknowledged is there, also after a restart.
+	"$cluster" kill mgr
+	"$cluster" start mgr
+	[ "$(ls "$M/dir" | wc -l)" = $((i + 2)) ]
+	[ "$(cat "$M/dir/before")" = before ]
+	rm -r "$M/dir"
+}
+
+# Servers that send nonsense now and then: connections are closed and made
+# again, and what programs see is right.
+noisy_servers()
+{
+	local p i
+	local -a pids=()
+
+	"$cluster" umount
+	for i in 0 1 2 3; do
+		sed -i "s/address = \"127.0.0.1:710$((i + 1))\"/address = \"127.0.0.1:720$((i + 1))\"; listen = \"127.0.0.1:710$((i + 1))\"/" $conf
+	done
+	for i in mgr iod0 iod1 iod2 iod3; do
+		"$cluster" kill $i TERM
+	done
+	for i in 0 1 2 3 4; do
+		perl "$top/tests/vm/guest/noise.pl" 720$i 710$i 60 $i >"$tmp/noise$i" &
+		pids+=($!)
+		eventually 10 grep -q ready "$tmp/noise$i"
+	done
+	for i in iod0 iod1 iod2 iod3 mgr; do
+		"$cluster" start $i
+	done
+	eventually 30 mount -t pvfs 127.0.0.1:7200:/vol "$M"
+	cp -r "$src/include/net" "$M/noisy"
+	"$tools/pario" write "$M/noisy-big" 8 4
+	diff -r "$src/include/net" "$M/noisy"
+	"$tools/pario" read "$M/noisy-big" 8 2
+	cat $S/servers
+	wc -l "$tmp"/noise?
+	[ "$(cat "$tmp"/noise? | grep -c -v ready)" -gt 20 ]
+	rm -r "$M/noisy" "$M/noisy-big"
+	umount "$M"
+	kill "${pids[@]}"
+	dmesg | grep -c 'pvfs: .*connection closed'
+}
+
+usage_errors()
+{
+	local a rc
+
+	for a in 'up --iods 0' 'up --store floppy' 'up --mount relative' nonsense 'down now'; do
+		rc=0
+		# shellcheck disable=SC2086 # words
+		"$cluster" $a || rc=$?
+		[ $rc = 2 ]
+	done
+}
+
+up
+check "wrong key" wrong_key
+check "missing key" bad_mount 20 no-such-file -o "$KEY=$tmp/no-such-file" "$("$cluster" device)"
+check "key that others can read" open_key
+check "wrong volume" bad_mount 20 nosuch 127.0.0.1:7100:/nosuch
+check "no mgr at that port, its host is named" bad_mount 20 localhost localhost:7999:/vol
+check "no such host" bad_mount 30 no-such-host.invalid no-such-host.invalid:/vol
+check "no way to that host" bad_mount 40 192.0.2.1 192.0.2.1:/vol
+check "a mgr that says nothing" silent_mgr silent
+check "a mgr that sends garbage" silent_mgr garbage
+check "no volume in the name" bad_mount 20 : 127.0.0.1
+check "an option that does not exist" bad_mount 20 nonsense -o nonsense=1 "$("$cluster" device)"
+check "an option out of bounds" bad_mount 20 nconnect -o nconnect=100000 "$("$cluster" device)"
+check "through /etc/fstab" through_fstab
+check "files to work on" prepare
+check "iod killed while read: hard waits, others go on, kill works" hard_read
+check "iod comes back: the read goes on" hard_resumes
+check "iod killed while written: the write goes on" hard_write
+check "iod killed: soft gives EIO in time, and recovers" soft_read
+check "mgr killed: hard waits, kill works, comes back" hard_mgr
+check "mgr killed: soft gives up in time, and recovers" soft_mgr
+check "open files outlive the mgr's restart" open_over_restart
+check "untar through kill -9 of mgr, iod, mgr" untar_through_kills
+check "umount -f with requests in flight, unload, mount" umount_in_flight
+check "killed reader, umount at once" killed_and_unmounted
+check "more requests than the pool holds" bounded_pool
+check "unload leaves no cache behind" unloaded_clean
+check "every byte is still right" eval '"$tools/pario" read "$M/big" 64 2 && diff -r "$src/include/linux" "$M/tree"'
+check "down" "$cluster" down
+check "full disk under the iods" full_iod
+check "full disk under the mgr" full_mgr
+check "servers that send nonsense" noisy_servers
+check "down again" "$cluster" down
+check "down when there is nothing" "$cluster" down
+check "usage errors have status 2" usage_errors
+check "kill without a cluster says so" refuse "$cluster" kill mgr
+finish

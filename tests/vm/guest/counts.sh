@@ -1,0 +1,107 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0-only
+#
+# Runs in the guest (counts.t on the host): requests per operation, from the
+# mount's own counters, against the round-trip budget (DESIGN.md, section 4).
+# shellcheck disable=SC2317 # functions are called by check
+. "${0%/*}/lib.sh"
+
+calls=$tools/calls
+plan 21
+
+# An attribute of the mount M: the value of option $1.
+option()
+{
+	findmnt -no OPTIONS "$M" | tr ',' '\n' | sed -n "s/^$1=//p"
+}
+
+# cost MGR IODS OP=COUNT... -- calls-arguments: the operation makes exactly MGR
+# requests to the mgr and IODS to the iods, and of each OP that many.
+cost()
+{
+	local mgr=$1 iods=$2 x rc=0
+	local -a ops=()
+
+	shift 2
+	while [ "$1" != -- ]; do
+		ops+=("$1")
+		shift
+	done
+	shift
+	mkdir -p "$tmp/cost"
+	"$calls" "$S/stats" "$@" >"$tmp/cost/stats"
+	cat "$tmp/cost/stats"
+	x=$(count_to mgr "$tmp/cost")
+	[ "$x" = "$mgr" ] || { echo "$x requests to the mgr, budget $mgr"; rc=1; }
+	x=$(count_to iods "$tmp/cost")
+	[ "$x" = "$iods" ] || { echo "$x requests to iods, budget $iods"; rc=1; }
+	for i in "${ops[@]}"; do
+		x=$(count "${i%=*}" "$tmp/cost")
+		[ "$x" = "${i#*=}" ] || { echo "$x ${i%=*}, budget ${i#*=}"; rc=1; }
+	done
+	return $rc
+}
+
+# ls -l of $1 entries whose names have 12 bytes: an entry on the wire is its
+# cookie, its name and its attributes (common/msg.def), and a reply 256 KiB.
+listing()
+{
+	local entry=$((8 + 2 + 12 + 124)) replies
+
+	replies=$((($1 + 262144 / entry - 1) / (262144 / entry)))
+	cost $replies 0 READDIR=$replies GETATTR=0 LOOKUP=0 -- "$M/$2" "$3"
+}
+
+up
+pcount=4
+wsize=$(option wsize)
+rsize=$(option rsize)
+diag "wsize=$wsize rsize=$rsize"
+check "rsize and wsize are shown" [ "$((${rsize:-0} >= 65536 && ${wsize:-0} >= 65536))" = 1 ]
+rsize=${rsize:-1048576}
+wsize=${wsize:-1048576}
+big=$((16 * 1048576))
+
+mkdir "$M/d" "$M/d/sub" "$M/many" "$M/few"
+for i in a b c d e; do echo "$i" >"$M/d/$i"; done
+head -c $big /dev/urandom >"$M/d/big"
+head -c 5000 /dev/urandom >"$M/d/small"
+"$tools/manyfiles" create "$M/many" 5000 4 >/dev/null
+"$tools/manyfiles" create "$M/few" 3 >/dev/null
+
+check "lookup of one name: 1" cost 1 0 LOOKUP=1 -- "$M/d" lookup a
+check "lookup of five names: 5" cost 5 0 LOOKUP=5 -- "$M/d" lookup a b c d e
+check "lookup of a path: 1 a name" cost 2 0 LOOKUP=2 -- "$M" lookup d/a
+check "stat of a known name: 1" cost 1 0 -- "$M/d" stat a
+check "stat of a known large file: 1" cost 1 0 -- "$M/d" stat big
+check "stat of a directory: 1" cost 1 0 -- "$M/d" stat sub
+check "fstat of a file nobody writes: 1" cost 1 0 GETATTR=1 -- "$M/d" fstat big
+check "names of 3 entries: 1" cost 1 0 READDIR=1 -- "$M/few" names
+check "ls -l of 3 entries: 1" listing 3 few list
+check "ls -l of 5000 entries: a request per 256 KiB" listing 5000 many list
+check "names of 5000 entries: no more" eval '
+	"$calls" $S/stats "$M/many" names >"$tmp/n"; cat "$tmp/n"
+	mkdir -p "$tmp/cost"; cp "$tmp/n" "$tmp/cost/stats"
+	[ "$(count READDIR "$tmp/cost")" -le 3 ] && [ "$(count_to mgr "$tmp/cost")" = "$(count READDIR "$tmp/cost")" ]'
+n=$(((big + pcount * rsize - 1) / (pcount * rsize) * pcount))
+check "a read of 16 MiB: $n, all to iods" cost 0 $n READ=$n -- "$M/d" read big $big
+n=$(((big + pcount * wsize - 1) / (pcount * wsize) * pcount))
+check "a write of 16 MiB: $n, all to iods" cost 0 $n WRITE=$n -- "$M/d" write big $big
+check "a read of 256 KiB: one to each iod" cost 0 4 READ=4 -- "$M/d" read big 262144
+check "a read in one stripe unit: 1" cost 0 1 READ=1 -- "$M/d" read big 4096 65536
+check "a read across two units: 2" cost 0 2 READ=2 -- "$M/d" read big 4096 63488
+check "a write in one stripe unit: 1" cost 0 1 WRITE=1 -- "$M/d" write big 4096 65536
+check "open, read 5000 bytes, close: lookup and open, read, close" eval '
+	cost 3 1 READ=1 CLOSE=1 -- "$M/d" whole small 5000 || cost 2 1 READ=1 CLOSE=1 -- "$M/d" whole small 5000'
+check "create, write, close: 2, and the write" eval '
+	"$calls" $S/stats "$M/d" create new 100 >"$tmp/n"; cat "$tmp/n"
+	mkdir -p "$tmp/cost"; cp "$tmp/n" "$tmp/cost/stats"
+	[ "$(count CREATE "$tmp/cost")" = 1 ] && [ "$(count CLOSE "$tmp/cost")" = 1 ] &&
+	[ "$(count_to iods "$tmp/cost")" = 1 ] && [ "$(count_to mgr "$tmp/cost")" = 2 ]'
+check "unlink: 1, the datafiles behind the reply" eval '
+	"$calls" $S/stats "$M/d" unlink big >"$tmp/n"; cat "$tmp/n"
+	mkdir -p "$tmp/cost"; cp "$tmp/n" "$tmp/cost/stats"
+	[ "$(count UNLINK "$tmp/cost")" = 1 ] && [ "$(count_to iods "$tmp/cost")" = 0 ] &&
+	[ $(($(count_to mgr "$tmp/cost") - $(count LOOKUP "$tmp/cost"))) = 1 ]'
+"$cluster" down || diag "down failed"
+finish

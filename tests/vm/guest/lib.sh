@@ -1,0 +1,163 @@
+# SPDX-License-Identifier: GPL-2.0-only
+#
+# TAP for the scripts that run in the test guest, and what most of them need.
+# Sourced by guest/*.sh; tests/vm/lib.sh on the host has the other half: it
+# compares the plan that is printed first with what came.
+#
+# A check is a function or command that runs in a subshell with -e, so that the
+# first of its commands that fails ends it: put one command on a line, and say
+# refuse, not !. Its output is shown only when it fails. Checks go on after a
+# failure.
+# shellcheck shell=bash
+
+tap_n=0
+tap_failed=0
+top=$(cd "${BASH_SOURCE[0]%/*}/../../.." && pwd -P)
+build=${PVFS_BUILD:-$top/build}
+tools=$build/tests/vm
+cluster=$top/tests/vm/cluster
+M=/mnt/pvfs
+S=/proc/fs/pvfs/vol
+tmp=/tmp/t
+
+plan()
+{
+	echo "1..$1"
+	tap_planned=$1
+	mkdir -p "$tmp"
+}
+
+diag()
+{
+	sed 's/^/# /' <<<"$*"
+}
+
+# result STATUS NAME
+result()
+{
+	tap_n=$((tap_n + 1))
+	if [ "$1" = 0 ]; then
+		echo "ok $tap_n - $2"
+	else
+		echo "not ok $tap_n - $2"
+		tap_failed=$((tap_failed + 1))
+	fi
+}
+
+# check NAME COMMAND...
+check()
+{
+	local name=$1 rc t0=$SECONDS
+
+	shift
+	(
+		set -e
+		"$@"
+	) >"$tmp/out" 2>&1 </dev/null
+	rc=$?
+	result $rc "$name"
+	if [ $rc != 0 ]; then
+		diag "status $rc: $*"
+		tail -n 25 "$tmp/out" | sed 's/^/#   /'
+	fi
+	[ $((SECONDS - t0)) -lt 10 ] || diag "that took $((SECONDS - t0)) s"
+	return $rc
+}
+
+# Succeeds when the command does not.
+refuse()
+{
+	if "$@"; then
+		echo "should have failed: $*"
+		return 1
+	fi
+}
+
+# Runs a helper that prints "ok - name" and "not ok - name" lines of its own,
+# N of them; those that are missing at its end are failures.
+# helper N COMMAND...
+helper()
+{
+	local want=$1 got=0 line rc
+
+	shift
+	while IFS= read -r line; do
+		case $line in
+		'ok - '*)
+			got=$((got + 1))
+			result 0 "${line#ok - }";;
+		'not ok - '*)
+			got=$((got + 1))
+			result 1 "${line#not ok - }";;
+		*)
+			echo "# $line";;
+		esac
+	done < <("$@" 2>&1 </dev/null; echo "helper-status $?" >"$tmp/status")
+	rc=$(cut -d' ' -f2 "$tmp/status")
+	while [ $got -lt "$want" ]; do
+		got=$((got + 1))
+		result 1 "check $got of ${1##*/} (it ended early, status $rc)"
+	done
+}
+
+# Skips the rest when there is no use in going on.
+bail()
+{
+	diag "$*"
+	echo "Bail out! $*"
+	exit 1
+}
+
+finish()
+{
+	[ "$tap_n" = "$tap_planned" ] || {
+		diag "planned $tap_planned checks but ran $tap_n"
+		exit 1
+	}
+	[ $tap_failed = 0 ] || diag "$tap_failed of $tap_n failed"
+	exit $((tap_failed > 0))
+}
+
+# A cluster of our own; ARGS as for `cluster up`.
+up()
+{
+	"$cluster" up "$@" >"$tmp/up" 2>&1 && return
+	sed 's/^/# /' "$tmp/up"
+	bail "the cluster does not start"
+}
+
+# The numbers of a statistics file: count OP [PROC-DIR]
+count()
+{
+	awk -v op="$1" '$1 == op { n = $2 } END { print n + 0 }' "${2:-$S}/stats"
+}
+
+# All requests to the mgr, or to the iods, since the last reset, without the
+# heartbeat: count_to mgr|iods [PROC-DIR]
+count_to()
+{
+	awk -v to="$1" '
+		/^#/ || NF < 9 { next }
+		{ iod = $1 ~ /^(READ|WRITE|FSYNC|TRIM|GLIMPSE|REMOVE|IOD_STATFS)$/ }
+		$1 ~ /^(SESSION_RENEW|HELLO|AUTH|PING|SESSION_OPEN)$/ { next }
+		(to == "iods") == iod { n += $2 }
+		END { print n + 0 }' "${2:-$S}/stats"
+}
+
+reset_stats()
+{
+	echo reset >"${1:-$S}/stats"
+}
+
+# Forgets all cached names, inodes and pages.
+drop_caches()
+{
+	sync
+	echo 3 >/proc/sys/vm/drop_caches
+}
+
+# within SECONDS COMMAND...: status of the command, 124 if it took too long.
+within()
+{
+	timeout -k 5 "$@"
+}

@@ -1,0 +1,444 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0-only
+#
+# Runs in the guest (posix.t on the host): what unmodified programs and precise
+# little checks expect of a POSIX file system.
+# shellcheck disable=SC2317 # functions are called by check
+. "${0%/*}/lib.sh"
+
+ops=$tools/ops
+one=$("$ops" -n "$M")
+two=$("$ops" -n "$M" "$M")
+edges=$("$ops" -n -k edge "$M")
+plan $((25 + one + two + 2 * edges))
+
+# A tree with some of everything, the same each time.
+make_tree()
+{
+	local d=$1 i
+
+	mkdir -p "$d"/{a/b/c,empty,'with space'}
+	for i in 0 1 4095 4096 65536 65537 262144 300001; do
+		head -c "$i" /dev/zero | tr '\0' "$((i % 10))" >"$d/size-$i"
+	done
+	head -c 3000000 /dev/urandom >"$d/a/random"
+	printf 'x' | dd of="$d/sparse" bs=1 seek=5000000 conv=notrunc status=none
+	ln "$d/a/random" "$d/a/b/hard"
+	ln -s ../random "$d/a/b/soft"
+	ln -s nowhere "$d/dangling"
+	mkfifo "$d/fifo"
+	touch -d '2001-02-03 04:05:06.123456789' "$d/size-1" "$d/a/b/c"
+	touch -h -d '2005-05-05' "$d/dangling"
+	chmod 4751 "$d/size-4095"
+	chmod 1777 "$d/empty"
+	chown 1234:4321 "$d/size-4096"
+	touch "$d/with space/$(printf '\001\377\n"\\')"
+}
+
+# What there is to know about a tree but for inode numbers and directories' sizes.
+describe()
+{
+	(cd "$1" && find . -printf '%P|%y|%m|%U|%G|%n|%T@|%l|' \
+		\( -type d -printf '\0' -o -printf '%s\0' \) | sort -z | tr '\0' '\n')
+}
+
+same_trees()
+{
+	diff -r --no-dereference "$1" "$2" || return 1
+	diff <(describe "$1") <(describe "$2")
+}
+
+basic_tools()
+{
+	mkdir "$M/basic"
+	cd "$M/basic"
+	echo one >f
+	[ "$(cat f)" = one ]
+	cp f g
+	cmp f g
+	mv g h
+	[ ! -e g ]
+	[ "$(cat h)" = one ]
+	ln h i
+	ln -s h j
+	[ "$(cat i j)" = $'one\none' ]
+	[ "$(stat -c %h i)" = 2 ]
+	echo two >>h
+	[ "$(cat i)" = $'one\ntwo' ]
+	: >f
+	[ "$(stat -c %s f)" = 0 ]
+	touch k
+	[ -e k ]
+	ls -la --time-style=full-iso
+	[ "$(ls | tr '\n' ' ')" = 'f h i j k ' ]
+	rm f h i j k
+	[ -z "$(ls -A)" ]
+	mkdir -p x/y/z
+	rmdir x/y/z
+	rm -r x
+	cd ..
+	rmdir basic
+}
+
+text_tools()
+{
+	mkdir "$M/text"
+	cd "$M/text"
+	seq 100000 >n
+	[ "$(wc -l <n)" = 100000 ]
+	sort -rn -T . n | sort -n -T . | cmp - n
+	sed -i 's/^5$/five/' n
+	[ "$(sed -n 5p n)" = five ]
+	split -b 70000 n part.
+	cat part.* | cmp - n
+	gzip -k n
+	gunzip -c n.gz | cmp - n
+	grep -c five n
+	tail -c 7 n | grep -q 100000
+	tac n >m
+	[ "$(head -1 m)" = 100000 ]
+	truncate -s 10 m
+	[ "$(stat -c %s m)" = 10 ]
+	cd ..
+	rm -r text
+}
+
+dd_sizes()
+{
+	local bs
+
+	cd "$M"
+	head -c 2000000 /dev/urandom >"$tmp/dd"
+	for bs in 511 4096 65536 65537 1000000 4194304; do
+		dd if="$tmp/dd" of=dd bs=$bs status=none
+		cmp "$tmp/dd" dd
+		dd if=dd of="$tmp/dd2" bs=$bs status=none
+		cmp "$tmp/dd" "$tmp/dd2"
+	done
+	truncate -s 1990656 "$tmp/dd"	# a multiple of 4096
+	dd if="$tmp/dd" of=dd bs=64k oflag=direct conv=fsync status=none
+	dd if=dd of="$tmp/dd2" bs=128k iflag=direct status=none
+	cmp "$tmp/dd" "$tmp/dd2"
+	printf abc | dd of=dd bs=1 seek=70000 conv=notrunc status=none
+	printf abc | dd of="$tmp/dd" bs=1 seek=70000 conv=notrunc status=none
+	cmp "$tmp/dd" dd
+	rm dd
+}
+
+find_tool()
+{
+	cd "$M/tree"
+	[ "$(find . -type f -size +100k -name 'size-*' | wc -l)" = 2 ]
+	[ "$(find . -type l | wc -l)" = 2 ]
+	[ "$(find . -links 2 -type f | wc -l)" = 2 ]
+	[ "$(find . -perm -4000)" = ./size-4095 ]
+	[ "$(find . -user 1234)" = ./size-4096 ]
+	[ "$(find . -empty -type d)" = ./empty ]
+	find . -newermt 2002-01-01 ! -newermt 2010-01-01 -type l | grep -q dangling
+	find . -depth -print0 | xargs -0 ls -ld
+}
+
+compiler()
+{
+	mkdir "$M/cc"
+	cd "$M/cc"
+	cat >a.c <<-'C'
+		#include <stdio.h>
+		int b(int);
+		int main(void) { printf("%d\n", b(20)); return 0; }
+	C
+	echo 'int b(int x) { return 2 * x + 2; }' >b.c
+	printf 'prog: a.o b.o\n\tgcc -o $@ $^\n%%.o: %%.c\n\tgcc -O2 -g -c -o $@ $<\n' >Makefile
+	make
+	[ "$(./prog)" = 42 ]
+	make | grep -q 'up to date'
+	touch b.c
+	make
+	[ "$(./prog)" = 42 ]
+	gcc -shared -fPIC -o libb.so b.c
+	gcc -o dyn a.c -L. -lb
+	[ "$(LD_LIBRARY_PATH=. ./dyn)" = 42 ]
+	cp prog running
+	ar rc lib.a a.o b.o
+	strip running
+	[ "$(./running)" = 42 ]
+}
+
+git_tool()
+{
+	export GIT_CONFIG_GLOBAL=/dev/null GIT_AUTHOR_NAME=t GIT_AUTHOR_EMAIL=t@t GIT_COMMITTER_NAME=t GIT_COMMITTER_EMAIL=t@t
+	mkdir "$M/repo"
+	cd "$M/repo"
+	git init -q -b main .
+	cp -r "$top"/common "$top"/transport .
+	git add .
+	git commit -qm one
+	echo change >>common/proto.h
+	git commit -qam two
+	git checkout -q -b side HEAD~1
+	echo side >side
+	git add side
+	git commit -qm side
+	git merge -q -m merge main
+	[ -e side ]
+	grep -q change common/proto.h
+	git fsck --full --strict
+	[ -z "$(git status --porcelain)" ]
+	git gc -q
+	git fsck
+	git clone -q . ../clone
+	cd ../clone
+	[ -z "$(git status --porcelain)" ]
+	git log --oneline | wc -l | grep -qx 4
+	rm -rf "$M/repo" "$M/clone"
+}
+
+rsync_tool()
+{
+	mkdir "$M/rs"
+	rsync -aH "$tmp/tree/" "$M/rs/"
+	same_trees "$tmp/tree" "$M/rs"
+	[ -z "$(rsync -aHi "$tmp/tree/" "$M/rs/" | grep -v '/$')" ]
+	cp -a "$tmp/tree" "$tmp/tree2"
+	echo more >>"$tmp/tree2/a/random"
+	rm "$tmp/tree2/size-1"
+	rsync -aH --delete --inplace --no-whole-file "$tmp/tree2/" "$M/rs/"
+	same_trees "$tmp/tree2" "$M/rs"
+	rsync -aH "$M/rs/" "$tmp/back/"
+	same_trees "$tmp/tree2" "$tmp/back"
+}
+
+programs()
+{
+	mkdir "$M/bin"
+	cp /bin/bash /usr/bin/sha256sum "$M/bin/"
+	cd "$M/bin"
+	[ "$(./bash -c 'echo $((6*7))')" = 42 ]
+	printf '#!%s/bin/bash\necho script $1\n' "$M" >s
+	chmod +x s
+	[ "$(./s works)" = 'script works' ]
+	drop_caches
+	[ "$(./sha256sum ./bash | cut -d' ' -f1)" = "$(sha256sum </bin/bash | cut -d' ' -f1)" ]
+	# Removed and replaced while it runs.
+	(./bash -c 'rm bash; read -r x <p; echo "still $x"' >out; true) &
+	mkfifo p
+	for i in $(seq 100); do [ -e bash ] || break; sleep 0.05; done
+	cp /bin/true bash
+	drop_caches
+	echo here >p
+	wait
+	[ "$(cat out)" = 'still here' ]
+}
+
+unprivileged()
+{
+	mkdir -m 1777 "$M/tmpdir"
+	setpriv --reuid 1000 --regid 1000 --clear-groups bash -e -c "
+		cd $M/tmpdir
+		export HOME=$M/tmpdir GIT_CONFIG_GLOBAL=/dev/null
+		umask 022
+		mkdir mine
+		cd mine
+		echo hello >f
+		chmod 600 f
+		[ \$(stat -c %u:%g:%a f) = 1000:1000:600 ]
+		git init -q .
+		git add f
+		git -c user.name=t -c user.email=t@t commit -qm x
+		git fsck
+		if touch $M/nope; then exit 1; fi
+		if chown 0 f; then exit 1; fi"
+	[ "$(stat -c %u "$M/tmpdir/mine/f")" = 1000 ]
+	refuse setpriv --reuid 1001 --regid 1001 --clear-groups cat "$M/tmpdir/mine/f"
+}
+
+space()
+{
+	local before after
+
+	df "$M"
+	df -i "$M"
+	stat -f "$M"
+	before=$(df --output=used -B1 "$M" | tail -1)
+	head -c 20000000 /dev/urandom >"$M/space"
+	sync -f "$M"
+	after=$(df --output=used -B1 "$M" | tail -1)
+	[ $((after - before)) -ge 19000000 ]
+	[ $((after - before)) -le 40000000 ]
+	[ "$(du -B1 "$M/space" | cut -f1)" -ge 20000000 ]
+	rm "$M/space"
+	# Datafiles go behind the reply.
+	for ((i = 0; i < 100; i++)); do
+		[ $(($(df --output=used -B1 "$M" | tail -1) - before)) -lt 4000000 ] && return 0
+		sleep 0.1
+	done
+	echo "space of a removed file was not freed within 10 s"
+	return 1
+}
+
+proc_files()
+{
+	grep -q "^127.0.0.1.*:/vol $M pvfs " /proc/mounts || { grep pvfs /proc/mounts; return 1; }
+	findmnt -t pvfs "$M"
+	cat $S/servers $S/requests $S/stats
+	[ "$(grep -c '^iod .*state' $S/servers)" = 4 ]
+	grep -q '^mgr .*state up' $S/servers
+	reset_stats
+	[ "$(count WRITE)" = 0 ]
+	echo x >"$M/proc-test"
+	[ "$(count WRITE)" = 1 ]
+	[ "$(count CREATE)" = 1 ]
+	rm "$M/proc-test"
+	[ "$(count UNLINK)" = 1 ]
+	refuse echo nonsense >$S/stats
+}
+
+tracepoints()
+{
+	local t=/sys/kernel/tracing n
+
+	ls $t/events/pvfs
+	echo 1 >$t/events/pvfs/enable
+	echo >$t/trace
+	echo traced >"$M/traced"
+	echo 0 >$t/events/pvfs/enable
+	cat $t/trace | grep -v '^#' | tail -n 20
+	n=$(grep -c CREATE $t/trace)
+	echo >$t/trace
+	rm "$M/traced"
+	# Submitted, posted, answered, done.
+	[ "$n" -ge 4 ]
+}
+
+mount_options()
+{
+	"$cluster" mount -o ro /mnt/ro
+	cmp /mnt/ro/tree/a/random "$tmp/tree/a/random"
+	refuse touch /mnt/ro/x
+	refuse rm /mnt/ro/tree/size-1
+	"$cluster" umount /mnt/ro
+	"$cluster" mount -o noexec,nodev,nosuid /mnt/ro
+	cp /bin/true "$M/true"
+	"$M/true"
+	refuse /mnt/ro/true
+	mount -o remount,ro /mnt/ro
+	refuse touch /mnt/ro/x
+	mount -o remount,rw /mnt/ro
+	touch /mnt/ro/x
+	rm /mnt/ro/x "$M/true"
+	"$cluster" umount /mnt/ro
+	refuse mountpoint -q /mnt/ro
+}
+
+bind_and_chroot()
+{
+	mkdir -p "$M/jail/bin" /mnt/bind
+	cp /bin/busybox "$M/jail/bin/"
+	[ "$(chroot "$M/jail" /bin/busybox ls -A /)" = bin ]
+	mount --bind "$M/jail" /mnt/bind
+	echo x >/mnt/bind/f
+	umount /mnt/bind
+	[ "$(cat "$M/jail/f")" = x ]
+	rm -r "$M/jail"
+}
+
+remount_keeps_all()
+{
+	(cd "$M/tree" && sha256sum size-* a/random sparse) >"$tmp/sums"
+	describe "$M/tree" >"$tmp/described"
+	"$cluster" umount
+	refuse mountpoint -q "$M"
+	rmmod pvfs
+	[ ! -e /proc/fs/pvfs ]
+	"$cluster" mount
+	(cd "$M/tree" && sha256sum -c --quiet "$tmp/sums") && describe "$M/tree" | diff "$tmp/described" -
+}
+
+restart_keeps_all()
+{
+	"$cluster" umount
+	for d in mgr iod0 iod1 iod2 iod3; do
+		"$cluster" kill $d TERM
+	done
+	for d in mgr iod0 iod1 iod2 iod3; do
+		"$cluster" start $d
+	done
+	"$cluster" mount
+	(cd "$M/tree" && sha256sum -c --quiet "$tmp/sums") && describe "$M/tree" | diff "$tmp/described" -
+}
+
+# Files inherit the striping of their directory; the attribute tells it.
+layouts()
+{
+	mkdir "$M/wide" "$M/narrow"
+	pvfs setstripe --size 4k --count 1 "$M/narrow"
+	pvfs setstripe --size 256k "$M/wide"
+	head -c 3000000 /dev/urandom >"$tmp/l"
+	cp "$tmp/l" "$M/wide/l"
+	cp "$tmp/l" "$M/narrow/l"
+	drop_caches
+	cmp "$tmp/l" "$M/wide/l"
+	cmp "$tmp/l" "$M/narrow/l"
+	getfattr -d -m - "$M/narrow/l" "$M/wide/l" | tee "$tmp/attrs"
+	grep -q 'pvfs.*=".*4096' "$tmp/attrs"
+	grep -q 'pvfs.*=".*262144' "$tmp/attrs"
+	pvfs getstripe "$M/narrow/l" pvfs:/wide/l
+	pvfs stat pvfs:/narrow/l
+	# All bytes of the narrow one are in one datafile.
+	rm "$M/wide/l"
+	refuse pvfs setstripe --size 5000 "$M/narrow"
+}
+
+down_and_up()
+{
+	"$cluster" down
+	[ ! -e /proc/fs/pvfs ]
+	[ ! -d /sys/module/pvfs ]
+	[ ! -e /run/pvfs-cluster ]
+	refuse pidof pvfs-mgr pvfs-iod
+	refuse grep pvfs /proc/mounts
+	"$cluster" down
+	"$cluster" up --iods 3 --store ext4 --mount /mnt/three
+	"$cluster" up --iods 3 --store ext4 --mount /mnt/three
+	refuse "$cluster" up --iods 2
+	cp -a "$tmp/tree" /mnt/three/
+	same_trees "$tmp/tree" /mnt/three/tree
+}
+
+result 0 "a plan of $tap_planned checks"
+up
+make_tree "$tmp/tree" || bail "cannot make the tree"
+check "ls cp mv rm ln" basic_tools
+check "sort sed split gzip grep truncate" text_tools
+check "dd in all sizes, buffered and direct" dd_sizes
+check "cp -a keeps everything" eval 'cp -a "$tmp/tree" "$M/tree" && same_trees "$tmp/tree" "$M/tree"'
+check "cp -a back, from a cold cache" eval 'drop_caches; cp -a "$M/tree" "$tmp/cold" && same_trees "$tmp/tree" "$tmp/cold"'
+check "tar in and out" eval 'mkdir "$M/tar" && tar -C "$tmp/tree" -cf - . | tar -C "$M/tar" -xpf - &&
+	same_trees "$tmp/tree" "$M/tar" && tar -C "$M/tar" -cf "$M/t.tar" . && mkdir "$tmp/untar" &&
+	tar -C "$tmp/untar" -xpf "$M/t.tar" && same_trees "$tmp/tree" "$tmp/untar" && rm -r "$M/tar" "$M/t.tar"'
+check "find" find_tool
+check "gcc, make, shared libraries" compiler
+check "git init add commit merge gc fsck clone" git_tool
+check "rsync there, again, changed, back" rsync_tool
+check "programs run from the mount" programs
+check "an unprivileged user" unprivileged
+check "df, du, and space comes back" space
+check "/proc/fs/pvfs" proc_files
+check "tracepoints" tracepoints
+check "mount options ro noexec nodev, remount" mount_options
+check "bind mount and chroot" bind_and_chroot
+check "layout as an attribute" layouts
+
+mkdir "$M/ops" "$M/two"
+helper "$one" "$ops" "$M/ops"
+helper "$edges" "$ops" -k edge "$M/narrow"
+check "a second mount" "$cluster" mount /mnt/second
+helper "$two" "$ops" "$M/two" /mnt/second/two
+check "umount of the second" "$cluster" umount /mnt/second
+check "unmount, unload, load, mount: all is there" remount_keeps_all
+check "daemons stopped and started: all is there" restart_keeps_all
+check "down leaves nothing; up with other settings, on ext4" down_and_up
+mkdir /mnt/three/ops
+helper "$edges" "$ops" -k edge /mnt/three/ops
+check "down" "$cluster" down
+finish

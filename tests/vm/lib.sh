@@ -1,0 +1,103 @@
+# SPDX-License-Identifier: GPL-2.0-only
+#
+# The host's half of the tests in the guest. A test, NAME.t, sources this and
+# calls guest_suite for each kernel; that boots one guest, runs guest/NAME.sh in
+# it, and passes its TAP on, numbered through. Nothing can end early and look
+# well: what ran is compared with what the guest planned, the exit status with
+# the checks, and the plan of the whole is printed last.
+#
+# environment:
+#	PVFS_VM_KERNELS	kernels to test on (default "6.1 6.12")
+#	PVFS_BUILD	directory with the binaries
+# shellcheck shell=bash
+
+set -u
+cd "${BASH_SOURCE[0]%/*}/../.." || exit 1
+build=${PVFS_BUILD:-$PWD/build}
+export PVFS_BUILD=$build
+kernels=${PVFS_VM_KERNELS:-6.1 6.12}
+tap_n=0
+tap_failed=0
+
+tap()
+{
+	tap_n=$((tap_n + 1))
+	if [ "$1" = 0 ]; then
+		echo "ok $tap_n - $2"
+	else
+		echo "not ok $tap_n - $2"
+		tap_failed=$((tap_failed + 1))
+	fi
+}
+
+# Makes the C programs that the suites run in the guest.
+build_tools()
+{
+	make -s -f tests/vm/guest/tools.mk B="$build" || {
+		echo "Bail out! the test programs do not build"
+		exit 1
+	}
+}
+
+# guest_suite KERNEL SCRIPT TIMEOUT [tests/vm/run option]... [-- argument...]
+# The arguments are the script's.
+guest_suite()
+{
+	local kernel=$1 script=$2 timeout=$3 planned='' ran=0 failed=0 line rc fifo
+	local -a opts=()
+
+	shift 3
+	while [ $# -gt 0 ] && [ "$1" != -- ]; do
+		opts+=("$1")
+		shift
+	done
+	[ $# -eq 0 ] || shift
+	fifo=$(mktemp -u "${TMPDIR:-/tmp}/pvfs-t.XXXXXX")
+	mkfifo -m 600 "$fifo" || exit 1
+	echo "# $script on $kernel"
+	tests/vm/run --kernel "$kernel" --timeout "$timeout" "${opts[@]}" -- \
+		env PVFS_BUILD="$build" "tests/vm/guest/$script" "$@" >"$fifo" 2>&1 </dev/null &
+	local pid=$!
+	# The guest goes when we go.
+	trap 'kill -TERM $pid 2>/dev/null; exit 130' INT TERM HUP
+	while IFS= read -r line; do
+		case $line in
+		'1..'[0-9]*)
+			planned=${line#1..};;
+		'ok '[0-9]*)
+			ran=$((ran + 1))
+			tap 0 "$kernel ${line#ok [0-9]* - }";;
+		'not ok '[0-9]*)
+			ran=$((ran + 1))
+			failed=$((failed + 1))
+			tap 1 "$kernel ${line#not ok [0-9]* - }";;
+		'Bail out!'*)
+			# Ends this suite only: the next kernel may do.
+			echo "# $line";;
+		'#'*)
+			echo "$line";;
+		*)
+			echo "# $line";;
+		esac
+	done <"$fifo"
+	wait $pid
+	rc=$?
+	trap - INT TERM HUP
+	rm -f "$fifo"
+	if [ -z "$planned" ]; then
+		echo "# the guest printed no plan"
+		tap 1 "$kernel $script ran all its checks"
+	else
+		[ "$ran" = "$planned" ] || echo "# planned $planned, ran $ran"
+		tap $((ran != planned)) "$kernel $script ran all its checks"
+	fi
+	# 1 is right when checks failed; 124, 125 and others never are.
+	[ $rc = $((failed > 0)) ] || echo "# tests/vm/run: status $rc with $failed failures"
+	tap $((rc != (failed > 0))) "$kernel $script: the guest ended well and the kernel was silent"
+}
+
+finish()
+{
+	echo "1..$tap_n"
+	exit $((tap_failed > 0))
+}

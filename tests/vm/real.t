@@ -1,0 +1,19 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0-only
+#
+# Real amounts of real input: the kernel's headers, one large file by several
+# processes, one large directory. The large directory has its full size on the
+# first kernel only; what it shows does not depend on the kernel.
+#
+# environment: PVFS_REAL_MB (default 1024), PVFS_REAL_FILES (default 100000)
+. "${0%/*}/lib.sh"
+build_tools
+mb=${PVFS_REAL_MB:-1024}
+files=${PVFS_REAL_FILES:-100000}
+# The right sum, worked out where it is cheap.
+sum=$("$build/tests/vm/pario" print "$mb" | sha256sum | cut -d' ' -f1)
+for k in $kernels; do
+	guest_suite "$k" real.sh 1500 --mem 6144 -- "$mb" "$sum" "$files"
+	[ "$files" -le 20000 ] || files=20000
+done
+finish
