@@ -12,16 +12,16 @@ B := build
 CFLAGS ?= -O2 -g
 ifdef SANITIZE
 B := build/asan
-CFLAGS += -fsanitize=address,undefined -fno-omit-frame-pointer -fno-sanitize-recover=undefined
-LDFLAGS += -fsanitize=address,undefined
+override CFLAGS += -fsanitize=address,undefined -fno-omit-frame-pointer -fno-sanitize-recover=undefined
+override LDFLAGS += -fsanitize=address,undefined
 endif
 ifdef WERROR
 B := build/werror-$(CC)
-CFLAGS += -Werror
+override CFLAGS += -Werror
 endif
-CPPFLAGS += -I. -D_GNU_SOURCE -D_FILE_OFFSET_BITS=64 -DPVFS_VERSION='"$(shell cat VERSION)"'
-CFLAGS += -std=gnu11 -Wall -Wextra -Wno-unused-parameter -Wmissing-prototypes -Wshadow -fPIC -pthread
-LDFLAGS += -pthread
+override CPPFLAGS += -I. -D_GNU_SOURCE -D_FILE_OFFSET_BITS=64 -DPVFS_VERSION='"$(shell cat VERSION)"'
+override CFLAGS += -std=gnu11 -Wall -Wextra -Wno-unused-parameter -Wmissing-prototypes -Wshadow -fPIC -pthread
+override LDFLAGS += -pthread
 LIBS := -lcrypto -lconfig
 
 COMMON_SRC := $(wildcard common/*.c)

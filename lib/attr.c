@@ -15,9 +15,9 @@ static struct timespec ts_of(const struct pvfs_ts *t)
 }
 
 /**
- * attr_to_stat - attributes as programs know them
+ * lib_attr_to_stat - attributes as programs know them
  */
-void attr_to_stat(const struct pvfs_attr *a, struct pvfs_stat *ret)
+void lib_attr_to_stat(const struct pvfs_attr *a, struct pvfs_stat *ret)
 {
 	memset(ret, 0, sizeof(*ret));
 	ret->st.st_ino = a->fid.ino;
@@ -42,12 +42,12 @@ void attr_to_stat(const struct pvfs_attr *a, struct pvfs_stat *ret)
 }
 
 /**
- * attr_get - GETATTR
+ * lib_attr_get - GETATTR
  * @fid: whose
  * @ino: the same inode if it is open here, else NULL
  * @ret: the attributes
  */
-int attr_get(struct pvfs_fs *fs, const struct pvfs_fid *fid, struct inode *ino, struct pvfs_attr *ret)
+int lib_attr_get(struct pvfs_fs *fs, const struct pvfs_fid *fid, struct inode *ino, struct pvfs_attr *ret)
 {
 	struct pvfs_getattr_req req = { .fid = *fid };
 	struct pvfs_getattr_rep rep;
@@ -55,24 +55,24 @@ int attr_get(struct pvfs_fs *fs, const struct pvfs_fid *fid, struct inode *ino, 
 	int err;
 
 	if (ino)
-		inode_report_take(ino, &req.report);
+		lib_inode_report_take(ino, &req.report);
 	err = MGR_CALL(fs, GETATTR, getattr, &req, &rep, buf);
 	if (err) {
 		if (ino)
-			inode_report_restore(ino, &req.report);
+			lib_inode_report_restore(ino, &req.report);
 		return err;
 	}
 	if (ino)
-		inode_update(ino, &rep.attr);
+		lib_inode_update(ino, &rep.attr);
 	*ret = rep.attr;
 	return 0;
 }
 
 /**
- * attr_refresh - attributes that came without our report: ask again if there is one
+ * lib_attr_refresh - attributes that came without our report: ask again if there is one
  * @attr: from a LOOKUP or the like; replaced if need be
  */
-int attr_refresh(struct pvfs_fs *fs, struct pvfs_attr *attr)
+int lib_attr_refresh(struct pvfs_fs *fs, struct pvfs_attr *attr)
 {
 	struct inode *ino;
 	bool ask;
@@ -80,31 +80,31 @@ int attr_refresh(struct pvfs_fs *fs, struct pvfs_attr *attr)
 
 	if (!S_ISREG(attr->mode))
 		return 0;
-	ino = inode_find(fs, &attr->fid);
+	ino = lib_inode_find(fs, &attr->fid);
 	if (!ino)
 		return 0;
 	pthread_mutex_lock(&ino->lock);
 	ask = ino->reporting;
 	pthread_mutex_unlock(&ino->lock);
 	if (ask)
-		err = attr_get(fs, &attr->fid, ino, attr);
+		err = lib_attr_get(fs, &attr->fid, ino, attr);
 	else
-		inode_update(ino, attr);
-	inode_put(fs, ino);
+		lib_inode_update(ino, attr);
+	lib_inode_put(fs, ino);
 	return err;
 }
 
 /**
- * attr_set - SETATTR
+ * lib_attr_set - SETATTR
  * @fid: whose
  * @ino: the same inode if it is open here, else NULL (it is looked for)
  * @req: valid and the values it names; the rest is filled in here
  * @ret: the attributes afterwards
  */
-int attr_set(struct pvfs_fs *fs, const struct pvfs_fid *fid, struct inode *ino, struct pvfs_setattr_req *req,
-	     struct pvfs_attr *ret)
+int lib_attr_set(struct pvfs_fs *fs, const struct pvfs_fid *fid, struct inode *ino, struct pvfs_setattr_req *req,
+		 struct pvfs_attr *ret)
 {
-	struct inode *found = ino ? NULL : inode_find(fs, fid);
+	struct inode *found = ino ? NULL : lib_inode_find(fs, fid);
 	struct pvfs_setattr_rep rep;
 	struct fs_cred cred;
 	u8 buf[REP_MAX];
@@ -112,18 +112,18 @@ int attr_set(struct pvfs_fs *fs, const struct pvfs_fid *fid, struct inode *ino, 
 
 	ino = ino ?: found;
 	req->fid = *fid;
-	fs_cred_get(fs, &cred, &req->cred);
+	lib_fs_cred_get(fs, &cred, &req->cred);
 	if (ino)
-		inode_report_take(ino, &req->report);
+		lib_inode_report_take(ino, &req->report);
 	err = MGR_CALL(fs, SETATTR, setattr, req, &rep, buf);
 	if (!err) {
 		*ret = rep.attr;
 		if (ino)
-			inode_update(ino, &rep.attr);
+			lib_inode_update(ino, &rep.attr);
 	} else if (ino) {
-		inode_report_restore(ino, &req->report);
+		lib_inode_report_restore(ino, &req->report);
 	}
-	inode_put(fs, found);
+	lib_inode_put(fs, found);
 	return err;
 }
 
@@ -167,12 +167,12 @@ static int set_fh(struct pvfs_fs *fs, const struct pvfs_fh *fh, struct pvfs_seta
 {
 	struct pvfs_fid fid = fid_of(fh);
 	struct pvfs_attr attr;
-	int err = fs_check(fs);
+	int err = lib_fs_check(fs);
 
 	if (!err)
-		err = req->valid ? attr_set(fs, &fid, NULL, req, &attr) : attr_get(fs, &fid, NULL, &attr);
+		err = req->valid ? lib_attr_set(fs, &fid, NULL, req, &attr) : lib_attr_get(fs, &fid, NULL, &attr);
 	if (!err && ret)
-		attr_to_stat(&attr, ret);
+		lib_attr_to_stat(&attr, ret);
 	return err;
 }
 
@@ -181,15 +181,15 @@ int pvfs_stat_fh(struct pvfs_fs *fs, const struct pvfs_fh *fh, struct pvfs_stat 
 	struct pvfs_fid fid = fid_of(fh);
 	struct pvfs_attr attr;
 	struct inode *ino;
-	int err = fs_check(fs);
+	int err = lib_fs_check(fs);
 
 	if (err)
 		return err;
-	ino = inode_find(fs, &fid);
-	err = attr_get(fs, &fid, ino, &attr);
-	inode_put(fs, ino);
+	ino = lib_inode_find(fs, &fid);
+	err = lib_attr_get(fs, &fid, ino, &attr);
+	lib_inode_put(fs, ino);
 	if (!err)
-		attr_to_stat(&attr, ret);
+		lib_attr_to_stat(&attr, ret);
 	return err;
 }
 
@@ -228,16 +228,16 @@ int pvfs_utimens_fh(struct pvfs_fs *fs, const struct pvfs_fh *fh, const struct t
 static int path_attr(struct pvfs_fs *fs, const char *path, bool follow, struct pvfs_attr *ret)
 {
 	struct walk w;
-	int err = fs_check(fs);
+	int err = lib_fs_check(fs);
 
 	if (err)
 		return err;
-	err = walk_full(fs, path, follow, &w);
+	err = lib_walk_full(fs, path, follow, &w);
 	if (!err) {
 		*ret = w.attr;
-		err = attr_refresh(fs, ret);
+		err = lib_attr_refresh(fs, ret);
 	}
-	walk_free(&w);
+	lib_walk_free(&w);
 	return err;
 }
 
@@ -247,7 +247,7 @@ static int path_stat(struct pvfs_fs *fs, const char *path, bool follow, struct p
 	int err = path_attr(fs, path, follow, &attr);
 
 	if (!err)
-		attr_to_stat(&attr, ret);
+		lib_attr_to_stat(&attr, ret);
 	return err;
 }
 
@@ -255,14 +255,14 @@ static int path_set(struct pvfs_fs *fs, const char *path, bool follow, struct pv
 {
 	struct pvfs_attr attr;
 	struct walk w;
-	int err = fs_check(fs);
+	int err = lib_fs_check(fs);
 
 	if (err)
 		return err;
-	err = walk_full(fs, path, follow, &w);
+	err = lib_walk_full(fs, path, follow, &w);
 	if (!err && req->valid)
-		err = attr_set(fs, &w.attr.fid, NULL, req, &attr);
-	walk_free(&w);
+		err = lib_attr_set(fs, &w.attr.fid, NULL, req, &attr);
+	lib_walk_free(&w);
 	return err;
 }
 
@@ -288,8 +288,8 @@ int pvfs_access(struct pvfs_fs *fs, const char *path, int mode)
 	err = path_attr(fs, path, true, &attr);
 	if (err)
 		return err;
-	fs_cred_get(fs, &cred, &unused);
-	return fs_cred_may(&cred, attr.mode, attr.uid, attr.gid, mode) ? 0 : -EACCES;
+	lib_fs_cred_get(fs, &cred, &unused);
+	return lib_fs_cred_may(&cred, attr.mode, attr.uid, attr.gid, mode) ? 0 : -EACCES;
 }
 
 int pvfs_truncate(struct pvfs_fs *fs, const char *path, off_t size)
@@ -341,20 +341,20 @@ int pvfs_lutimens(struct pvfs_fs *fs, const char *path, const struct timespec ts
 static int file_set(struct pvfs_file *f, struct pvfs_setattr_req *req)
 {
 	struct pvfs_attr attr;
-	int err = fs_check(f->fs);
+	int err = lib_fs_check(f->fs);
 
 	if (err || !req->valid)
 		return err;
-	return attr_set(f->fs, &f->inode->fid, f->inode, req, &attr);
+	return lib_attr_set(f->fs, &f->inode->fid, f->inode, req, &attr);
 }
 
 int pvfs_fstat(struct pvfs_file *f, struct pvfs_stat *ret)
 {
 	struct pvfs_attr attr;
-	int err = fs_check(f->fs) ?: attr_get(f->fs, &f->inode->fid, f->inode, &attr);
+	int err = lib_fs_check(f->fs) ?: lib_attr_get(f->fs, &f->inode->fid, f->inode, &attr);
 
 	if (!err)
-		attr_to_stat(&attr, ret);
+		lib_attr_to_stat(&attr, ret);
 	return err;
 }
 
@@ -395,12 +395,12 @@ int pvfs_futimens(struct pvfs_file *f, const struct timespec ts[2])
 /* ---------------------------------------------------------------- layout and space */
 
 /**
- * layout_of - a caller's striping as the protocol has it, checked
+ * lib_layout_of - a caller's striping as the protocol has it, checked
  * @s: 0 in it means the default
  *
  * Return: 0 or -EINVAL.
  */
-int layout_of(struct pvfs_fs *fs, const struct pvfs_striping *s, struct pvfs_layout *ret)
+int lib_layout_of(struct pvfs_fs *fs, const struct pvfs_striping *s, struct pvfs_layout *ret)
 {
 	struct pvfs_layout check;
 
@@ -421,26 +421,26 @@ int pvfs_setlayout(struct pvfs_fs *fs, const char *path, const struct pvfs_strip
 	struct fs_cred cred;
 	u8 buf[REP_MAX];
 	struct walk w;
-	int err = fs_check(fs);
+	int err = lib_fs_check(fs);
 
 	if (err)
 		return err;
-	err = layout_of(fs, s, &req.layout);
+	err = lib_layout_of(fs, s, &req.layout);
 	if (err)
 		return err;
-	err = walk_full(fs, path, true, &w);
+	err = lib_walk_full(fs, path, true, &w);
 	if (!err) {
 		req.fid = w.attr.fid;
-		fs_cred_get(fs, &cred, &req.cred);
+		lib_fs_cred_get(fs, &cred, &req.cred);
 		err = MGR_CALL(fs, SETLAYOUT, setlayout, &req, &rep, buf);
 	}
 	if (!err) {
-		ino = inode_find(fs, &req.fid);
+		ino = lib_inode_find(fs, &req.fid);
 		if (ino)
-			inode_update(ino, &rep.attr);
-		inode_put(fs, ino);
+			lib_inode_update(ino, &rep.attr);
+		lib_inode_put(fs, ino);
 	}
-	walk_free(&w);
+	lib_walk_free(&w);
 	return err;
 }
 
@@ -460,7 +460,7 @@ int pvfs_statfs(struct pvfs_fs *fs, struct pvfs_fsstat *ret)
 	struct pvfs_statfs_req req = { };
 	struct pvfs_statfs_rep rep;
 	u8 buf[REP_MAX];
-	int err = fs_check(fs) ?: MGR_CALL(fs, STATFS, statfs, &req, &rep, buf);
+	int err = lib_fs_check(fs) ?: MGR_CALL(fs, STATFS, statfs, &req, &rep, buf);
 
 	if (err)
 		return err;

@@ -31,8 +31,8 @@ static int opendir_attr(struct pvfs_fs *fs, const struct pvfs_attr *attr, struct
 
 	if (!S_ISDIR(attr->mode))
 		return -ENOTDIR;
-	fs_cred_get(fs, &cred, &unused);
-	if (!fs_cred_may(&cred, attr->mode, attr->uid, attr->gid, R_OK))
+	lib_fs_cred_get(fs, &cred, &unused);
+	if (!lib_fs_cred_may(&cred, attr->mode, attr->uid, attr->gid, R_OK))
 		return -EACCES;
 	d = malloc(sizeof(*d));
 	if (!d)
@@ -49,12 +49,12 @@ static int opendir_attr(struct pvfs_fs *fs, const struct pvfs_attr *attr, struct
 int pvfs_opendir(struct pvfs_fs *fs, const char *path, struct pvfs_dir **ret)
 {
 	struct walk w;
-	int err = fs_check(fs);
+	int err = lib_fs_check(fs);
 
 	if (err)
 		return err;
-	err = walk_full(fs, path, true, &w) ?: opendir_attr(fs, &w.attr, ret);
-	walk_free(&w);
+	err = lib_walk_full(fs, path, true, &w) ?: opendir_attr(fs, &w.attr, ret);
+	lib_walk_free(&w);
 	return err;
 }
 
@@ -63,12 +63,12 @@ int pvfs_opendir_fh(struct pvfs_fs *fs, const struct pvfs_fh *fh, struct pvfs_di
 	struct pvfs_fid fid = fid_of(fh);
 	struct pvfs_attr attr;
 
-	return fs_check(fs) ?: attr_get(fs, &fid, NULL, &attr) ?: opendir_attr(fs, &attr, ret);
+	return lib_fs_check(fs) ?: lib_attr_get(fs, &fid, NULL, &attr) ?: opendir_attr(fs, &attr, ret);
 }
 
 int pvfs_closedir(struct pvfs_dir *d)
 {
-	int err = fs_check(d->fs);
+	int err = lib_fs_check(d->fs);
 
 	if (err)
 		return err;
@@ -141,23 +141,17 @@ static int next(struct pvfs_dir *d, struct pvfs_dirent *ret)
 	memcpy(ret->name, e.name.p, e.name.len);
 	ret->name[e.name.len] = '\0';
 	ret->off = d->pos = e.cookie;
-	/*
-	 * What is being written has its newest size only in a GETATTR; an entry that was removed since stays as it
-	 * was read.
-	 */
-	if (S_ISREG(e.attr.mode) && (e.attr.flags & PVFS_AF_WRITERS))
-		err = attr_get(d->fs, &e.attr.fid, NULL, &e.attr);
-	else
-		err = attr_refresh(d->fs, &e.attr);
+	/* The mgr asked the iods about what others are writing; what we wrote ourselves only we know. */
+	err = lib_attr_refresh(d->fs, &e.attr);
 	if (err && err != -ESTALE && err != -ENOENT)
 		return err;
-	attr_to_stat(&e.attr, &ret->stat);
+	lib_attr_to_stat(&e.attr, &ret->stat);
 	return 1;
 }
 
 int pvfs_readdir(struct pvfs_dir *d, struct pvfs_dirent *ret)
 {
-	int rc = fs_check(d->fs);
+	int rc = lib_fs_check(d->fs);
 
 	if (rc)
 		return rc;
@@ -169,7 +163,7 @@ int pvfs_readdir(struct pvfs_dir *d, struct pvfs_dirent *ret)
 
 void pvfs_seekdir(struct pvfs_dir *d, int64_t off)
 {
-	if (fs_check(d->fs) || off < 0)
+	if (lib_fs_check(d->fs) || off < 0)
 		return;
 	pthread_mutex_lock(&d->lock);
 	d->pos = off;
@@ -182,7 +176,7 @@ int64_t pvfs_telldir(struct pvfs_dir *d)
 {
 	int64_t pos;
 
-	if (fs_check(d->fs))
+	if (lib_fs_check(d->fs))
 		return -EBADF;
 	pthread_mutex_lock(&d->lock);
 	pos = d->pos;

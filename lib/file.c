@@ -22,9 +22,9 @@ static u32 rights_of(int flags)
 }
 
 /**
- * file_wire_flags - O_* as the protocol has them
+ * lib_file_wire_flags - O_* as the protocol has them
  */
-u32 file_wire_flags(int flags)
+u32 lib_file_wire_flags(int flags)
 {
 	u32 r = rights_of(flags);
 
@@ -44,29 +44,29 @@ static int send_close(struct pvfs_fs *fs, struct inode *ino, u32 rights)
 	req.flags = (rights & PVFS_CAP_READ ? PVFS_O_READ : 0) | (rights & PVFS_CAP_WRITE ? PVFS_O_WRITE : 0);
 	if (!(rights & PVFS_CAP_WRITE)) {
 		req.report.trunc_gen = ino->trunc_gen;
-		if (!fs_close_async(fs, &req))
+		if (!lib_fs_close_async(fs, &req))
 			return 0;
 	} else {
-		inode_report_take(ino, &req.report);
+		lib_inode_report_take(ino, &req.report);
 	}
 	err = MGR_CALL(fs, CLOSE, close, &req, &rep, buf);
 	if (err)
-		inode_report_restore(ino, &req.report);
-	session_opens_end(fs);
+		lib_inode_report_restore(ino, &req.report);
+	lib_session_opens_end(fs);
 	return err;
 }
 
 /**
- * file_from_attr - the struct for what an OPEN or CREATE has opened
+ * lib_file_from_attr - the struct for what an OPEN or CREATE has opened
  * @attr: it brought
  * @cap: it brought
  * @flags: O_*
  * @ret: the file
  *
- * Between session_opens_begin() and _end(). On failure the CLOSE is the caller's.
+ * Between lib_session_opens_begin() and _end(). On failure the CLOSE is the caller's.
  */
-int file_from_attr(struct pvfs_fs *fs, const struct pvfs_attr *attr, const struct pvfs_cap *cap, int flags,
-		   struct pvfs_file **ret)
+int lib_file_from_attr(struct pvfs_fs *fs, const struct pvfs_attr *attr, const struct pvfs_cap *cap, int flags,
+		       struct pvfs_file **ret)
 {
 	struct pvfs_file *f;
 	u32 generation;
@@ -78,7 +78,7 @@ int file_from_attr(struct pvfs_fs *fs, const struct pvfs_attr *attr, const struc
 	f = calloc(1, sizeof(*f));
 	if (!f)
 		return -ENOMEM;
-	f->inode = inode_get(fs, attr);
+	f->inode = lib_inode_get(fs, attr);
 	if (!f->inode) {
 		free(f);
 		return -ENOMEM;
@@ -106,7 +106,7 @@ static void undo_open(struct pvfs_fs *fs, const struct pvfs_fid *fid, int flags)
 	struct pvfs_close_rep rep;
 	u8 buf[64];
 
-	req.flags = file_wire_flags(flags) & (PVFS_O_READ | PVFS_O_WRITE);
+	req.flags = lib_file_wire_flags(flags) & (PVFS_O_READ | PVFS_O_WRITE);
 	MGR_CALL(fs, CLOSE, close, &req, &rep, buf);
 }
 
@@ -114,26 +114,26 @@ static void undo_open(struct pvfs_fs *fs, const struct pvfs_fid *fid, int flags)
 static int do_create(struct pvfs_fs *fs, const struct pvfs_fid *dir, const char *name, int flags, mode_t mode,
 		     const struct pvfs_striping *s, struct pvfs_file **ret, struct pvfs_attr *attr)
 {
-	struct pvfs_create_req req = { .dir = *dir, .name = PVFS_STR(name), .flags = file_wire_flags(flags) };
+	struct pvfs_create_req req = { .dir = *dir, .name = PVFS_STR(name), .flags = lib_file_wire_flags(flags) };
 	struct pvfs_create_rep rep;
 	struct fs_cred cred;
 	u8 buf[REP_MAX];
 	int err;
 
 	req.mode = mode & 07777 & ~atomic_load(&fs->umask);
-	err = s ? layout_of(fs, s, &req.layout) : 0;
+	err = s ? lib_layout_of(fs, s, &req.layout) : 0;
 	if (err)
 		return err;
-	fs_cred_get(fs, &cred, &req.cred);
-	session_opens_begin(fs);
+	lib_fs_cred_get(fs, &cred, &req.cred);
+	lib_session_opens_begin(fs);
 	err = MGR_CALL(fs, CREATE, create, &req, &rep, buf);
 	if (!err) {
 		*attr = rep.attr;
-		err = file_from_attr(fs, &rep.attr, &rep.cap, flags, ret);
-		if (err)
+		err = lib_file_from_attr(fs, &rep.attr, &rep.cap, flags, ret);
+		if (err && S_ISREG(rep.attr.mode))
 			undo_open(fs, &rep.attr.fid, flags);
 	}
-	session_opens_end(fs);
+	lib_session_opens_end(fs);
 	return err;
 }
 
@@ -142,33 +142,33 @@ int pvfs_open_striped(struct pvfs_fs *fs, const char *path, int flags, mode_t mo
 {
 	bool follow = !(flags & O_NOFOLLOW) && (flags & (O_CREAT | O_EXCL)) != (O_CREAT | O_EXCL);
 	struct walk w;
-	int err = fs_check(fs), tries = 0;
+	int err = lib_fs_check(fs), tries = 0;
 
 	if (err)
 		return err;
-	err = walk_parent(fs, path, &w);
+	err = lib_walk_parent(fs, path, &w);
 	while (!err) {
 		if (!*w.name || (w.must_dir && (flags & O_CREAT))) {
 			err = -EISDIR;
 			break;
 		}
 		if (!w.must_dir) {
-			err = do_create(fs, walk_dir(&w), w.name, flags, mode, s, ret, &w.attr);
+			err = do_create(fs, lib_walk_dir(&w), w.name, flags, mode, s, ret, &w.attr);
 			if (err != -ELOOP || !follow || ++tries > SYMLINKS_MAX)
 				break;
 		}
 		/* A symbolic link, or was one a moment ago. */
-		err = name_lookup(fs, walk_dir(&w), w.name, &w.attr);
+		err = lib_name_lookup(fs, lib_walk_dir(&w), w.name, &w.attr);
 		if (err == -ENOENT && !w.must_dir && (flags & O_CREAT)) {
 			err = 0;
 			continue;
 		}
 		if (!err && S_ISLNK(w.attr.mode))
-			err = walk_follow(fs, &w);
+			err = lib_walk_follow(fs, &w);
 		else if (!err && w.must_dir)
 			err = S_ISDIR(w.attr.mode) ? -EISDIR : -ENOTDIR;
 	}
-	walk_free(&w);
+	lib_walk_free(&w);
 	return err;
 }
 
@@ -182,10 +182,10 @@ int pvfs_create_fh(struct pvfs_fs *fs, const struct pvfs_fh *dir, const char *na
 {
 	struct pvfs_fid fid = fid_of(dir);
 	struct pvfs_attr attr;
-	int err = fs_check(fs) ?: name_check(name) ?: do_create(fs, &fid, name, flags, mode, s, ret, &attr);
+	int err = lib_fs_check(fs) ?: lib_name_check(name) ?: do_create(fs, &fid, name, flags, mode, s, ret, &attr);
 
 	if (!err && st)
-		attr_to_stat(&attr, st);
+		lib_attr_to_stat(&attr, st);
 	return err;
 }
 
@@ -195,20 +195,20 @@ int pvfs_open_fh(struct pvfs_fs *fs, const struct pvfs_fh *fh, int flags, struct
 	struct pvfs_open_rep rep;
 	struct fs_cred cred;
 	u8 buf[REP_MAX];
-	int err = fs_check(fs);
+	int err = lib_fs_check(fs);
 
 	if (err)
 		return err;
-	req.flags = file_wire_flags(flags) & ~(PVFS_O_CREAT | PVFS_O_EXCL);
-	fs_cred_get(fs, &cred, &req.cred);
-	session_opens_begin(fs);
+	req.flags = lib_file_wire_flags(flags) & ~(PVFS_O_CREAT | PVFS_O_EXCL);
+	lib_fs_cred_get(fs, &cred, &req.cred);
+	lib_session_opens_begin(fs);
 	err = MGR_CALL(fs, OPEN, open, &req, &rep, buf);
 	if (!err) {
-		err = file_from_attr(fs, &rep.attr, &rep.cap, flags, ret);
-		if (err)
+		err = lib_file_from_attr(fs, &rep.attr, &rep.cap, flags, ret);
+		if (err && S_ISREG(rep.attr.mode))
 			undo_open(fs, &req.fid, flags);
 	}
-	session_opens_end(fs);
+	lib_session_opens_end(fs);
 	return err;
 }
 
@@ -216,16 +216,16 @@ int pvfs_close(struct pvfs_file *f)
 {
 	struct pvfs_fs *fs = f->fs;
 	struct inode *ino = f->inode;
-	int err = fs_check(fs);
+	int err = lib_fs_check(fs);
 
 	if (err)
 		return err;
-	session_opens_begin(fs);
+	lib_session_opens_begin(fs);
 	pthread_mutex_lock(&ino->lock);
 	ino->open[f->rights].count--;
 	pthread_mutex_unlock(&ino->lock);
 	err = send_close(fs, ino, f->rights);
-	inode_put(fs, ino);
+	lib_inode_put(fs, ino);
 	free(f);
 	atomic_fetch_sub(&fs->nfiles, 1);
 	return err;

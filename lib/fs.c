@@ -52,7 +52,7 @@ static int cred_default(struct fs_cred *c)
 
 int pvfs_setcred(struct pvfs_fs *fs, uid_t uid, gid_t gid, const gid_t *groups, size_t ngroups)
 {
-	int err = fs_check(fs);
+	int err = lib_fs_check(fs);
 
 	if (err)
 		return err;
@@ -63,11 +63,11 @@ int pvfs_setcred(struct pvfs_fs *fs, uid_t uid, gid_t gid, const gid_t *groups, 
 }
 
 /**
- * fs_cred_get - the credential requests are made with
+ * lib_fs_cred_get - the credential requests are made with
  * @copy: gets a private copy, which must live as long as @ret
  * @ret: as msg.h wants it; borrows @copy
  */
-void fs_cred_get(struct pvfs_fs *fs, struct fs_cred *copy, struct pvfs_cred *ret)
+void lib_fs_cred_get(struct pvfs_fs *fs, struct fs_cred *copy, struct pvfs_cred *ret)
 {
 	pthread_rwlock_rdlock(&fs->cred_lock);
 	copy->uid = fs->cred.uid;
@@ -80,12 +80,12 @@ void fs_cred_get(struct pvfs_fs *fs, struct fs_cred *copy, struct pvfs_cred *ret
 }
 
 /**
- * fs_cred_may - the mode bits' word on an access, for what the mgr leaves to its clients
+ * lib_fs_cred_may - the mode bits' word on an access, for what the mgr leaves to its clients
  * @want: R_OK, W_OK, X_OK or'ed
  *
  * The superuser may all, but execute only what someone may execute.
  */
-bool fs_cred_may(const struct fs_cred *c, u32 mode, u32 uid, u32 gid, unsigned int want)
+bool lib_fs_cred_may(const struct fs_cred *c, u32 mode, u32 uid, u32 gid, unsigned int want)
 {
 	unsigned int have;
 	bool in = c->gid == gid;
@@ -101,7 +101,7 @@ bool fs_cred_may(const struct fs_cred *c, u32 mode, u32 uid, u32 gid, unsigned i
 
 mode_t pvfs_umask(struct pvfs_fs *fs, mode_t mask)
 {
-	return fs_check(fs) ? 0 : atomic_exchange(&fs->umask, mask & 0777);
+	return lib_fs_check(fs) ? 0 : atomic_exchange(&fs->umask, mask & 0777);
 }
 
 /* umask(2) can't be read without being set, which other threads would notice. */
@@ -159,7 +159,7 @@ static void ping_done(struct pvfs_rpc *rpc)
 }
 
 /**
- * fs_iods_ready - be sure that what is to be known of I/O daemons before the first request is known
+ * lib_fs_iods_ready - be sure that what is to be known of I/O daemons before the first request is known
  * @index: their numbers
  * @n: how many, at least 1
  *
@@ -167,7 +167,7 @@ static void ping_done(struct pvfs_rpc *rpc)
  *
  * Return: 0, -EIO (one is another than it should be), or what the transport says.
  */
-int fs_iods_ready(struct pvfs_fs *fs, const u32 *index, u32 n)
+int lib_fs_iods_ready(struct pvfs_fs *fs, const u32 *index, u32 n)
 {
 	struct pings s = { .lock = PTHREAD_MUTEX_INITIALIZER, .cond = PTHREAD_COND_INITIALIZER };
 	struct ping { struct pvfs_rpc rpc; u8 rep[64]; } *pings = NULL;
@@ -196,7 +196,7 @@ int fs_iods_ready(struct pvfs_fs *fs, const u32 *index, u32 n)
 		pthread_cond_wait(&s.cond, &s.lock);
 	pthread_mutex_unlock(&s.lock);
 	for (i = 0; i < n && !err; i++) {
-		err = fs_rpc_error(fs, pings[i].rpc.err);
+		err = lib_fs_rpc_error(fs, pings[i].rpc.err);
 		if (!err && atomic_load(&fs->iods[index[i]].wrong))
 			err = -EIO;
 	}
@@ -234,13 +234,13 @@ static int iod_create(struct pvfs_fs *fs, struct fs_iod *d, u32 index, const str
 }
 
 /**
- * fs_iods_create - make the table of I/O daemons from what SESSION_OPEN answered
+ * lib_fs_iods_create - make the table of I/O daemons from what SESSION_OPEN answered
  * @table: encoded entries, @len bytes
  * @n: how many
  *
  * Connects to none of them: that happens when they are needed.
  */
-int fs_iods_create(struct pvfs_fs *fs, const void *table, u32 len, u32 n, char *err, size_t errlen)
+int lib_fs_iods_create(struct pvfs_fs *fs, const void *table, u32 len, u32 n, char *err, size_t errlen)
 {
 	struct pvfs_iodent e;
 	struct pvfs_wire w;
@@ -269,7 +269,7 @@ bad:
 
 int pvfs_iod_name(struct pvfs_fs *fs, unsigned int index, char *buf, size_t n)
 {
-	int err = fs_check(fs);
+	int err = lib_fs_check(fs);
 
 	if (err)
 		return err;
@@ -349,7 +349,7 @@ static int mount_session(struct pvfs_fs *fs, const char *key_file, char *err, si
 
 	if (!table)
 		return -ENOMEM;
-	rc = session_open(fs, fs->mount_timeout_ms, table, room, &len, &n);
+	rc = lib_session_open(fs, fs->mount_timeout_ms, table, room, &len, &n);
 	if (rc) {
 		st = pvfs_peer_state(fs->mgr, &perr, why, sizeof(why));
 		explain(fs, key_file, rc, st, perr, why, err, errlen);
@@ -358,7 +358,7 @@ static int mount_session(struct pvfs_fs *fs, const char *key_file, char *err, si
 		else if (st != PVFS_PEER_UP && (rc == -ETIMEDOUT || rc == -ENOTCONN) && perr)
 			rc = perr;
 	} else {
-		rc = fs_iods_create(fs, table, len, n, err, errlen);
+		rc = lib_fs_iods_create(fs, table, len, n, err, errlen);
 	}
 	free(table);
 	return rc;
@@ -396,9 +396,9 @@ int pvfs_mount(const struct pvfs_mount_opts *opts, struct pvfs_fs **ret, char *e
 	memcpy(&o, opts, opts->struct_size);
 	key_file = o.key_file ?: "/etc/pvfs/cluster.key";
 	if (!o.mgr || !*o.mgr || !o.volume || !*o.volume || strlen(o.volume) > PVFS_VOLUME_MAX ||
-	    o.nconnect > PVFS_CHANNELS_MAX || o.threads > 256) {
+	    o.nconnect > NCONNECT_MAX || o.threads > 128) {
 		snprintf(err, errlen, "options need a mgr, a volume (at most %u bytes) and nconnect of at most %u",
-			 PVFS_VOLUME_MAX, PVFS_CHANNELS_MAX);
+			 PVFS_VOLUME_MAX, NCONNECT_MAX);
 		return -EINVAL;
 	}
 	fs = fs_alloc();
@@ -435,7 +435,8 @@ int pvfs_mount(const struct pvfs_mount_opts *opts, struct pvfs_fs **ret, char *e
 	cpus = sysconf(_SC_NPROCESSORS_ONLN);
 	if (!o.threads)
 		o.threads = cpus < 1 ? 1 : min(cpus, 4l);
-	rc = pvfs_engine_new("libpvfs", o.threads, &fs->engine);
+	/* lib_session_mgr_up() may keep one for each connection to the mgr. */
+	rc = pvfs_engine_new("libpvfs", o.threads + fs->nconnect, &fs->engine);
 	if (rc) {
 		snprintf(err, errlen, "can't start threads: %s", strerror(-rc));
 		goto out;
@@ -447,14 +448,14 @@ int pvfs_mount(const struct pvfs_mount_opts *opts, struct pvfs_fs **ret, char *e
 	pp.nconnect = fs->nconnect;
 	pp.hard = !fs->soft;
 	pp.fail_ms = fs->timeo_ms;
-	pp.up = session_mgr_up;
-	pp.session_lost = session_lost;
+	pp.up = lib_session_mgr_up;
+	pp.session_lost = lib_session_lost;
 	pp.arg = fs;
 	rc = pvfs_peer_new(fs->engine, &pp, &fs->mgr);
 	if (!rc)
 		rc = mount_session(fs, key_file, err, errlen);
 	if (!rc)
-		rc = session_start(fs);
+		rc = lib_session_start(fs);
 	if (rc) {
 		if (!*err)
 			snprintf(err, errlen, "%s: %s", fs->mgr_name, strerror(-rc));
@@ -477,20 +478,20 @@ out:
  */
 int pvfs_umount(struct pvfs_fs *fs)
 {
-	int err = fs_check(fs);
+	int err = lib_fs_check(fs);
 
 	if (err)
 		return err;
 	if (atomic_load(&fs->nfiles) || atomic_load(&fs->ndirs))
 		return -EBUSY;
-	session_stop(fs);
+	lib_session_stop(fs);
 	fs_free(fs);
 	return 0;
 }
 
 int pvfs_volinfo(struct pvfs_fs *fs, struct pvfs_volinfo *ret)
 {
-	int err = fs_check(fs);
+	int err = lib_fs_check(fs);
 
 	if (err)
 		return err;
@@ -528,7 +529,7 @@ static void add_counts(struct pvfs_peer *p, int op, struct pvfs_opcount *sum)
 
 int pvfs_counters(struct pvfs_fs *fs, int server, const char *op, struct pvfs_opcount *ret)
 {
-	int err = fs_check(fs), n = -1, i;
+	int err = lib_fs_check(fs), n = -1, i;
 
 	if (err)
 		return err;
@@ -554,7 +555,7 @@ void pvfs_counters_print(struct pvfs_fs *fs, FILE *f)
 	int op, server;
 	char name[16];
 
-	if (fs_check(fs))
+	if (lib_fs_check(fs))
 		return;
 	fprintf(f, "%-8s %-14s %10s %8s %14s %14s %8s %10s %10s\n", "server", "operation", "count", "errors",
 		"bytes out", "bytes in", "resent", "mean us", "max us");

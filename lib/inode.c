@@ -20,11 +20,11 @@ static bool ts_after(const struct pvfs_ts *a, const struct pvfs_ts *b)
 }
 
 /**
- * inode_find - the inode, if it is open here
+ * lib_inode_find - the inode, if it is open here
  *
- * Return: a reference for inode_put(), or NULL.
+ * Return: a reference for lib_inode_put(), or NULL.
  */
-struct inode *inode_find(struct pvfs_fs *fs, const struct pvfs_fid *fid)
+struct inode *lib_inode_find(struct pvfs_fs *fs, const struct pvfs_fid *fid)
 {
 	struct inode *ino;
 
@@ -40,11 +40,11 @@ struct inode *inode_find(struct pvfs_fs *fs, const struct pvfs_fid *fid)
 }
 
 /**
- * inode_get - the inode for attributes that an OPEN or CREATE has brought
+ * lib_inode_get - the inode for attributes that an OPEN or CREATE has brought
  *
- * Return: a reference for inode_put(), or NULL: out of memory.
+ * Return: a reference for lib_inode_put(), or NULL: out of memory.
  */
-struct inode *inode_get(struct pvfs_fs *fs, const struct pvfs_attr *attr)
+struct inode *lib_inode_get(struct pvfs_fs *fs, const struct pvfs_attr *attr)
 {
 	struct inode *ino, *new = calloc(1, sizeof(*new)), **b = bucket(fs, &attr->fid);
 
@@ -66,11 +66,11 @@ struct inode *inode_get(struct pvfs_fs *fs, const struct pvfs_attr *attr)
 	ino->refs++;
 	pthread_mutex_unlock(&fs->inode_lock);
 	free(new);
-	inode_update(ino, attr);
+	lib_inode_update(ino, attr);
 	return ino;
 }
 
-void inode_put(struct pvfs_fs *fs, struct inode *ino)
+void lib_inode_put(struct pvfs_fs *fs, struct inode *ino)
 {
 	struct inode **pp;
 
@@ -94,11 +94,11 @@ void inode_put(struct pvfs_fs *fs, struct inode *ino)
 }
 
 /**
- * inode_update - newer attributes have come
+ * lib_inode_update - newer attributes have come
  *
  * Answers may overtake one another: the older one is left out.
  */
-void inode_update(struct inode *ino, const struct pvfs_attr *attr)
+void lib_inode_update(struct inode *ino, const struct pvfs_attr *attr)
 {
 	pthread_mutex_lock(&ino->lock);
 	if (attr->version >= ino->version) {
@@ -117,14 +117,14 @@ void inode_update(struct inode *ino, const struct pvfs_attr *attr)
 }
 
 /**
- * inode_report_take - what the mgr has to be told
+ * lib_inode_report_take - what the mgr has to be told
  * @ret: always valid; nothing (all 0 but trunc_gen) when there is nothing to tell
  *
- * If the request that carries it fails, the taker gives it back by inode_report_restore().
+ * If the request that carries it fails, the taker gives it back by lib_inode_report_restore().
  *
  * Return: is there something in it?
  */
-bool inode_report_take(struct inode *ino, struct pvfs_wreport *ret)
+bool lib_inode_report_take(struct inode *ino, struct pvfs_wreport *ret)
 {
 	bool any;
 
@@ -151,7 +151,7 @@ static void report_merge(struct inode *ino, const struct pvfs_wreport *r)
 		ino->report.trunc_gen = r->trunc_gen;
 }
 
-void inode_report_restore(struct inode *ino, const struct pvfs_wreport *r)
+void lib_inode_report_restore(struct inode *ino, const struct pvfs_wreport *r)
 {
 	if (!r->end && !r->wtime.sec && !r->wtime.nsec)
 		return;
@@ -161,12 +161,12 @@ void inode_report_restore(struct inode *ino, const struct pvfs_wreport *r)
 }
 
 /**
- * inode_wrote - iods have taken bytes
+ * lib_inode_wrote - iods have taken bytes
  * @end: end of what was written, file offset
  * @wtime: latest time an iod gave
  * @trunc_gen: the inode's when the write began
  */
-void inode_wrote(struct inode *ino, u64 end, const struct pvfs_ts *wtime, u32 trunc_gen)
+void lib_inode_wrote(struct inode *ino, u64 end, const struct pvfs_ts *wtime, u32 trunc_gen)
 {
 	struct pvfs_wreport r = { .end = end, .wtime = *wtime, .trunc_gen = trunc_gen };
 
@@ -177,12 +177,12 @@ void inode_wrote(struct inode *ino, u64 end, const struct pvfs_ts *wtime, u32 tr
 }
 
 /**
- * inode_verify - an iod's verifier came with the answer to a WRITE or FSYNC
+ * lib_inode_verify - an iod's verifier came with the answer to a WRITE or FSYNC
  * @df: datafile
- * @sync_seq: 0: of a WRITE. Else of an FSYNC, and what inode_sync_begin() returned: writes answered up to then are
+ * @sync_seq: 0: of a WRITE. Else of an FSYNC, and what lib_inode_sync_begin() returned: writes answered up to then are
  *            durable now, or lost when the verifier changed
  */
-void inode_verify(struct inode *ino, u32 df, u64 verifier, u64 sync_seq)
+void lib_inode_verify(struct inode *ino, u32 df, u64 verifier, u64 sync_seq)
 {
 	struct inode_verifier *v;
 
@@ -203,8 +203,8 @@ out:
 	pthread_mutex_unlock(&ino->lock);
 }
 
-/* An fsync begins; see inode_verify(). */
-u64 inode_sync_begin(struct inode *ino)
+/* An fsync begins; see lib_inode_verify(). */
+u64 lib_inode_sync_begin(struct inode *ino)
 {
 	u64 seq;
 
@@ -215,13 +215,13 @@ u64 inode_sync_begin(struct inode *ino)
 }
 
 /**
- * inode_reclaim - tell the mgr how an inode is open here, and get capabilities for the session there is now
+ * lib_inode_reclaim - tell the mgr how an inode is open here, and get capabilities for the session there is now
  *
  * No OPEN or CLOSE may be under way; see session.c.
  *
  * Return: 0 (also when the mgr does not know the inode any more), or -errno: to be tried again.
  */
-int inode_reclaim(struct pvfs_fs *fs, struct inode *ino)
+int lib_inode_reclaim(struct pvfs_fs *fs, struct inode *ino)
 {
 	struct pvfs_reclaim_req req = { .fid = ino->fid };
 	struct pvfs_reclaim_rep rep;
@@ -260,15 +260,15 @@ int inode_reclaim(struct pvfs_fs *fs, struct inode *ino)
 		ino->open[r].cap = rep.cap;
 		ino->open[r].generation = generation;
 		pthread_mutex_unlock(&ino->lock);
-		inode_update(ino, &rep.attr);
+		lib_inode_update(ino, &rep.attr);
 	}
 	return 0;
 }
 
 /**
- * inodes_reclaim - inode_reclaim() of all there are
+ * lib_inodes_reclaim - lib_inode_reclaim() of all there are
  */
-int inodes_reclaim(struct pvfs_fs *fs)
+int lib_inodes_reclaim(struct pvfs_fs *fs)
 {
 	struct inode **all = NULL, *ino;
 	size_t n = 0, room = 0, i;
@@ -294,8 +294,8 @@ int inodes_reclaim(struct pvfs_fs *fs)
 	pthread_mutex_unlock(&fs->inode_lock);
 	for (i = 0; i < n; i++) {
 		if (!err)
-			err = inode_reclaim(fs, all[i]);
-		inode_put(fs, all[i]);
+			err = lib_inode_reclaim(fs, all[i]);
+		lib_inode_put(fs, all[i]);
 	}
 	free(all);
 	return err;

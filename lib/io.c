@@ -233,7 +233,7 @@ static void piece_finish(struct job *j, struct piece *p)
 {
 	struct pvfs_write_rep w;
 	struct pvfs_read_rep r;
-	int err = fs_rpc_error(j->fs, p->rpc.err);
+	int err = lib_fs_rpc_error(j->fs, p->rpc.err);
 
 	if (!err && j->write)
 		err = pvfs_write_rep_decode(&w, p->rep, p->rpc.rep_len);
@@ -246,7 +246,7 @@ static void piece_finish(struct job *j, struct piece *p)
 		return;
 	}
 	if (j->write) {
-		inode_verify(j->ino, p->df, w.verifier, 0);
+		lib_inode_verify(j->ino, p->df, w.verifier, 0);
 		j->end = max(j->end, pvfs_stripe_file_off(&j->layout, p->df, p->off + p->len - 1) + 1);
 		if (w.wtime.sec != j->wtime.sec ? w.wtime.sec > j->wtime.sec : w.wtime.nsec > j->wtime.nsec)
 			j->wtime = w.wtime;
@@ -346,7 +346,7 @@ static int job_prepare(struct job *j)
 	}
 	pvfs_stripe_map(&j->layout, j->off, j->len, &e);
 	j->next_df = e.df;
-	err = fs_iods_ready(j->fs, iods, j->ndf);
+	err = lib_fs_iods_ready(j->fs, iods, j->ndf);
 	free(iods);
 	return err;
 }
@@ -414,12 +414,12 @@ static ssize_t job_run(struct job *j)
 }
 
 /**
- * file_cap - the capability for an open file
+ * lib_file_cap - the capability for an open file
  * @ret: gets it
  *
- * Return: the generation of the session it belongs to, for session_wait_new().
+ * Return: the generation of the session it belongs to, for lib_session_wait_new().
  */
-u32 file_cap(const struct pvfs_file *f, struct pvfs_cap *ret)
+u32 lib_file_cap(const struct pvfs_file *f, struct pvfs_cap *ret)
 {
 	struct inode_open *o = &f->inode->open[f->rights];
 	u32 generation;
@@ -434,10 +434,10 @@ u32 file_cap(const struct pvfs_file *f, struct pvfs_cap *ret)
 /* job_run(); and once more when the capability was an old session's. */
 static ssize_t job_run_cap(struct job *j, const struct pvfs_file *f)
 {
-	u32 generation = file_cap(f, &j->cap);
+	u32 generation = lib_file_cap(f, &j->cap);
 	ssize_t rc = job_run(j);
 
-	if (rc == -EACCES && session_wait_new(f->fs, generation) != generation && file_cap(f, &j->cap) != generation)
+	if (rc == -EACCES && lib_session_wait_new(f->fs, generation) != generation && lib_file_cap(f, &j->cap) != generation)
 		rc = job_run(j);
 	return rc;
 }
@@ -448,7 +448,7 @@ ssize_t pvfs_preadv(struct pvfs_file *f, const struct iovec *iov, int n, off_t o
 {
 	struct job j = { .fs = f->fs, .ino = f->inode };
 	struct pvfs_attr attr;
-	ssize_t rc = fs_check(f->fs);
+	ssize_t rc = lib_fs_check(f->fs);
 	u64 len, size;
 
 	if (rc)
@@ -467,7 +467,7 @@ ssize_t pvfs_preadv(struct pvfs_file *f, const struct iovec *iov, int n, off_t o
 	size = f->inode->size;
 	pthread_mutex_unlock(&f->inode->lock);
 	if (off + len > size) {
-		rc = attr_get(f->fs, &f->inode->fid, f->inode, &attr);
+		rc = lib_attr_get(f->fs, &f->inode->fid, f->inode, &attr);
 		if (rc)
 			goto out;
 		size = attr.size;
@@ -481,7 +481,7 @@ ssize_t pvfs_preadv(struct pvfs_file *f, const struct iovec *iov, int n, off_t o
 	j.len = min(len, size - off);
 	rc = job_run_cap(&j, f);
 	if (rc > 0 && j.is_short) {
-		int err = attr_get(f->fs, &f->inode->fid, f->inode, &attr);
+		int err = lib_attr_get(f->fs, &f->inode->fid, f->inode, &attr);
 
 		if (err)
 			rc = err;
@@ -518,8 +518,8 @@ static int kill_priv(struct pvfs_file *f)
 	pthread_mutex_unlock(&f->inode->lock);
 	if (!(mode & S_ISUID) && (mode & (S_ISGID | S_IXGRP)) != (S_ISGID | S_IXGRP))
 		return 0;
-	fs_cred_get(f->fs, &cred, &unused);
-	return cred.uid ? attr_set(f->fs, &f->inode->fid, f->inode, &req, &attr) : 0;
+	lib_fs_cred_get(f->fs, &cred, &unused);
+	return cred.uid ? lib_attr_set(f->fs, &f->inode->fid, f->inode, &req, &attr) : 0;
 }
 
 static int write_prepare(struct pvfs_file *f, struct job *j, u32 *ret_trunc_gen)
@@ -563,10 +563,12 @@ static ssize_t do_write(struct pvfs_file *f, const struct iovec *iov, int n, u64
 	rc = job_run_cap(&j, f);
 	/*
 	 * After a failure nobody knows what the iods have taken: a trunc_gen that can't be right makes the mgr ask
-	 * them instead of believing our report.
+	 * them instead of believing our report (which has to have something in it to be looked at).
 	 */
-	if (j.end || j.err)
-		inode_wrote(f->inode, j.end, &j.wtime, j.err ? trunc_gen - 1 : trunc_gen);
+	if (j.err)
+		lib_inode_wrote(f->inode, max(j.end, (u64)1), &j.wtime, trunc_gen - 1);
+	else if (j.end)
+		lib_inode_wrote(f->inode, j.end, &j.wtime, trunc_gen);
 	if (rc > 0 && (f->flags & (O_SYNC | O_DSYNC))) {
 		int err = pvfs_fdatasync(f);
 
@@ -580,7 +582,7 @@ out:
 ssize_t pvfs_pwritev(struct pvfs_file *f, const struct iovec *iov, int n, off_t off)
 {
 	struct pvfs_attr attr;
-	ssize_t rc = fs_check(f->fs);
+	ssize_t rc = lib_fs_check(f->fs);
 
 	if (rc)
 		return rc;
@@ -591,7 +593,7 @@ ssize_t pvfs_pwritev(struct pvfs_file *f, const struct iovec *iov, int n, off_t 
 	if (!(f->flags & O_APPEND))
 		return do_write(f, iov, n, off);
 	pthread_mutex_lock(&f->inode->append);
-	rc = attr_get(f->fs, &f->inode->fid, f->inode, &attr);
+	rc = lib_attr_get(f->fs, &f->inode->fid, f->inode, &attr);
 	if (!rc)
 		rc = do_write(f, iov, n, attr.size);
 	pthread_mutex_unlock(&f->inode->append);

@@ -8,8 +8,7 @@
  *   fs.c                                 mount, umount, I/O daemons, credentials, counters
  *   ---------------------------------------------------------------- ../transport/transport.h
  *
- * Lock order: fs->open_lock (a gate, see session.c), fs->inode_lock, inode->lock; fs->lock and dir->lock are innermost
- * and outermost respectively. No call to a server is made under inode_lock, inode->lock or fs->lock.
+ * Lock order: dir->lock, inode->append, the gate of session.c (opens), fs->inode_lock, inode->lock, fs->lock. No call to a server is made under inode_lock, inode->lock or fs->lock.
  */
 #ifndef PVFS_LIB_H
 #define PVFS_LIB_H
@@ -26,6 +25,7 @@
 #define ASYNC_MAX	256u		/* closes that nobody waits for, at most */
 #define SYMLINKS_MAX	40		/* followed in one path; as the kernel's limit */
 #define NCONNECT_DEFAULT 1u
+#define NCONNECT_MAX	64u
 
 /* One I/O daemon. Constant after mount, but for payload_max and wrong. */
 struct fs_iod {
@@ -135,30 +135,31 @@ struct pvfs_file {
 	u32 rights;			/* PVFS_CAP_* it was opened with */
 };
 
-static inline int fs_check(const struct pvfs_fs *fs)
+static inline int lib_fs_check(const struct pvfs_fs *fs)
 {
 	return !fs || fs->pid != getpid() ? -EBADF : 0;
 }
 
 /* fs.c */
-void fs_cred_get(struct pvfs_fs *fs, struct fs_cred *copy, struct pvfs_cred *ret);
-bool fs_cred_may(const struct fs_cred *c, u32 mode, u32 uid, u32 gid, unsigned int want);
-int fs_iods_ready(struct pvfs_fs *fs, const u32 *index, u32 n);
-int fs_iods_create(struct pvfs_fs *fs, const void *table, u32 len, u32 n, char *err, size_t errlen);
+void lib_fs_cred_get(struct pvfs_fs *fs, struct fs_cred *copy, struct pvfs_cred *ret);
+bool lib_fs_cred_may(const struct fs_cred *c, u32 mode, u32 uid, u32 gid, unsigned int want);
+int lib_fs_iods_ready(struct pvfs_fs *fs, const u32 *index, u32 n);
+int lib_fs_iods_create(struct pvfs_fs *fs, const void *table, u32 len, u32 n, char *err, size_t errlen);
 
 /* session.c */
-int session_open(struct pvfs_fs *fs, unsigned int timeout_ms, void *table, size_t room, u32 *ret_len, u32 *ret_niods);
-void session_mgr_up(struct pvfs_peer *p, u32 channel, const struct pvfs_auth_rep *rep);
-void session_lost(struct pvfs_peer *p);
-int session_start(struct pvfs_fs *fs);
-void session_stop(struct pvfs_fs *fs);
-void session_opens_begin(struct pvfs_fs *fs);
-void session_opens_end(struct pvfs_fs *fs);
-u32 session_wait_new(struct pvfs_fs *fs, u32 generation);
-int fs_rpc_error(struct pvfs_fs *fs, int err);
-int fs_mgr_call(struct pvfs_fs *fs, u16 op, const void *body, int body_len, void *rep, u32 rep_room, u32 *ret_len,
-		const struct iovec *in, u32 *ret_in_len);
-int fs_close_async(struct pvfs_fs *fs, const struct pvfs_close_req *req);
+int lib_session_open(struct pvfs_fs *fs, unsigned int timeout_ms, void *table, size_t room, u32 *ret_len,
+		     u32 *ret_niods);
+void lib_session_mgr_up(struct pvfs_peer *p, u32 channel, const struct pvfs_auth_rep *rep);
+void lib_session_lost(struct pvfs_peer *p);
+int lib_session_start(struct pvfs_fs *fs);
+void lib_session_stop(struct pvfs_fs *fs);
+void lib_session_opens_begin(struct pvfs_fs *fs);
+void lib_session_opens_end(struct pvfs_fs *fs);
+u32 lib_session_wait_new(struct pvfs_fs *fs, u32 generation);
+int lib_fs_rpc_error(struct pvfs_fs *fs, int err);
+int lib_fs_mgr_call(struct pvfs_fs *fs, u16 op, const void *body, int body_len, void *rep, u32 rep_room, u32 *ret_len,
+		    const struct iovec *in, u32 *ret_in_len);
+int lib_fs_close_async(struct pvfs_fs *fs, const struct pvfs_close_req *req);
 
 /*
  * One typed exchange with the mgr: encodes @req (struct pvfs_<name>_req *), calls, decodes to @rep
@@ -167,38 +168,38 @@ int fs_close_async(struct pvfs_fs *fs, const struct pvfs_close_req *req);
 #define MGR_CALL_IN(fs, NAME, name, req, rep, buf, in, ret_in_len) ({ \
 		u8 body_[PVFS_BODY_MAX]; \
 		u32 len_ = 0; \
-		int err_ = fs_mgr_call(fs, PVFS_OP_##NAME, body_, \
-				       pvfs_##name##_req_encode(req, body_, sizeof(body_)), \
-				       buf, sizeof(buf), &len_, in, ret_in_len); \
+		int err_ = lib_fs_mgr_call(fs, PVFS_OP_##NAME, body_, \
+					   pvfs_##name##_req_encode(req, body_, sizeof(body_)), \
+					   buf, sizeof(buf), &len_, in, ret_in_len); \
 		err_ ?: pvfs_##name##_rep_decode(rep, buf, len_); })
 #define MGR_CALL(fs, NAME, name, req, rep, buf) MGR_CALL_IN(fs, NAME, name, req, rep, buf, NULL, NULL)
 
 #define REP_MAX 1024	/* bytes of a reply's body, for all but READLINK */
 
 /* inode.c */
-struct inode *inode_get(struct pvfs_fs *fs, const struct pvfs_attr *attr);
-struct inode *inode_find(struct pvfs_fs *fs, const struct pvfs_fid *fid);
-void inode_put(struct pvfs_fs *fs, struct inode *ino);
-void inode_update(struct inode *ino, const struct pvfs_attr *attr);
-bool inode_report_take(struct inode *ino, struct pvfs_wreport *ret);
-void inode_report_restore(struct inode *ino, const struct pvfs_wreport *r);
-void inode_wrote(struct inode *ino, u64 end, const struct pvfs_ts *wtime, u32 trunc_gen);
-void inode_verify(struct inode *ino, u32 df, u64 verifier, u64 sync_seq);
-u64 inode_sync_begin(struct inode *ino);
-int inode_reclaim(struct pvfs_fs *fs, struct inode *ino);
-int inodes_reclaim(struct pvfs_fs *fs);
+struct inode *lib_inode_get(struct pvfs_fs *fs, const struct pvfs_attr *attr);
+struct inode *lib_inode_find(struct pvfs_fs *fs, const struct pvfs_fid *fid);
+void lib_inode_put(struct pvfs_fs *fs, struct inode *ino);
+void lib_inode_update(struct inode *ino, const struct pvfs_attr *attr);
+bool lib_inode_report_take(struct inode *ino, struct pvfs_wreport *ret);
+void lib_inode_report_restore(struct inode *ino, const struct pvfs_wreport *r);
+void lib_inode_wrote(struct inode *ino, u64 end, const struct pvfs_ts *wtime, u32 trunc_gen);
+void lib_inode_verify(struct inode *ino, u32 df, u64 verifier, u64 sync_seq);
+u64 lib_inode_sync_begin(struct inode *ino);
+int lib_inode_reclaim(struct pvfs_fs *fs, struct inode *ino);
+int lib_inodes_reclaim(struct pvfs_fs *fs);
 
 /* io.c */
-u32 file_cap(const struct pvfs_file *f, struct pvfs_cap *ret);
+u32 lib_file_cap(const struct pvfs_file *f, struct pvfs_cap *ret);
 
 /* attr.c */
-int attr_get(struct pvfs_fs *fs, const struct pvfs_fid *fid, struct inode *ino, struct pvfs_attr *ret);
-int attr_refresh(struct pvfs_fs *fs, struct pvfs_attr *attr);
-void attr_to_stat(const struct pvfs_attr *a, struct pvfs_stat *ret);
-int attr_set(struct pvfs_fs *fs, const struct pvfs_fid *fid, struct inode *ino, struct pvfs_setattr_req *req,
-	     struct pvfs_attr *ret);
+int lib_attr_get(struct pvfs_fs *fs, const struct pvfs_fid *fid, struct inode *ino, struct pvfs_attr *ret);
+int lib_attr_refresh(struct pvfs_fs *fs, struct pvfs_attr *attr);
+void lib_attr_to_stat(const struct pvfs_attr *a, struct pvfs_stat *ret);
+int lib_attr_set(struct pvfs_fs *fs, const struct pvfs_fid *fid, struct inode *ino, struct pvfs_setattr_req *req,
+		 struct pvfs_attr *ret);
 
-int layout_of(struct pvfs_fs *fs, const struct pvfs_striping *s, struct pvfs_layout *ret);
+int lib_layout_of(struct pvfs_fs *fs, const struct pvfs_striping *s, struct pvfs_layout *ret);
 
 /* name.c */
 
@@ -213,21 +214,21 @@ struct walk {
 	bool have_attr;			/* @attr is of what the path names */
 	struct pvfs_attr attr;
 };
-int walk_parent(struct pvfs_fs *fs, const char *path, struct walk *w);
-int walk_full(struct pvfs_fs *fs, const char *path, bool follow, struct walk *w);
-int walk_follow(struct pvfs_fs *fs, struct walk *w);
-void walk_free(struct walk *w);
-static inline const struct pvfs_fid *walk_dir(const struct walk *w)
+int lib_walk_parent(struct pvfs_fs *fs, const char *path, struct walk *w);
+int lib_walk_full(struct pvfs_fs *fs, const char *path, bool follow, struct walk *w);
+int lib_walk_follow(struct pvfs_fs *fs, struct walk *w);
+void lib_walk_free(struct walk *w);
+static inline const struct pvfs_fid *lib_walk_dir(const struct walk *w)
 {
 	return &w->stack[w->depth - 1];
 }
-int name_lookup(struct pvfs_fs *fs, const struct pvfs_fid *dir, const char *name, struct pvfs_attr *ret);
-int name_check(const char *name);
+int lib_name_lookup(struct pvfs_fs *fs, const struct pvfs_fid *dir, const char *name, struct pvfs_attr *ret);
+int lib_name_check(const char *name);
 
 /* file.c */
-int file_from_attr(struct pvfs_fs *fs, const struct pvfs_attr *attr, const struct pvfs_cap *cap, int flags,
-		   struct pvfs_file **ret);
-u32 file_wire_flags(int flags);
+int lib_file_from_attr(struct pvfs_fs *fs, const struct pvfs_attr *attr, const struct pvfs_cap *cap, int flags,
+		       struct pvfs_file **ret);
+u32 lib_file_wire_flags(int flags);
 
 static inline struct pvfs_fid fid_of(const struct pvfs_fh *fh)
 {

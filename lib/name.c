@@ -12,11 +12,11 @@
 /* ---------------------------------------------------------------- walking */
 
 /**
- * name_check - may this be one component of a path?
+ * lib_name_check - may this be one component of a path?
  *
  * Return: 0, -ENOENT (empty), -EINVAL (a slash in it), -ENAMETOOLONG.
  */
-int name_check(const char *name)
+int lib_name_check(const char *name)
 {
 	size_t n = strlen(name);
 
@@ -28,12 +28,12 @@ int name_check(const char *name)
 }
 
 /**
- * name_lookup - LOOKUP
+ * lib_name_lookup - LOOKUP
  * @dir: a directory
  * @name: a component
  * @ret: attributes of what it names
  */
-int name_lookup(struct pvfs_fs *fs, const struct pvfs_fid *dir, const char *name, struct pvfs_attr *ret)
+int lib_name_lookup(struct pvfs_fs *fs, const struct pvfs_fid *dir, const char *name, struct pvfs_attr *ret)
 {
 	struct pvfs_lookup_req req = { .dir = *dir, .name = PVFS_STR(name) };
 	struct pvfs_lookup_rep rep;
@@ -41,7 +41,7 @@ int name_lookup(struct pvfs_fs *fs, const struct pvfs_fid *dir, const char *name
 	u8 buf[REP_MAX];
 	int err;
 
-	fs_cred_get(fs, &cred, &req.cred);
+	lib_fs_cred_get(fs, &cred, &req.cred);
 	err = MGR_CALL(fs, LOOKUP, lookup, &req, &rep, buf);
 	if (!err)
 		*ret = rep.attr;
@@ -129,7 +129,7 @@ static int walk_on(struct pvfs_fs *fs, struct walk *w)
 		}
 		if (last)
 			return 0;
-		err = name_lookup(fs, walk_dir(w), w->name, &w->attr);
+		err = lib_name_lookup(fs, lib_walk_dir(w), w->name, &w->attr);
 		if (!err && S_ISLNK(w->attr.mode))
 			err = splice_link(fs, w);
 		else if (!err)
@@ -140,12 +140,12 @@ static int walk_on(struct pvfs_fs *fs, struct walk *w)
 }
 
 /**
- * walk_parent - all of a path but its last component
- * @w: where it leads; walk_free() it in all cases
+ * lib_walk_parent - all of a path but its last component
+ * @w: where it leads; lib_walk_free() it in all cases
  *
  * Return: 0, -ENOENT, -ENOTDIR, -ELOOP, -ENAMETOOLONG, -EACCES, ...
  */
-int walk_parent(struct pvfs_fs *fs, const char *path, struct walk *w)
+int lib_walk_parent(struct pvfs_fs *fs, const char *path, struct walk *w)
 {
 	memset(w, 0, sizeof(*w));
 	if (!path || !*path)
@@ -157,9 +157,9 @@ int walk_parent(struct pvfs_fs *fs, const char *path, struct walk *w)
 }
 
 /**
- * walk_follow - the last component is the symbolic link w->attr: walk on through it
+ * lib_walk_follow - the last component is the symbolic link w->attr: walk on through it
  */
-int walk_follow(struct pvfs_fs *fs, struct walk *w)
+int lib_walk_follow(struct pvfs_fs *fs, struct walk *w)
 {
 	bool must_dir = w->must_dir;
 	int err;
@@ -171,21 +171,21 @@ int walk_follow(struct pvfs_fs *fs, struct walk *w)
 }
 
 /**
- * walk_full - all of a path
+ * lib_walk_full - all of a path
  * @follow: a link at the end is followed too (one with a slash behind it always is)
- * @w: w->attr is of what it leads to; walk_free() it in all cases
+ * @w: w->attr is of what it leads to; lib_walk_free() it in all cases
  */
-int walk_full(struct pvfs_fs *fs, const char *path, bool follow, struct walk *w)
+int lib_walk_full(struct pvfs_fs *fs, const char *path, bool follow, struct walk *w)
 {
-	int err = walk_parent(fs, path, w);
+	int err = lib_walk_parent(fs, path, w);
 
 	while (!err && !w->have_attr) {
 		if (!*w->name)
-			err = attr_get(fs, walk_dir(w), NULL, &w->attr);
+			err = lib_attr_get(fs, lib_walk_dir(w), NULL, &w->attr);
 		else
-			err = name_lookup(fs, walk_dir(w), w->name, &w->attr);
+			err = lib_name_lookup(fs, lib_walk_dir(w), w->name, &w->attr);
 		if (!err && S_ISLNK(w->attr.mode) && (follow || w->must_dir)) {
-			err = walk_follow(fs, w);
+			err = lib_walk_follow(fs, w);
 			continue;
 		}
 		if (!err && w->must_dir && !S_ISDIR(w->attr.mode))
@@ -195,7 +195,7 @@ int walk_full(struct pvfs_fs *fs, const char *path, bool follow, struct walk *w)
 	return err;
 }
 
-void walk_free(struct walk *w)
+void lib_walk_free(struct walk *w)
 {
 	free(w->stack);
 	free(w->path);
@@ -213,24 +213,26 @@ int pvfs_lookup_fh(struct pvfs_fs *fs, const struct pvfs_fh *dir, const char *na
 {
 	struct pvfs_fid fid = fid_of(dir);
 	struct pvfs_attr attr;
-	int err = fs_check(fs) ?: name_check(name) ?: name_lookup(fs, &fid, name, &attr) ?: attr_refresh(fs, &attr);
+	int err = lib_fs_check(fs) ?: lib_name_check(name) ?: lib_name_lookup(fs, &fid, name, &attr);
 
 	if (!err)
-		attr_to_stat(&attr, ret);
+		err = lib_attr_refresh(fs, &attr);
+	if (!err)
+		lib_attr_to_stat(&attr, ret);
 	return err;
 }
 
 int pvfs_resolve(struct pvfs_fs *fs, const char *path, int follow, struct pvfs_fh *ret)
 {
 	struct walk w;
-	int err = fs_check(fs);
+	int err = lib_fs_check(fs);
 
 	if (err)
 		return err;
-	err = walk_full(fs, path, follow, &w);
+	err = lib_walk_full(fs, path, follow, &w);
 	if (!err)
 		*ret = (struct pvfs_fh){ .ino = w.attr.fid.ino, .gen = w.attr.fid.gen };
-	walk_free(&w);
+	lib_walk_free(&w);
 	return err;
 }
 
@@ -243,7 +245,7 @@ static int do_mkdir(struct pvfs_fs *fs, const struct pvfs_fid *dir, const char *
 	u8 buf[REP_MAX];
 	int err;
 
-	fs_cred_get(fs, &cred, &req.cred);
+	lib_fs_cred_get(fs, &cred, &req.cred);
 	err = MGR_CALL(fs, MKDIR, mkdir, &req, &rep, buf);
 	if (!err)
 		*ret = rep.attr;
@@ -263,7 +265,7 @@ static int do_mknod(struct pvfs_fs *fs, const struct pvfs_fid *dir, const char *
 
 	if (!(mode & S_IFMT))
 		req.mode |= S_IFREG;
-	fs_cred_get(fs, &cred, &req.cred);
+	lib_fs_cred_get(fs, &cred, &req.cred);
 	err = MGR_CALL(fs, MKNOD, mknod, &req, &rep, buf);
 	if (!err)
 		*ret = rep.attr;
@@ -281,7 +283,7 @@ static int do_symlink(struct pvfs_fs *fs, const char *target, const struct pvfs_
 
 	if (!*target)
 		return -ENOENT;
-	fs_cred_get(fs, &cred, &req.cred);
+	lib_fs_cred_get(fs, &cred, &req.cred);
 	err = MGR_CALL(fs, SYMLINK, symlink, &req, &rep, buf);
 	if (!err)
 		*ret = rep.attr;
@@ -297,7 +299,7 @@ static int do_link(struct pvfs_fs *fs, const struct pvfs_fid *fid, const struct 
 	u8 buf[REP_MAX];
 	int err;
 
-	fs_cred_get(fs, &cred, &req.cred);
+	lib_fs_cred_get(fs, &cred, &req.cred);
 	err = MGR_CALL(fs, LINK, link, &req, &rep, buf);
 	if (!err)
 		*ret = rep.attr;
@@ -311,7 +313,7 @@ static int do_unlink(struct pvfs_fs *fs, const struct pvfs_fid *dir, const char 
 	struct fs_cred cred;
 	u8 buf[REP_MAX];
 
-	fs_cred_get(fs, &cred, &req.cred);
+	lib_fs_cred_get(fs, &cred, &req.cred);
 	return MGR_CALL(fs, UNLINK, unlink, &req, &rep, buf);
 }
 
@@ -322,7 +324,7 @@ static int do_rmdir(struct pvfs_fs *fs, const struct pvfs_fid *dir, const char *
 	struct fs_cred cred;
 	u8 buf[REP_MAX];
 
-	fs_cred_get(fs, &cred, &req.cred);
+	lib_fs_cred_get(fs, &cred, &req.cred);
 	return MGR_CALL(fs, RMDIR, rmdir, &req, &rep, buf);
 }
 
@@ -335,7 +337,7 @@ static int do_rename(struct pvfs_fs *fs, const struct pvfs_fid *sdir, const char
 	struct fs_cred cred;
 	u8 buf[REP_MAX];
 
-	fs_cred_get(fs, &cred, &req.cred);
+	lib_fs_cred_get(fs, &cred, &req.cred);
 	return MGR_CALL(fs, RENAME, rename, &req, &rep, buf);
 }
 
@@ -357,9 +359,9 @@ static ssize_t do_readlink(struct pvfs_fs *fs, const struct pvfs_fid *fid, char 
 #define MAKE_FH(call) ({ \
 		struct pvfs_fid fid_ = fid_of(dir); \
 		struct pvfs_attr attr; \
-		int err_ = fs_check(fs) ?: name_check(name) ?: (call); \
+		int err_ = lib_fs_check(fs) ?: lib_name_check(name) ?: (call); \
 		if (!err_ && ret) \
-			attr_to_stat(&attr, ret); \
+			lib_attr_to_stat(&attr, ret); \
 		err_; })
 
 int pvfs_mkdir_fh(struct pvfs_fs *fs, const struct pvfs_fh *dir, const char *name, mode_t mode,
@@ -392,14 +394,14 @@ int pvfs_unlink_fh(struct pvfs_fs *fs, const struct pvfs_fh *dir, const char *na
 {
 	struct pvfs_fid fid = fid_of(dir);
 
-	return fs_check(fs) ?: name_check(name) ?: do_unlink(fs, &fid, name);
+	return lib_fs_check(fs) ?: lib_name_check(name) ?: do_unlink(fs, &fid, name);
 }
 
 int pvfs_rmdir_fh(struct pvfs_fs *fs, const struct pvfs_fh *dir, const char *name)
 {
 	struct pvfs_fid fid = fid_of(dir);
 
-	return fs_check(fs) ?: name_check(name) ?: do_rmdir(fs, &fid, name);
+	return lib_fs_check(fs) ?: lib_name_check(name) ?: do_rmdir(fs, &fid, name);
 }
 
 int pvfs_rename_fh(struct pvfs_fs *fs, const struct pvfs_fh *sdir, const char *sname,
@@ -407,13 +409,14 @@ int pvfs_rename_fh(struct pvfs_fs *fs, const struct pvfs_fh *sdir, const char *s
 {
 	struct pvfs_fid s = fid_of(sdir), d = fid_of(ddir);
 
-	return fs_check(fs) ?: name_check(sname) ?: name_check(dname) ?: do_rename(fs, &s, sname, &d, dname, flags);
+	return lib_fs_check(fs) ?: lib_name_check(sname) ?: lib_name_check(dname) ?:
+	       do_rename(fs, &s, sname, &d, dname, flags);
 }
 
 ssize_t pvfs_readlink_fh(struct pvfs_fs *fs, const struct pvfs_fh *fh, char *buf, size_t n)
 {
 	struct pvfs_fid fid = fid_of(fh);
-	int err = fs_check(fs);
+	int err = lib_fs_check(fs);
 
 	return err ? err : do_readlink(fs, &fid, buf, n);
 }
@@ -426,7 +429,7 @@ ssize_t pvfs_readlink_fh(struct pvfs_fs *fs, const struct pvfs_fh *fh, char *buf
  */
 static int walk_new(struct pvfs_fs *fs, const char *path, bool dir_ok, struct walk *w)
 {
-	int err = walk_parent(fs, path, w);
+	int err = lib_walk_parent(fs, path, w);
 
 	if (!err && !*w->name)
 		err = -EEXIST;
@@ -439,12 +442,12 @@ int pvfs_mkdir(struct pvfs_fs *fs, const char *path, mode_t mode)
 {
 	struct pvfs_attr attr;
 	struct walk w;
-	int err = fs_check(fs);
+	int err = lib_fs_check(fs);
 
 	if (err)
 		return err;
-	err = walk_new(fs, path, true, &w) ?: do_mkdir(fs, walk_dir(&w), w.name, mode, &attr);
-	walk_free(&w);
+	err = walk_new(fs, path, true, &w) ?: do_mkdir(fs, lib_walk_dir(&w), w.name, mode, &attr);
+	lib_walk_free(&w);
 	return err;
 }
 
@@ -452,12 +455,12 @@ int pvfs_mknod(struct pvfs_fs *fs, const char *path, mode_t mode, dev_t dev)
 {
 	struct pvfs_attr attr;
 	struct walk w;
-	int err = fs_check(fs);
+	int err = lib_fs_check(fs);
 
 	if (err)
 		return err;
-	err = walk_new(fs, path, false, &w) ?: do_mknod(fs, walk_dir(&w), w.name, mode, dev, &attr);
-	walk_free(&w);
+	err = walk_new(fs, path, false, &w) ?: do_mknod(fs, lib_walk_dir(&w), w.name, mode, dev, &attr);
+	lib_walk_free(&w);
 	return err;
 }
 
@@ -465,12 +468,12 @@ int pvfs_symlink(struct pvfs_fs *fs, const char *target, const char *path)
 {
 	struct pvfs_attr attr;
 	struct walk w;
-	int err = fs_check(fs);
+	int err = lib_fs_check(fs);
 
 	if (err)
 		return err;
-	err = walk_new(fs, path, false, &w) ?: do_symlink(fs, target, walk_dir(&w), w.name, &attr);
-	walk_free(&w);
+	err = walk_new(fs, path, false, &w) ?: do_symlink(fs, target, lib_walk_dir(&w), w.name, &attr);
+	lib_walk_free(&w);
 	return err;
 }
 
@@ -478,85 +481,85 @@ int pvfs_link(struct pvfs_fs *fs, const char *from, const char *to)
 {
 	struct pvfs_attr attr;
 	struct walk w, v;
-	int err = fs_check(fs);
+	int err = lib_fs_check(fs);
 
 	if (err)
 		return err;
 	memset(&v, 0, sizeof(v));
-	err = walk_full(fs, from, false, &w) ?: walk_new(fs, to, false, &v) ?:
-	      do_link(fs, &w.attr.fid, walk_dir(&v), v.name, &attr);
-	walk_free(&w);
-	walk_free(&v);
+	err = lib_walk_full(fs, from, false, &w) ?: walk_new(fs, to, false, &v) ?:
+	      do_link(fs, &w.attr.fid, lib_walk_dir(&v), v.name, &attr);
+	lib_walk_free(&w);
+	lib_walk_free(&v);
 	return err;
 }
 
 int pvfs_unlink(struct pvfs_fs *fs, const char *path)
 {
 	struct walk w;
-	int err = fs_check(fs);
+	int err = lib_fs_check(fs);
 
 	if (err)
 		return err;
-	err = walk_parent(fs, path, &w);
+	err = lib_walk_parent(fs, path, &w);
 	if (!err && !*w.name)
 		err = -EISDIR;
 	if (!err && w.must_dir)		/* whatever it is, it is not to be unlinked by this name */
-		err = name_lookup(fs, walk_dir(&w), w.name, &w.attr) ?: (S_ISDIR(w.attr.mode) ? -EISDIR : -ENOTDIR);
+		err = lib_name_lookup(fs, lib_walk_dir(&w), w.name, &w.attr) ?: (S_ISDIR(w.attr.mode) ? -EISDIR : -ENOTDIR);
 	if (!err)
-		err = do_unlink(fs, walk_dir(&w), w.name);
-	walk_free(&w);
+		err = do_unlink(fs, lib_walk_dir(&w), w.name);
+	lib_walk_free(&w);
 	return err;
 }
 
 int pvfs_rmdir(struct pvfs_fs *fs, const char *path)
 {
 	struct walk w;
-	int err = fs_check(fs);
+	int err = lib_fs_check(fs);
 
 	if (err)
 		return err;
-	err = walk_parent(fs, path, &w);
+	err = lib_walk_parent(fs, path, &w);
 	if (!err && !*w.name)
 		err = w.depth > 1 ? -EINVAL : -EBUSY;
 	if (!err)
-		err = do_rmdir(fs, walk_dir(&w), w.name);
-	walk_free(&w);
+		err = do_rmdir(fs, lib_walk_dir(&w), w.name);
+	lib_walk_free(&w);
 	return err;
 }
 
 int pvfs_rename(struct pvfs_fs *fs, const char *from, const char *to, unsigned int flags)
 {
 	struct walk w, v;
-	int err = fs_check(fs);
+	int err = lib_fs_check(fs);
 
 	if (err)
 		return err;
 	memset(&v, 0, sizeof(v));
-	err = walk_parent(fs, from, &w) ?: walk_parent(fs, to, &v);
+	err = lib_walk_parent(fs, from, &w) ?: lib_walk_parent(fs, to, &v);
 	if (!err && (!*w.name || !*v.name))
 		err = -EBUSY;
 	if (!err && (w.must_dir || v.must_dir)) {
-		err = name_lookup(fs, walk_dir(&w), w.name, &w.attr);
+		err = lib_name_lookup(fs, lib_walk_dir(&w), w.name, &w.attr);
 		if (!err && !S_ISDIR(w.attr.mode))
 			err = -ENOTDIR;
 	}
 	if (!err)
-		err = do_rename(fs, walk_dir(&w), w.name, walk_dir(&v), v.name, flags);
-	walk_free(&w);
-	walk_free(&v);
+		err = do_rename(fs, lib_walk_dir(&w), w.name, lib_walk_dir(&v), v.name, flags);
+	lib_walk_free(&w);
+	lib_walk_free(&v);
 	return err;
 }
 
 ssize_t pvfs_readlink(struct pvfs_fs *fs, const char *path, char *buf, size_t n)
 {
 	struct walk w;
-	ssize_t rc = fs_check(fs);
+	ssize_t rc = lib_fs_check(fs);
 
 	if (rc)
 		return rc;
-	rc = walk_full(fs, path, false, &w);
+	rc = lib_walk_full(fs, path, false, &w);
 	if (!rc)
 		rc = S_ISLNK(w.attr.mode) ? do_readlink(fs, &w.attr.fid, buf, n) : -EINVAL;
-	walk_free(&w);
+	lib_walk_free(&w);
 	return rc;
 }

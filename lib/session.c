@@ -5,7 +5,7 @@
  *
  * One thread per volume does the heartbeat and all recovery, with plain blocking calls; the transport's callbacks only
  * leave it a note. Recovery is RECLAIM of everything that is open, with exact counts. So that the counts are exact, no
- * OPEN, CREATE or CLOSE may be under way meanwhile: session_opens_begin() and _end() are that gate. It is also run
+ * OPEN, CREATE or CLOSE may be under way meanwhile: lib_session_opens_begin() and _end() are that gate. It is also run
  * after a connection was merely lost, because an OPEN or CLOSE that was sent again may have been counted twice.
  */
 #include "lib.h"
@@ -34,10 +34,10 @@ static bool wait_until(struct pvfs_fs *fs, u64 deadline)
 /* ---------------------------------------------------------------- one call */
 
 /**
- * fs_rpc_error - a request's error as the caller of the library should see it
+ * lib_fs_rpc_error - a request's error as the caller of the library should see it
  * @err: 0 or -errno of a struct pvfs_rpc
  */
-int fs_rpc_error(struct pvfs_fs *fs, int err)
+int lib_fs_rpc_error(struct pvfs_fs *fs, int err)
 {
 	if (err == -ENOTCONN || err == -ECANCELED)
 		return -EIO;
@@ -113,7 +113,7 @@ static u32 session_generation(struct pvfs_fs *fs)
 }
 
 /**
- * fs_mgr_call - one exchange with the mgr, in a slot if the operation takes effect once
+ * lib_fs_mgr_call - one exchange with the mgr, in a slot if the operation takes effect once
  * @op: a PVFS_OP_*
  * @body: encoded request
  * @body_len: its bytes, or the encoder's error
@@ -124,12 +124,13 @@ static u32 session_generation(struct pvfs_fs *fs)
  *
  * Return: 0 or -errno.
  */
-int fs_mgr_call(struct pvfs_fs *fs, u16 op, const void *body, int body_len, void *rep, u32 rep_room, u32 *ret_len,
-		const struct iovec *in, u32 *ret_in_len)
+int lib_fs_mgr_call(struct pvfs_fs *fs, u16 op, const void *body, int body_len, void *rep, u32 rep_room, u32 *ret_len,
+		    const struct iovec *in, u32 *ret_in_len)
 {
 	bool once = pvfs_op_info(op)->flags & PVFS_OPF_ONCE, again;
 	struct pvfs_rpc rpc;
 	u32 seq = 0, generation;
+	u64 deadline = fs->soft ? now_ms() + fs->timeo_ms : UINT64_MAX;
 	unsigned int pause_us = 5000;
 	u16 slot = 0;
 	int err;
@@ -148,16 +149,23 @@ int fs_mgr_call(struct pvfs_fs *fs, u16 op, const void *body, int body_len, void
 			.in = in, .nin = in ? 1 : 0, .rep = rep, .rep_room = rep_room,
 			.timeout_ms = fs->soft ? (int)fs->timeo_ms : 0,
 		};
-		err = fs_rpc_error(fs, pvfs_peer_call(fs->mgr, &rpc));
+		err = lib_fs_rpc_error(fs, pvfs_peer_call(fs->mgr, &rpc));
 		again = false;
-		if (err == -EAGAIN && once) {
-			/* The first copy of a request that was sent again is still at work: ask for its result. */
+		if (err == -EAGAIN && now_ms() < deadline) {
+			/*
+			 * The first copy of a request that was sent again is still at work, or a truncation waits for
+			 * an iod.
+			 */
 			usleep(pause_us);
 			pause_us = min(pause_us * 2, 200000u);
 			again = true;
-		} else if (err == -ESTALE && !once && !session_is(fs, generation)) {
-			/* It may have been the session that was stale. What takes effect once is not tried again. */
-			again = true;
+		} else if (err == -ESTALE && !session_is(fs, generation)) {
+			/*
+			 * It may have been the session that was stale. Whether what takes effect once did so there,
+			 * nobody can say any more.
+			 */
+			again = !once;
+			err = -EIO;
 		}
 	} while (again);
 	if (once)
@@ -173,11 +181,11 @@ int fs_mgr_call(struct pvfs_fs *fs, u16 op, const void *body, int body_len, void
 /* ---------------------------------------------------------------- opens, closes, and the gate before them */
 
 /**
- * session_opens_begin - an OPEN, CREATE or CLOSE is about to be sent
+ * lib_session_opens_begin - an OPEN, CREATE or CLOSE is about to be sent
  *
  * Waits while recovery counts what is open. No lock may be held.
  */
-void session_opens_begin(struct pvfs_fs *fs)
+void lib_session_opens_begin(struct pvfs_fs *fs)
 {
 	pthread_mutex_lock(&fs->lock);
 	while (fs->reclaiming)
@@ -187,9 +195,9 @@ void session_opens_begin(struct pvfs_fs *fs)
 }
 
 /**
- * session_opens_end - it was answered, and what is open here is counted anew
+ * lib_session_opens_end - it was answered, and what is open here is counted anew
  */
-void session_opens_end(struct pvfs_fs *fs)
+void lib_session_opens_end(struct pvfs_fs *fs)
 {
 	pthread_mutex_lock(&fs->lock);
 	if (!--fs->opens)
@@ -217,14 +225,14 @@ static void async_close_done(struct pvfs_rpc *rpc)
 }
 
 /**
- * fs_close_async - send a CLOSE that nobody waits for
+ * lib_fs_close_async - send a CLOSE that nobody waits for
  * @req: copied
  *
- * Between session_opens_begin() and the answer; the latter ends the former if 0 is returned.
+ * Between lib_session_opens_begin() and the answer; the latter ends the former if 0 is returned.
  *
  * Return: 0, or -ENOMEM and nothing was sent.
  */
-int fs_close_async(struct pvfs_fs *fs, const struct pvfs_close_req *req)
+int lib_fs_close_async(struct pvfs_fs *fs, const struct pvfs_close_req *req)
 {
 	struct async_close *a = malloc(sizeof(*a));
 	int n;
@@ -268,7 +276,7 @@ static void waiter_done(struct pvfs_rpc *rpc)
 }
 
 /**
- * session_open - SESSION_OPEN on channel 0, and make the session known to all connections
+ * lib_session_open - SESSION_OPEN on channel 0, and make the session known to all connections
  * @timeout_ms: > 0
  * @table: memory for the encoded table of iods, @room bytes
  * @ret_len: bytes of it
@@ -276,7 +284,8 @@ static void waiter_done(struct pvfs_rpc *rpc)
  *
  * Return: 0 or -errno, as the transport gave it.
  */
-int session_open(struct pvfs_fs *fs, unsigned int timeout_ms, void *table, size_t room, u32 *ret_len, u32 *ret_niods)
+int lib_session_open(struct pvfs_fs *fs, unsigned int timeout_ms, void *table, size_t room, u32 *ret_len,
+		     u32 *ret_niods)
 {
 	struct waiter w = { .lock = PTHREAD_MUTEX_INITIALIZER, .cond = PTHREAD_COND_INITIALIZER };
 	struct iovec in = { .iov_base = table, .iov_len = room };
@@ -330,11 +339,12 @@ int session_open(struct pvfs_fs *fs, unsigned int timeout_ms, void *table, size_
 /* ---------------------------------------------------------------- the transport's notes */
 
 /**
- * session_mgr_up - a connection to the mgr is up; see struct pvfs_peer_params
+ * lib_session_mgr_up - a connection to the mgr is up; see struct pvfs_peer_params
  *
- * On an engine thread.
+ * On an engine thread, which it keeps while there is no session: what needs one must not go out before. The answer to
+ * SESSION_OPEN comes on another thread; pvfs_mount() has made one for each channel.
  */
-void session_mgr_up(struct pvfs_peer *p, u32 channel, const struct pvfs_auth_rep *rep)
+void lib_session_mgr_up(struct pvfs_peer *p, u32 channel, const struct pvfs_auth_rep *rep)
 {
 	struct pvfs_fs *fs = pvfs_peer_arg(p);
 	u64 bit = 1ull << (channel % 64);
@@ -347,15 +357,17 @@ void session_mgr_up(struct pvfs_peer *p, u32 channel, const struct pvfs_auth_rep
 	}
 	*seen |= bit;
 	fs->epoch = rep->epoch;
+	while (fs->mounted && fs->lost && !fs->stopping)
+		pthread_cond_wait(&fs->cond, &fs->lock);
 	pthread_mutex_unlock(&fs->lock);
 }
 
 /**
- * session_lost - the mgr does not know our session any more; see struct pvfs_peer_params
+ * lib_session_lost - the mgr does not know our session any more; see struct pvfs_peer_params
  *
  * On an engine thread.
  */
-void session_lost(struct pvfs_peer *p)
+void lib_session_lost(struct pvfs_peer *p)
 {
 	struct pvfs_fs *fs = pvfs_peer_arg(p);
 
@@ -369,13 +381,13 @@ void session_lost(struct pvfs_peer *p)
 }
 
 /**
- * session_wait_new - wait for a session newer than @generation, with files reclaimed
+ * lib_session_wait_new - wait for a session newer than @generation, with files reclaimed
  *
  * For whoever was refused because of an old session's capability.
  *
  * Return: the generation there is after a few seconds at most.
  */
-u32 session_wait_new(struct pvfs_fs *fs, u32 generation)
+u32 lib_session_wait_new(struct pvfs_fs *fs, u32 generation)
 {
 	u64 deadline = now_ms() + CALL_MS;
 	u32 g;
@@ -401,7 +413,7 @@ static bool recover_session(struct pvfs_fs *fs)
 	pthread_mutex_unlock(&fs->lock);
 	table = malloc(room);
 	if (table)
-		err = session_open(fs, CALL_MS, table, room, &len, &n);
+		err = lib_session_open(fs, CALL_MS, table, room, &len, &n);
 	free(table);
 	pthread_mutex_lock(&fs->lock);
 	if (err) {
@@ -427,7 +439,7 @@ static bool recover_files(struct pvfs_fs *fs)
 	if (!fs->stopping && !fs->lost) {
 		wanted = fs->reclaim_wanted;
 		pthread_mutex_unlock(&fs->lock);
-		err = inodes_reclaim(fs);
+		err = lib_inodes_reclaim(fs);
 		pthread_mutex_lock(&fs->lock);
 		if (!err)
 			fs->reclaim_done = wanted;
@@ -489,9 +501,9 @@ static void *session_thread(void *arg)
 }
 
 /**
- * session_start - from now on the session is kept alive and recovered
+ * lib_session_start - from now on the session is kept alive and recovered
  */
-int session_start(struct pvfs_fs *fs)
+int lib_session_start(struct pvfs_fs *fs)
 {
 	int err;
 
@@ -504,11 +516,11 @@ int session_start(struct pvfs_fs *fs)
 }
 
 /**
- * session_stop - wait for what nobody waited for, and tell the mgr that we are gone
+ * lib_session_stop - wait for what nobody waited for, and tell the mgr that we are gone
  *
  * Bounded by the mount's time-out.
  */
-void session_stop(struct pvfs_fs *fs)
+void lib_session_stop(struct pvfs_fs *fs)
 {
 	u64 deadline = now_ms() + fs->mount_timeout_ms;
 	u8 rep[64];

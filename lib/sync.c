@@ -54,13 +54,13 @@ static int sync_data(struct pvfs_file *f, u32 flags, u32 *ret_generation)
 {
 	struct syncs s = { .lock = PTHREAD_MUTEX_INITIALIZER, .cond = PTHREAD_COND_INITIALIZER };
 	struct pvfs_fsync_req req = { .fid = f->inode->fid, .flags = flags };
-	u64 seq = inode_sync_begin(f->inode);
+	u64 seq = lib_inode_sync_begin(f->inode);
 	struct sync_piece *p = NULL;
 	struct pvfs_layout layout;
 	u32 *df, *iods, n, i;
 	int err = -ENOMEM, rc;
 
-	*ret_generation = file_cap(f, &req.cap);
+	*ret_generation = lib_file_cap(f, &req.cap);
 	df = malloc(2 * PVFS_IOD_MAX * sizeof(*df));
 	if (!df)
 		return -ENOMEM;
@@ -75,7 +75,7 @@ static int sync_data(struct pvfs_file *f, u32 flags, u32 *ret_generation)
 		goto out;
 	for (i = 0; i < n; i++)
 		iods[i] = pvfs_stripe_iod(&layout, df[i], f->fs->niods);
-	err = fs_iods_ready(f->fs, iods, n);
+	err = lib_fs_iods_ready(f->fs, iods, n);
 	if (err)
 		goto out;
 	s.left = n;
@@ -95,9 +95,9 @@ static int sync_data(struct pvfs_file *f, u32 flags, u32 *ret_generation)
 	for (i = 0; i < n; i++) {
 		struct pvfs_fsync_rep rep;
 
-		rc = fs_rpc_error(f->fs, p[i].rpc.err) ?: pvfs_fsync_rep_decode(&rep, p[i].rep, p[i].rpc.rep_len);
+		rc = lib_fs_rpc_error(f->fs, p[i].rpc.err) ?: pvfs_fsync_rep_decode(&rep, p[i].rep, p[i].rpc.rep_len);
 		if (!rc)
-			inode_verify(f->inode, p[i].df, rep.verifier, seq);
+			lib_inode_verify(f->inode, p[i].df, rep.verifier, seq);
 		err = err ?: rc;
 	}
 out:
@@ -117,14 +117,14 @@ static int do_fsync(struct pvfs_file *f, u32 flags)
 	int err;
 
 	err = sync_data(f, flags, &generation);
-	if (err == -EACCES && session_wait_new(f->fs, generation) != generation)
+	if (err == -EACCES && lib_session_wait_new(f->fs, generation) != generation)
 		err = sync_data(f, flags, &generation);
-	if (!err && inode_report_take(ino, &req.report)) {
+	if (!err && lib_inode_report_take(ino, &req.report)) {
 		err = MGR_CALL(f->fs, REPORT, report, &req, &rep, buf);
 		if (err)
-			inode_report_restore(ino, &req.report);
+			lib_inode_report_restore(ino, &req.report);
 		else
-			inode_update(ino, &rep.attr);
+			lib_inode_update(ino, &rep.attr);
 	}
 	pthread_mutex_lock(&ino->lock);
 	lost = ino->lost;
@@ -142,10 +142,10 @@ static int do_fsync(struct pvfs_file *f, u32 flags)
  */
 int pvfs_fsync(struct pvfs_file *f)
 {
-	return fs_check(f->fs) ?: do_fsync(f, 0);
+	return lib_fs_check(f->fs) ?: do_fsync(f, 0);
 }
 
 int pvfs_fdatasync(struct pvfs_file *f)
 {
-	return fs_check(f->fs) ?: do_fsync(f, PVFS_FS_DATASYNC);
+	return lib_fs_check(f->fs) ?: do_fsync(f, PVFS_FS_DATASYNC);
 }

@@ -234,21 +234,33 @@ static void check_node(struct check *c, struct node *nd)
 	c->res->reap += nd->reap;
 }
 
+static int walk_all(struct mgr_op *op, void *arg)
+{
+	struct check *c = arg;
+	int err;
+
+	memset(c->res, 0, sizeof(*c->res));
+	c->n = 0;
+	err = walk(c, MDB_INODE, on_inode);
+	err = err ?: walk(c, MDB_DIRENT, on_entry);
+	err = err ?: walk(c, MDB_SYMLINK, on_target);
+	err = err ?: walk(c, MDB_TRIM, on_trim);
+	err = err ?: walk(c, MDB_REAP, on_reap);
+	return err ?: walk(c, MDB_ORPHAN, on_orphan);
+}
+
 int mgr_check(struct mgr *m, FILE *f, struct mgr_check_result *ret)
 {
 	struct check c = { .m = m, .f = f, .res = ret };
+	struct mgr_op *op = malloc(sizeof(*op));
 	u64 i;
 	int err;
 
-	memset(ret, 0, sizeof(*ret));
-	mdb_enter(m->db);
-	err = walk(&c, MDB_INODE, on_inode);
-	err = err ?: walk(&c, MDB_DIRENT, on_entry);
-	err = err ?: walk(&c, MDB_SYMLINK, on_target);
-	err = err ?: walk(&c, MDB_TRIM, on_trim);
-	err = err ?: walk(&c, MDB_REAP, on_reap);
-	err = err ?: walk(&c, MDB_ORPHAN, on_orphan);
-	mdb_leave(m->db);
+	if (!op)
+		return -ENOMEM;
+	mgr_op_init_bg(op, m);
+	err = mgr_bg_run(op, walk_all, &c);
+	free(op);
 	if (!err && !find(&c, PVFS_ROOT_INO))
 		problem(&c, "there is no root");
 	for (i = 0; i < c.n && !err; i++)

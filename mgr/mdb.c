@@ -80,8 +80,11 @@ int mdb_restart(struct mdb *db, u64 generation)
 	atomic_store(&db->restarting, true);
 	pthread_mutex_unlock(&db->lock);
 
-	while (atomic_load(&db->users))
-		usleep(500);
+	while (atomic_load(&db->users)) {
+		/* Locks that an aborted transaction could not release are waited for: nobody else would wake those. */
+		db->ops->give_up(db);
+		usleep(2000);
+	}
 	err = db->ops->reopen(db);
 
 	pthread_mutex_lock(&db->lock);

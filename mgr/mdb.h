@@ -82,6 +82,8 @@ struct mdb_ops {
 	int (*cursor_next)(struct mdb_cursor *c, struct mdb_rec *rec);
 	void (*cursor_close)(struct mdb_cursor *c);
 	int (*checkpoint)(struct mdb *db, bool force);
+	/* A restart is due: from now on fail with -ERESTART, and wake whoever waits for a lock. Called repeatedly. */
+	void (*give_up)(struct mdb *db);
 	int (*reopen)(struct mdb *db);		/* nobody is inside */
 	void (*stats)(struct mdb *db, FILE *f);
 	void (*close)(struct mdb *db);

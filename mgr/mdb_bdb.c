@@ -13,6 +13,7 @@
 #include "../common/log.h"
 #include <db.h>
 #include <stdlib.h>
+#include <sys/statvfs.h>
 
 struct bdb {
 	struct mdb base;
@@ -21,7 +22,16 @@ struct bdb {
 	DB_ENV *env;			/* NULL while a restart has failed */
 	DB *tab[MDB_NTABLES];
 	atomic_bool panicked;		/* said so in the log already */
+	atomic_bool given_up;		/* a restart is due; everything fails until then */
 };
+
+/*
+ * Longest wait for a page lock. Looked at when the detector runs. Transactions take far less than a millisecond, so this
+ * ends only waits for locks that will never be released (bdb_give_up()).
+ */
+#define LOCK_TIMEOUT_US 1000000u
+
+#define FULL_BYTES ((u64)1 << 20)	/* with less than this free, recovery failed for lack of space */
 
 static const char *const table_file[MDB_NTABLES] = {
 	[MDB_INODE] = "inode.db", [MDB_DIRENT] = "dirent.db", [MDB_SYMLINK] = "symlink.db",
@@ -68,6 +78,11 @@ static int map_error(struct bdb *b, int err, const char *what)
 
 static void on_error(const DB_ENV *env, const char *prefix, const char *msg)
 {
+	const struct bdb *b = env->app_private;
+
+	/* Every call into a panicked environment says so once more. */
+	if (atomic_load(&b->panicked) || atomic_load(&b->given_up))
+		return;
 	pvfs_log_limited(PVFS_LOG_WARNING, "database: %s", msg);
 }
 
@@ -91,9 +106,11 @@ static int env_configure(struct bdb *b)
 	DB_ENV *env = b->env;
 	int err;
 
+	env->app_private = b;
 	env->set_errcall(env, on_error);
 	err = env->set_cachesize(env, cache >> 30, cache & ((1u << 30) - 1), 1 + (cache >> 31));
 	err = err ?: env->set_lk_detect(env, DB_LOCK_DEFAULT);
+	err = err ?: env->set_timeout(env, LOCK_TIMEOUT_US, DB_SET_LOCK_TIMEOUT);
 	err = err ?: env->set_lk_max_locks(env, 50000);
 	err = err ?: env->set_lk_max_lockers(env, 20000);
 	err = err ?: env->set_lk_max_objects(env, 50000);
@@ -102,6 +119,18 @@ static int env_configure(struct bdb *b)
 	err = err ?: env->set_lg_max(env, 8u << 20);
 	err = err ?: env->log_set_config(env, DB_LOG_AUTO_REMOVE, 1);
 	return err;
+}
+
+/* A panic hides its cause from the caller; the usual one can be seen from here. */
+static int start_error(const struct bdb *b, int err)
+{
+	struct statvfs vfs;
+
+	if (err != -ERESTART && err != -EIO)
+		return err;
+	if (!statvfs(b->dir, &vfs) && (u64)vfs.f_bavail * vfs.f_frsize < FULL_BYTES)
+		return -ENOSPC;
+	return -EIO;
 }
 
 static int bdb_start(struct bdb *b)
@@ -146,10 +175,16 @@ static int bdb_start(struct bdb *b)
 		}
 	}
 	atomic_store(&b->panicked, false);
+	atomic_store(&b->given_up, false);
 	return 0;
 fail:
 	bdb_shut(b);
-	return err;
+	return start_error(b, err);
+}
+
+static bool unusable(const struct bdb *b)
+{
+	return !b->env || atomic_load_explicit(&b->given_up, memory_order_relaxed);
 }
 
 static int bdb_begin(struct mdb *db, struct mdb_txn **ret)
@@ -158,7 +193,7 @@ static int bdb_begin(struct mdb *db, struct mdb_txn **ret)
 	DB_TXN *t;
 	int err;
 
-	if (!b->env)
+	if (unusable(b))
 		return -ERESTART;
 	err = b->env->txn_begin(b->env, NULL, &t, 0);
 	if (err)
@@ -173,6 +208,10 @@ static int bdb_commit(struct mdb *db, struct mdb_txn *txn)
 	DB_TXN *t = (DB_TXN *)txn;
 	int err;
 
+	if (unusable(b)) {
+		t->abort(t);
+		return -ERESTART;
+	}
 	err = t->commit(t, b->p.durability == PVFS_DURABLE_WRITE ? DB_TXN_WRITE_NOSYNC : DB_TXN_NOSYNC);
 	return map_error(b, err, "commit");
 }
@@ -190,7 +229,7 @@ static int bdb_sync(struct mdb *db)
 	struct bdb *b = to_bdb(db);
 	int err;
 
-	if (!b->env)
+	if (unusable(b))
 		return -ERESTART;
 	if (b->p.durability == PVFS_DURABLE_WRITE)
 		return 0;
@@ -237,7 +276,7 @@ static int bdb_get(struct mdb *db, struct mdb_txn *t, enum mdb_table tab, const 
 	DB *d = b->tab[tab];
 	int err;
 
-	if (!d)
+	if (unusable(b))
 		return -ERESTART;
 	err = d->get(d, (DB_TXN *)t, &k, &v, t && (flags & MDB_RMW) ? DB_RMW : 0);
 	return err ? map_error(b, err, "get") : (int)v.size;
@@ -250,7 +289,7 @@ static int put(struct mdb *db, struct mdb_txn *t, enum mdb_table tab, const void
 	DBT k = dbt_in(key, klen), v = dbt_in(val, vlen);
 	DB *d = b->tab[tab];
 
-	if (!d)
+	if (unusable(b))
 		return -ERESTART;
 	return map_error(b, d->put(d, (DB_TXN *)t, &k, &v, flags), "put");
 }
@@ -273,7 +312,7 @@ static int bdb_del(struct mdb *db, struct mdb_txn *t, enum mdb_table tab, const 
 	DBT k = dbt_in(key, klen);
 	DB *d = b->tab[tab];
 
-	if (!d)
+	if (unusable(b))
 		return -ERESTART;
 	return map_error(b, d->del(d, (DB_TXN *)t, &k, 0), "del");
 }
@@ -285,7 +324,7 @@ static int bdb_cursor_open(struct mdb *db, struct mdb_txn *t, enum mdb_table tab
 	DBC *dbc;
 	int err;
 
-	if (!d)
+	if (unusable(b))
 		return -ERESTART;
 	err = d->cursor(d, (DB_TXN *)t, &dbc, 0);
 	if (err)
@@ -302,6 +341,8 @@ static int cursor_get(struct mdb_cursor *c, struct mdb_rec *rec, u32 klen, u32 h
 	DBC *dbc = c->impl;
 	int err;
 
+	if (unusable(to_bdb(c->db)))
+		return -ERESTART;
 	k.ulen = sizeof(rec->key);
 	err = dbc->get(dbc, &k, &v, how | c->flags);
 	if (err)
@@ -337,15 +378,34 @@ static int bdb_checkpoint(struct mdb *db, bool force)
 {
 	struct bdb *b = to_bdb(db);
 
-	if (!b->env)
+	if (unusable(b))
 		return -ERESTART;
 	return map_error(b, b->env->txn_checkpoint(b->env, 0, 0, force ? DB_FORCE : 0), "checkpoint");
+}
+
+/*
+ * In a panicked environment nothing can be aborted, so locks stay, and those who wait for them would wait for ever. Even
+ * the detector refuses to run there; so the panic is lifted while it does. @given_up keeps everybody from any further
+ * use meanwhile, and what the woken ones' aborts write is thrown away by recovery.
+ */
+static void bdb_give_up(struct mdb *db)
+{
+	struct bdb *b = to_bdb(db);
+
+	atomic_store(&b->given_up, true);
+	if (!b->env)
+		return;
+	b->env->set_flags(b->env, DB_PANIC_ENVIRONMENT, 0);
+	b->env->lock_detect(b->env, 0, DB_LOCK_EXPIRE, NULL);
 }
 
 static int bdb_reopen(struct mdb *db)
 {
 	struct bdb *b = to_bdb(db);
 
+	/* An orderly close would write pages; what counts is on disk already. */
+	if (b->env)
+		b->env->set_flags(b->env, DB_PANIC_ENVIRONMENT, 1);
 	bdb_shut(b);
 	return bdb_start(b);
 }
@@ -416,6 +476,7 @@ static const struct mdb_ops bdb_ops = {
 	.cursor_next = bdb_cursor_next,
 	.cursor_close = bdb_cursor_close,
 	.checkpoint = bdb_checkpoint,
+	.give_up = bdb_give_up,
 	.reopen = bdb_reopen,
 	.stats = bdb_stats,
 	.close = bdb_close,

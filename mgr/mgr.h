@@ -121,6 +121,7 @@ struct mgr {
 	_Atomic u64 space_checked;	/* monotonic ms */
 	_Atomic u64 space_avail;	/* bytes */
 	u64 space_reserve;		/* creating operations stop here */
+	atomic_ullong full_files;	/* how many there were when it was reached, 0: it is not */
 
 	/* threads of reap.c, session.c, recover.c; protected by bg_lock */
 	pthread_mutex_t bg_lock;

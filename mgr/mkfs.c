@@ -8,6 +8,7 @@
 #include <stdio.h>
 #include <sys/random.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 int mgr_db_dir(const struct pvfs_conf *conf, char *buf, size_t n)
 {
@@ -81,7 +82,7 @@ int mgr_mkfs(const struct pvfs_conf *conf, char *err, size_t errlen)
 	struct pvfs_storeid id = { .format = PVFS_STORE_FORMAT, .role = PVFS_ROLE_MGR };
 	struct mdb *db;
 	char dir[4200];
-	int e;
+	int e, lock;
 
 	memcpy(id.uuid, conf->uuid, sizeof(id.uuid));
 	memcpy(id.name, conf->name, sizeof(id.name));
@@ -91,16 +92,19 @@ int mgr_mkfs(const struct pvfs_conf *conf, char *err, size_t errlen)
 	e = e ?: mgr_db_dir(conf, dir, sizeof(dir));
 	if (e)
 		return e;
+	lock = pvfs_store_lock(conf->mgr_store, err, errlen);
+	if (lock < 0)
+		return lock;
 	if (mkdir(dir, 0700) && errno != EEXIST) {
 		e = -errno;
 		snprintf(err, errlen, "%s: %s", dir, strerror(errno));
-		return e;
+		goto unlock;
 	}
 	p.dir = dir;
 	e = mdb_bdb_open(&p, &db);
 	if (e) {
 		snprintf(err, errlen, "%s: %s", dir, strerror(-e));
-		return e;
+		goto unlock;
 	}
 	e = fill(db, conf);
 	mdb_close(db);
@@ -111,5 +115,7 @@ int mgr_mkfs(const struct pvfs_conf *conf, char *err, size_t errlen)
 			 conf->stripe_size, conf->niods);
 	else if (e)
 		snprintf(err, errlen, "%s: %s", dir, strerror(e == -ERESTART ? EIO : -e));
+unlock:
+	close(lock);
 	return e == -ERESTART ? -EIO : e;
 }

@@ -37,8 +37,25 @@ static void space_look(struct mgr *m)
 
 int mgr_space_check(struct mgr *m)
 {
+	u64 avail, files, full = atomic_load_explicit(&m->full_files, memory_order_relaxed);
+
 	space_look(m);
-	if (atomic_load_explicit(&m->space_avail, memory_order_relaxed) >= m->space_reserve)
+	avail = atomic_load_explicit(&m->space_avail, memory_order_relaxed);
+	if (likely(avail >= m->space_reserve)) {
+		if (full)
+			atomic_store_explicit(&m->full_files, 0, memory_order_relaxed);
+		return 0;
+	}
+	/*
+	 * The tables' files never get smaller, but what was deleted leaves room in them: a tenth fewer files than when
+	 * the disk was first found full, and new ones may come, as long as the log has room.
+	 */
+	files = atomic_load_explicit(&m->files, memory_order_relaxed);
+	if (!full) {
+		full = files;
+		atomic_store_explicit(&m->full_files, full, memory_order_relaxed);
+	}
+	if (avail >= m->space_reserve / 2 && files < full - full / 10)
 		return 0;
 	pvfs_log_limited(PVFS_LOG_WARNING, "%s: less than %llu MiB free: nothing new can be made", m->conf->mgr_store,
 			 (unsigned long long)m->space_reserve >> 20);
@@ -69,9 +86,11 @@ bool mgr_bg_wait(struct mgr *m, u64 deadline)
 
 static int files_put_fn(struct mgr_op *op, void *arg)
 {
-	__le64 v = cpu_to_le64(atomic_load(&op->m->files));
+	__le64 files = cpu_to_le64(atomic_load(&op->m->files)), full = cpu_to_le64(atomic_load(&op->m->full_files));
+	int err;
 
-	return mdb_put(op->m->db, op->txn, MDB_META, "files", 5, &v, sizeof(v));
+	err = mdb_put(op->m->db, op->txn, MDB_META, "files", 5, &files, sizeof(files));
+	return err ?: mdb_put(op->m->db, op->txn, MDB_META, "full", 4, &full, sizeof(full));
 }
 
 static int checkpoint(struct mgr_op *op, void *arg)
@@ -151,6 +170,8 @@ static int load_meta(struct mgr *m, char *err, size_t errlen)
 		atomic_store(&m->files, le64_to_cpu(v));
 	else
 		atomic_store(&m->files, 1);
+	if (mdb_get(m->db, NULL, MDB_META, "full", 4, &v, sizeof(v), 0) == sizeof(v))
+		atomic_store(&m->full_files, le64_to_cpu(v));
 	return 0;
 }
 

@@ -283,7 +283,7 @@ int mgr_execute(struct mgr *m, const struct mgr_request *rq, struct mgr_op *op)
 		if (err != -ERESTART)
 			break;
 		count(&m->count.restarts);
-		err2 = attempt < 3 ? mdb_restart(m->db, op->db_gen) : -EIO;
+		err2 = attempt < 5 ? mdb_restart(m->db, op->db_gen) : -EIO;
 		err = err2;
 	}
 	if (err == -EINPROGRESS)

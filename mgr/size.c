@@ -563,8 +563,9 @@ int mgr_truncate(struct mgr_op *op, struct mgr_truncate *t)
 		goto unlock;
 	err = trim_datafiles(op->m, &t->in, t->exact, t->old_size, false);
 	if (err) {
-		pvfs_log_limited(PVFS_LOG_WARNING, "truncate of inode %llu waits for an iod: %s",
-				 (unsigned long long)t->fid.ino, strerror(-err));
+		pvfs_log_limited(PVFS_LOG_WARNING, "truncate of inode %llu: an iod %s: %s",
+				 (unsigned long long)t->fid.ino, hopeless(err) ? "refuses" : "is waited for",
+				 strerror(-err));
 		if (hopeless(err)) {
 			int err2 = mgr_run(op, untruncate_fn, t, MGR_RUN_SYNC);
 

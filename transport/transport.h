@@ -73,6 +73,8 @@ struct pvfs_xprt_ops {
 	int (*mem_register)(void *base, size_t len, void **ret_handle);	/* NULL: not needed */
 	void (*mem_unregister)(void *handle);
 	void (*peer_name)(struct pvfs_xprt *x, char *buf, size_t n);
+	/* Ends both directions; both ends' event sources tell. From any thread until close, also while others send. */
+	void (*shutdown)(struct pvfs_xprt *x);
 	void (*close)(struct pvfs_xprt *x);
 };
 
@@ -341,7 +343,9 @@ struct pvfs_peer_params {
 	unsigned int fail_ms;
 	/*
 	 * A connection is up (its AUTH answered). On an engine thread. @rep is the server's answer. May submit
-	 * requests with pvfs_peer_submit_on() for this channel; others wait until it returns. NULL: nothing to do.
+	 * requests with pvfs_peer_submit_on() for this channel: they go out at once. Those of pvfs_peer_submit() wait
+	 * until it returns. Must not wait for an answer unless the engine has threads to spare. If the connection is
+	 * lost while it runs, the next one is made after it returned. NULL: nothing to do.
 	 */
 	void (*up)(struct pvfs_peer *p, u32 channel, const struct pvfs_auth_rep *rep);
 	/* AUTH was answered -ESTALE: the session is gone. The pool continues with session 0 until told otherwise. */
@@ -361,6 +365,7 @@ enum pvfs_peer_state pvfs_peer_state(struct pvfs_peer *p, int *ret_err, char *wh
 
 /* Starts a request; rpc->done is called exactly once, possibly before this returns. Never blocks. */
 void pvfs_peer_submit(struct pvfs_peer *p, struct pvfs_rpc *rpc);
+/* The same for one channel, ahead of what pvfs_peer_submit() queued there, also while up() runs. */
 void pvfs_peer_submit_on(struct pvfs_peer *p, u32 channel, struct pvfs_rpc *rpc);
 /* Submit and wait. done and arg are used by it. Return: rpc->err. Not from a thread of the peer's engine. */
 int pvfs_peer_call(struct pvfs_peer *p, struct pvfs_rpc *rpc);

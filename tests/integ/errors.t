@@ -25,8 +25,8 @@ head -c 32 /dev/urandom | od -An -tx1 | tr -d ' \n' >"$T/wrong.key"
 chmod 600 "$T/wrong.key"
 for who in pvfs mount; do
 	case $who in
-	pvfs) run() { "$PVFS" -m "${2:-$M/test}" -k "$1" --timeout 5 ls; } status=1 ;;
-	mount) run() { mnt "${3:-$host:$port:/test}" "$T/mnt" -f -o "key=$1,mount_timeout=5"; } status=32 ;;
+	pvfs) run() { "$PVFS" -m "${2:-$M/test}" -k "$1" --timeout 5 ls; }; status=1 ;;
+	mount) run() { mnt "${3:-$host:$port:/test}" "$T/mnt" -f -o "key=$1,mount_timeout=5"; }; status=32 ;;
 	esac
 	fails "$who: a wrong key names host and file" $status "$host:$port: refused the key in $T/wrong.key" run "$T/wrong.key"
 	fails "$who: a missing key file" $status "$T/no.key: .*" run "$T/no.key"

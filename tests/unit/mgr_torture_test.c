@@ -12,7 +12,7 @@
 
 #define MKW (PVFS_O_CREAT | PVFS_O_WRITE)
 #define NTHREADS 6u
-#define PANIC_STEPS 1500u
+#define PANIC_STEPS 2000u
 #define NDIRS 6u
 #define NNAMES 150u
 
@@ -353,7 +353,7 @@ static void *panic_thread(void *arg)
 	struct worker *w = arg;
 
 	while (!atomic_load(w->stop)) {
-		usleep(40000);
+		usleep(200000);
 		mdb_enter(w->c.f->m->db);
 		mdb_bdb_panic(w->c.f->m->db);
 		mdb_leave(w->c.f->m->db);

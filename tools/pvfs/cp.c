@@ -36,6 +36,7 @@ struct big {
 	u64 low;		/* all below are done */
 	u32 users;
 	int err;
+	bool reading;		/* it was the source that failed */
 	u64 noted_ms;
 	bool noting;
 };
@@ -152,9 +153,9 @@ static int write_sparse(struct end_file *dst, const u8 *buf, size_t n, off_t off
 	return 0;
 }
 
-/* Copies @off .. @end. -ENODATA: the source is shorter than it was. */
+/* Copies @off .. @end. -ENODATA: the source is shorter than it was. @ret_reading: it was the source that failed. */
 static int copy_range(struct copier *c, struct end_file *src, struct end_file *dst, bool sparse, off_t off, off_t end,
-		      u8 *buf)
+		      u8 *buf, bool *ret_reading)
 {
 	off_t data;
 	ssize_t n;
@@ -171,8 +172,10 @@ static int copy_range(struct copier *c, struct end_file *src, struct end_file *d
 				break;
 		}
 		n = end_pread(src, buf, min((off_t)c->chunk, end - off), off);
-		if (n <= 0)
+		if (n <= 0) {
+			*ret_reading = true;
 			return n ?: -ENODATA;
+		}
 		if (sparse) {
 			err = write_sparse(dst, buf, n, off);
 		} else {
@@ -237,7 +240,8 @@ static int open_both(struct copier *c, struct big *b)
 			goto bad;
 		count(c, b->start, 0);
 	}
-	b->sparse = (u64)t->st.st_blocks * 512 < (u64)t->st.st_size;
+	/* The volume does not say which files have holes: those are looked at. */
+	b->sparse = c->from.fs || (u64)t->st.st_blocks * 512 < (u64)t->st.st_size;
 	return 0;
 bad:
 	complain(c, t->to, err);
@@ -277,7 +281,7 @@ static void finish(struct copier *c, struct big *b, int err)
 	if (err == -ENODATA || err == -EINTR)
 		c->failed = true;
 	else if (err)
-		complain(c, t->to, err);
+		complain(c, b->reading ? t->from : t->to, err);
 	count(c, 0, !err);
 	task_free(t);
 }
@@ -309,6 +313,7 @@ static void big_work(struct copier *c, struct big *b, u8 *buf)
 {
 	struct big **pp;
 	off_t off, end;
+	bool reading;
 	u64 i;
 	int err;
 
@@ -318,10 +323,14 @@ static void big_work(struct copier *c, struct big *b, u8 *buf)
 		pthread_mutex_unlock(&c->lock);
 		off = b->start + (off_t)(i * c->chunk);
 		end = min(off + (off_t)c->chunk, b->task->st.st_size);
-		err = copy_range(c, &b->src, &b->dst, b->sparse, off, end, buf);
+		reading = false;
+		err = copy_range(c, &b->src, &b->dst, b->sparse, off, end, buf, &reading);
 		pthread_mutex_lock(&c->lock);
 		if (err) {
-			b->err = b->err ?: err;
+			if (!b->err) {
+				b->err = err;
+				b->reading = reading;
+			}
 			break;
 		}
 		b->bits[i / 8] |= 1 << (i % 8);
@@ -346,6 +355,7 @@ static void big_work(struct copier *c, struct big *b, u8 *buf)
 static void file_work(struct copier *c, struct task *t, u8 *buf)
 {
 	struct big small = { .task = t }, *b;
+	int err;
 
 	pthread_mutex_lock(&c->lock);
 	snprintf(c->latest_buf, sizeof(c->latest_buf), "%s", strrchr(t->to, '/') ? strrchr(t->to, '/') + 1 : t->to);
@@ -366,7 +376,9 @@ static void file_work(struct copier *c, struct task *t, u8 *buf)
 		return;
 	}
 	if (t->st.st_size - small.start <= (off_t)c->chunk) {
-		finish(c, &small, copy_range(c, &small.src, &small.dst, small.sparse, small.start, t->st.st_size, buf));
+		err = copy_range(c, &small.src, &small.dst, small.sparse, small.start, t->st.st_size, buf,
+				 &small.reading);
+		finish(c, &small, err);
 		return;
 	}
 	b = malloc(sizeof(*b));

@@ -1,0 +1,156 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * mgr_space_test.c - the disk under the manager fills up: with its own records, and with somebody else's bytes down to
+ * the last one. Needs to mount a small tmpfs; skipped where that is not allowed.
+ */
+#include "mgr_fixture.h"
+#include <fcntl.h>
+#include <sched.h>
+#include <sys/mount.h>
+#include <sys/statvfs.h>
+
+#define SMALL "/tmp/pvfs-mgr-small"
+
+static bool mounted;
+
+static int setup_small(void **state)
+{
+	mkdir(SMALL, 0700);
+	/* A mount name space of our own: nothing to clean up. */
+	if (unshare(CLONE_NEWNS) || mount(NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL) ||
+	    mount("tmpfs", SMALL, "tmpfs", 0, "size=56m"))
+		return 0;
+	setenv("TMPDIR", SMALL, 1);
+	mounted = true;
+	return 0;
+}
+
+static int teardown_small(void **state)
+{
+	if (mounted)
+		umount(SMALL);
+	rmdir(SMALL);
+	return 0;
+}
+
+static void eat_all(int fd)
+{
+	static char block[65536];
+	size_t n;
+
+	for (n = sizeof(block); n >= 1; n /= 2)
+		while (write(fd, block, n) == (ssize_t)n)
+			;
+}
+
+static void fills_itself(void **state)
+{
+	struct fx_client c;
+	struct fx *f;
+	char name[256];
+	u32 i, made = 0;
+	int err = 0;
+
+	if (!mounted)
+		skip();
+	f = fx_new();
+	fx_client_init(&c, f, 1);
+	assert_int_equal(mgr_core_start(f->m), 0);
+	memset(name, 'n', 240);
+	for (i = 0; i < 200000; i++) {
+		snprintf(name + 200, sizeof(name) - 200, "%u", i);
+		err = do_mkfile(&c, fx_root, name, 0644, NULL);
+		if (err)
+			break;
+		made++;
+	}
+	print_message("# %u files fit\n", made);
+	assert_int_equal(err, -ENOSPC);
+	assert_true(made > 1000);
+	assert_int_equal(do_mkdir(&c, fx_root, "d", 0755, NULL), -ENOSPC);
+	assert_int_equal(do_lookup(&c, fx_root, name, NULL), -ENOENT);
+	/* What was made is all there; deleting works, to the end, and then there is room again. */
+	fx_check(f);
+	print_message("# %llu KiB free when full\n", (unsigned long long)f->m->space_avail >> 10);
+	for (i = 0; i < made; i++) {
+		snprintf(name + 200, sizeof(name) - 200, "%u", i);
+		err = do_unlink(&c, fx_root, name);
+		if (err)
+			print_message("# unlink %u: %llu KiB free\n", i, (unsigned long long)f->m->space_avail >> 10);
+		assert_int_equal(err, 0);
+	}
+	print_message("# %llu KiB free when empty\n", (unsigned long long)f->m->space_avail >> 10);
+	for (i = 0; i < 100; i++) {
+		err = do_mkdir(&c, fx_root, "d", 0755, NULL);
+		if (err != -ENOSPC)
+			break;
+		usleep(50000);
+	}
+	assert_int_equal(err, 0);
+	mgr_core_stop(f->m);
+	fx_free(f);
+}
+
+static void filled_by_others(void **state)
+{
+	struct fx_client c;
+	struct fx *f;
+	char name[32];
+	u32 i, made = 0, refused = 0;
+	int err, fd;
+
+	if (!mounted)
+		skip();
+	f = fx_new();
+	f->conf.durability = PVFS_DURABLE_SYNC;
+	fx_reopen(f);
+	fx_client_init(&c, f, 1);
+	assert_int_equal(do_mkdir(&c, fx_root, "before", 0755, NULL), 0);
+	/* The watch is blind, so that the log hits the wall. */
+	f->m->space_checked = mgr_mono_ms() + 10000000;
+	fd = open(SMALL "/filler", O_WRONLY | O_CREAT, 0600);
+	assert_true(fd >= 0);
+	eat_all(fd);
+	for (i = 0; i < 3000; i++) {
+		snprintf(name, sizeof(name), "f%u", i);
+		err = do_mkfile(&c, fx_root, name, 0644, NULL);
+		if (!err && refused)
+			fail_msg("made without room");
+		made += !err;
+		refused += !!err;
+		if (err)
+			assert_true(err == -ENOSPC || err == -EIO || err == -EAGAIN);
+		if (refused > 3)
+			break;
+	}
+	print_message("# %u made, then refused with %s\n", made, strerror(-err));
+	assert_true(refused > 0);
+	/* Room again: it goes on by itself, and nothing that was acknowledged is missing. */
+	assert_int_equal(ftruncate(fd, 0), 0);
+	for (i = 0; i < 100; i++) {
+		err = do_mkdir(&c, fx_root, "after", 0755, NULL);
+		if (!err)
+			break;
+		usleep(50000);
+	}
+	assert_int_equal(err, 0);
+	assert_int_equal(do_lookup(&c, fx_root, "before", NULL), 0);
+	for (i = 0; i < made; i++) {
+		snprintf(name, sizeof(name), "f%u", i);
+		assert_int_equal(do_lookup(&c, fx_root, name, NULL), 0);
+	}
+	close(fd);
+	unlink(SMALL "/filler");
+	fx_free(f);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(fills_itself),
+		cmocka_unit_test(filled_by_others),
+	};
+
+	cmocka_set_message_output(CM_OUTPUT_TAP);
+	return cmocka_run_group_tests(tests, setup_small, teardown_small);
+}

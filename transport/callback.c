@@ -1,0 +1,224 @@
+// SPDX-License-Identifier: GPL-2.0 OR LGPL-2.1
+/*
+ * callback.c - requests that a server sends to a session's client, over a connection the client made.
+ */
+#include "server.h"
+#include <stdlib.h>
+#include <time.h>
+
+enum cb_state { CB_WAITING, CB_RECEIVING, CB_DONE };
+
+/**
+ * struct srv_callback - one exchange; its waiter, the sending side, and a reader that fills it have a reference each
+ *
+ * @refs and what follows are protected by the server's lock. While RECEIVING the reader of @sc writes to @body, which is
+ * ours and not the waiter's, so that the waiter may leave at any time.
+ */
+struct srv_callback {
+	struct pvfs_send send;
+	u8 req[PVFS_BODY_MAX];
+	u8 body[PVFS_BODY_MAX];
+	struct srv_conn *sc;
+	u32 tag;
+	int refs;
+	enum cb_state state;
+	int err;
+	u32 len;
+	struct srv_callback *next;
+};
+
+/* Lock held. */
+static void cb_put(struct srv_callback *cb)
+{
+	if (!--cb->refs)
+		free(cb);
+}
+
+static void cb_sent(struct pvfs_send *send, int err)
+{
+	struct srv_callback *cb = container_of(send, struct srv_callback, send);
+	struct pvfs_server *s = cb->sc->s;
+
+	pthread_mutex_lock(&s->lock);
+	if (err && cb->state == CB_WAITING) {
+		cb->state = CB_DONE;
+		cb->err = -ENOTCONN;
+		pthread_cond_broadcast(&s->cond);
+	}
+	cb_put(cb);
+	pthread_mutex_unlock(&s->lock);
+}
+
+/* Lock held: a connection of the session that can be sent on, with a reference. */
+static struct srv_conn *find_conn(struct pvfs_server *s, u64 session)
+{
+	struct srv_conn *sc;
+
+	for (sc = s->conns; sc; sc = sc->next)
+		if (sc->state == SRV_OPEN && sc->peer.session == session && !atomic_load(&sc->c.dead) &&
+		    pvfs_conn_tryget(&sc->c))
+			return sc;
+	return NULL;
+}
+
+/* Lock held. */
+static void cb_unlink(struct pvfs_server *s, struct srv_callback *cb)
+{
+	struct srv_callback **p;
+
+	for (p = &s->callbacks; *p && *p != cb; p = &(*p)->next)
+		;
+	if (*p)
+		*p = cb->next;
+}
+
+static void cb_encode(struct srv_callback *cb, u16 op, u64 session, u32 body_len)
+{
+	struct pvfs_head h = {
+		.op = op,
+		.flags = PVFS_HF_CALLBACK,
+		.tag = cb->tag,
+		.session = session,
+		.body_len = body_len,
+		.body_crc = body_len ? pvfs_crc32c(0, cb->req, body_len) : 0,
+	};
+
+	pvfs_head_encode(&h, &cb->send.hdr);
+	cb->send.body = cb->req;
+	cb->send.body_len = body_len;
+	cb->send.done = cb_sent;
+}
+
+int pvfs_server_callback(struct pvfs_server *s, u64 session, u16 op, const void *body, u32 body_len,
+			 void *rep, u32 rep_room, u32 *ret_len, unsigned int timeout_ms)
+{
+	struct srv_callback *cb;
+	struct srv_conn *sc;
+	struct timespec ts;
+	int err = 0;
+
+	if (body_len > PVFS_BODY_MAX)
+		return -EMSGSIZE;
+	cb = malloc(sizeof(*cb));
+	if (!cb)
+		return -ENOMEM;
+	memset(&cb->send, 0, sizeof(cb->send));
+	if (body_len)
+		memcpy(cb->req, body, body_len);
+	cb->state = CB_WAITING;
+	cb->err = 0;
+	cb->len = 0;
+	cb->refs = 2;
+	clock_gettime(CLOCK_MONOTONIC, &ts);
+	ts.tv_sec += timeout_ms / 1000;
+	ts.tv_nsec += timeout_ms % 1000 * 1000000l;
+	if (ts.tv_nsec >= 1000000000) {
+		ts.tv_sec++;
+		ts.tv_nsec -= 1000000000;
+	}
+	pthread_mutex_lock(&s->lock);
+	sc = find_conn(s, session);
+	if (!sc) {
+		pthread_mutex_unlock(&s->lock);
+		free(cb);
+		return -ENOTCONN;
+	}
+	cb->sc = sc;
+	cb->tag = s->next_tag++;
+	cb->next = s->callbacks;
+	s->callbacks = cb;
+	pthread_mutex_unlock(&s->lock);
+	cb_encode(cb, op, session, body_len);
+	pvfs_conn_send(&sc->c, &cb->send);
+
+	pthread_mutex_lock(&s->lock);
+	while (cb->state != CB_DONE && err != ETIMEDOUT)
+		err = pthread_cond_clockwait(&s->cond, &s->lock, CLOCK_MONOTONIC, &ts);
+	cb_unlink(s, cb);
+	if (cb->state != CB_DONE) {
+		err = -ETIMEDOUT;
+	} else {
+		err = cb->err;
+		if (!err && cb->len > rep_room)
+			err = -EMSGSIZE;
+		if (!err) {
+			if (cb->len)
+				memcpy(rep, cb->body, cb->len);
+			*ret_len = cb->len;
+		}
+	}
+	cb->state = CB_DONE;
+	cb_put(cb);
+	pthread_mutex_unlock(&s->lock);
+	pvfs_conn_put(&sc->c);
+	return err;
+}
+
+/* The header of an answer is in. An answer that comes too late is read and thrown away. */
+int callback_head(struct srv_conn *sc)
+{
+	struct pvfs_server *s = sc->s;
+	struct pvfs_conn *c = &sc->c;
+	struct srv_callback *cb;
+
+	if (!(c->h.flags & PVFS_HF_CALLBACK) || c->h.payload_len) {
+		c->why = "an answer to nothing";
+		return -EPROTO;
+	}
+	pthread_mutex_lock(&s->lock);
+	for (cb = s->callbacks; cb; cb = cb->next)
+		if (cb->sc == sc && cb->tag == c->h.tag && cb->state == CB_WAITING)
+			break;
+	if (cb) {
+		cb->state = CB_RECEIVING;
+		cb->refs++;
+		c->body = cb->body;
+	}
+	sc->cb = cb;
+	sc->cb_late = !cb;
+	pthread_mutex_unlock(&s->lock);
+	return 0;
+}
+
+/* Lock held: the reader is done with it. */
+static void reader_done(struct srv_conn *sc, int err, u32 len)
+{
+	struct srv_callback *cb = sc->cb;
+
+	sc->cb = NULL;
+	if (cb->state == CB_RECEIVING) {	/* else the waiter left meanwhile */
+		cb->state = CB_DONE;
+		cb->err = err;
+		cb->len = len;
+		pthread_cond_broadcast(&sc->s->cond);
+	}
+	cb_put(cb);
+}
+
+void callback_message(struct srv_conn *sc)
+{
+	if (sc->cb_late) {
+		sc->cb_late = false;
+		return;
+	}
+	pthread_mutex_lock(&sc->s->lock);
+	reader_done(sc, -pvfs_errno_from_wire(sc->c.h.status), sc->c.h.body_len);
+	pthread_mutex_unlock(&sc->s->lock);
+}
+
+void callback_down(struct srv_conn *sc)
+{
+	struct srv_callback *cb;
+
+	pthread_mutex_lock(&sc->s->lock);
+	if (sc->cb)
+		reader_done(sc, -ENOTCONN, 0);
+	for (cb = sc->s->callbacks; cb; cb = cb->next) {
+		if (cb->sc == sc && cb->state == CB_WAITING) {
+			cb->state = CB_DONE;
+			cb->err = -ENOTCONN;
+		}
+	}
+	pthread_cond_broadcast(&sc->s->cond);
+	pthread_mutex_unlock(&sc->s->lock);
+}

@@ -1,0 +1,305 @@
+// SPDX-License-Identifier: GPL-2.0 OR LGPL-2.1
+/*
+ * handshake.c - the serving side of HELLO and AUTH, and which connection is a session's channel.
+ *
+ * A connection that comes for a (session, channel) that another one holds takes its place: the older one may begin no
+ * further request, is shut down, and its running requests are awaited before AUTH is answered. So what the client
+ * sends again on the new connection never overtakes its first copy. See the states in server.h.
+ */
+#include "server.h"
+#include "../common/log.h"
+
+/* ---------------------------------------------------------------- states and the table of channels */
+
+static bool may_move(enum srv_state from, enum srv_state to)
+{
+	switch (to) {
+	case SRV_NEW:
+		return false;
+	case SRV_HELLOED:
+		return from == SRV_NEW;
+	case SRV_WAITING:
+		return from == SRV_HELLOED;
+	case SRV_OPEN:
+		return from == SRV_HELLOED || from == SRV_WAITING;
+	case SRV_CLOSED:
+		return true;
+	}
+	return false;
+}
+
+void srv_set_state(struct srv_conn *sc, enum srv_state state)
+{
+	if (!may_move(sc->state, state))
+		pvfs_error("%s: connection moves from state %d to %d", sc->c.name, sc->state, state);
+	sc->state = state;
+}
+
+static void set_state(struct srv_conn *sc, enum srv_state state)
+{
+	pthread_mutex_lock(&sc->s->lock);
+	srv_set_state(sc, state);
+	pthread_mutex_unlock(&sc->s->lock);
+}
+
+static struct srv_conn **bucket(struct pvfs_server *s, u64 session, u32 channel)
+{
+	return &s->hash[((session * 0x9e3779b97f4a7c15ull) >> 40 ^ channel) % SRV_HASH];
+}
+
+void srv_hash_remove(struct srv_conn *sc)
+{
+	struct srv_conn **p;
+
+	if (!sc->hashed)
+		return;
+	for (p = bucket(sc->s, sc->peer.session, sc->peer.channel); *p != sc; p = &(*p)->hnext)
+		;
+	*p = sc->hnext;
+	sc->hashed = false;
+}
+
+/*
+ * @sc becomes its session's channel. Lock held. Return: the one that was, with a reference, or NULL: there was none,
+ * or nothing of it runs any more.
+ */
+static struct srv_conn *take_place(struct srv_conn *sc)
+{
+	struct srv_conn **p, *old;
+
+	for (p = bucket(sc->s, sc->peer.session, sc->peer.channel); (old = *p); p = &old->hnext)
+		if (old->peer.session == sc->peer.session && old->peer.channel == sc->peer.channel)
+			break;
+	if (old) {
+		*p = old->hnext;
+		old->hashed = false;
+		if (!pvfs_conn_tryget(&old->c))
+			old = NULL;
+	}
+	if (!sc->is_down) {
+		p = bucket(sc->s, sc->peer.session, sc->peer.channel);
+		sc->hnext = *p;
+		*p = sc;
+		sc->hashed = true;
+	}
+	return old;
+}
+
+void pvfs_conn_set_session(struct pvfs_conn *c, u64 session)
+{
+	struct srv_conn *sc = srv_conn(c), *old = NULL;
+
+	pthread_mutex_lock(&sc->s->lock);
+	if (sc->peer.session != session) {
+		srv_hash_remove(sc);
+		sc->peer.session = session;
+		if (session && sc->peer.role == PVFS_ROLE_CLIENT)
+			old = take_place(sc);
+	}
+	pthread_mutex_unlock(&sc->s->lock);
+	if (old) {
+		srv_conn_close_calls(old);
+		pvfs_conn_kill(&old->c);
+		pvfs_conn_put(&old->c);
+	}
+}
+
+/* ---------------------------------------------------------------- replies */
+
+/* A reply without a call: these two exchanges come one at a time, but are sent like any other. */
+static void answer(struct srv_conn *sc, u16 op, u32 tag, int err, const void *body, int len)
+{
+	struct srv_call *k = srv_call_new(sc->s, 0);
+
+	if (!k || !srv_call_begin(sc)) {
+		if (k)
+			srv_call_free(k);
+		pvfs_conn_kill(&sc->c);
+		return;
+	}
+	pvfs_conn_get(&sc->c);
+	k->sc = sc;
+	k->call.conn = &sc->c;
+	k->call.peer = &sc->peer;
+	k->call.head = (struct pvfs_head){ .op = op, .tag = tag };
+	k->call.info = pvfs_op_info(op);
+	k->call.t_start = sc->c.t_head;
+	k->bytes = PVFS_HDR_LEN + sc->c.h.body_len;
+	pvfs_call_reply(&k->call, err, body, max(len, 0), NULL);
+}
+
+static const struct pvfs_key *key_of(const struct pvfs_server *s, u8 role)
+{
+	return role == PVFS_ROLE_CLIENT ? &s->p.cluster_key : &s->p.server_key;
+}
+
+/* AUTH's answer with the mac: the server proves itself too. @err: 0 or -EPROTO. */
+static void answer_auth(struct srv_conn *sc, int err)
+{
+	struct pvfs_server *s = sc->s;
+	struct pvfs_auth_rep rep = {
+		.version = PVFS_PROTO_VERSION,
+		.role = s->p.role,
+		.features = PVFS_FEATURES,
+		.epoch = s->p.epoch,
+		.index = s->p.index,
+		.payload_max = s->p.payload_max,
+		.credits = s->p.credits,
+	};
+	u8 buf[256];
+	int n;
+
+	memcpy(rep.volume_uuid, s->p.uuid, sizeof(rep.volume_uuid));
+	n = pvfs_auth_rep_encode(&rep, buf, sizeof(buf));
+	if (n > 0)
+		pvfs_auth_seal(key_of(s, sc->peer.role), &sc->nonces, true, buf, n);
+	answer(sc, PVFS_OP_AUTH, sc->c.h.tag, err, buf, n);
+}
+
+/* ---------------------------------------------------------------- waiting for the older connection */
+
+void handshake_resume(struct srv_conn *sc)
+{
+	bool open;
+
+	pthread_mutex_lock(&sc->s->lock);
+	open = !sc->is_down && sc->state == SRV_WAITING;
+	if (open)
+		srv_set_state(sc, SRV_OPEN);
+	pthread_mutex_unlock(&sc->s->lock);
+	if (open)
+		answer_auth(sc, 0);
+	srv_call_end(sc);
+	pvfs_conn_resume(&sc->c);
+	pvfs_conn_put(&sc->c);
+}
+
+/* @old (a reference, taken) must be finished with first. Return: as ops->message. */
+static int wait_for(struct srv_conn *sc, struct srv_conn *old)
+{
+	struct pvfs_server *s = sc->s;
+	bool busy;
+
+	pvfs_debug("%s (%s): waits for the requests of %s, which it replaces", sc->c.name, sc->peer.host, old->c.name);
+	set_state(sc, SRV_WAITING);
+	atomic_fetch_add(&sc->calls, 1);
+	pvfs_conn_get(&sc->c);		/* the waiter's, dropped by handshake_resume() */
+	pvfs_conn_park(&sc->c);
+	pthread_mutex_lock(&s->lock);
+	busy = atomic_load(&old->calls) != SRV_DEAD;
+	if (busy)
+		old->waiter = sc;
+	pthread_mutex_unlock(&s->lock);
+	pvfs_conn_put(&old->c);
+	if (!busy)
+		handshake_resume(sc);
+	return 1;
+}
+
+/* ---------------------------------------------------------------- HELLO and AUTH */
+
+static int handshake_hello(struct srv_conn *sc)
+{
+	struct pvfs_hello_req req;
+	struct pvfs_hello_rep rep;
+	u8 buf[64];
+	int n;
+
+	if (pvfs_hello_req_decode(&req, sc->small, sc->c.h.body_len)) {
+		sc->c.why = "malformed HELLO";
+		return -EPROTO;
+	}
+	memcpy(sc->nonces.client, req.nonce, PVFS_NONCE_LEN);
+	if (pvfs_nonce_make(sc->nonces.server)) {
+		sc->c.why = "no random numbers";
+		return -EIO;
+	}
+	memcpy(rep.nonce, sc->nonces.server, PVFS_NONCE_LEN);
+	n = pvfs_hello_rep_encode(&rep, buf, sizeof(buf));
+	set_state(sc, SRV_HELLOED);
+	answer(sc, PVFS_OP_HELLO, sc->c.h.tag, 0, buf, n);
+	return 0;
+}
+
+/* Text from outside, made fit for a line of a log. */
+static void copy_name(char *to, size_t room, const struct pvfs_str *s)
+{
+	size_t i, n = min((size_t)s->len, room - 1);
+
+	for (i = 0; i < n; i++)
+		to[i] = s->p[i] > ' ' && s->p[i] < 127 ? s->p[i] : '?';
+	to[n] = '\0';
+}
+
+static int refuse(struct srv_conn *sc, int err, const char *why)
+{
+	sc->c.why = why;
+	if (err == -EPROTO)
+		answer_auth(sc, err);
+	else
+		answer(sc, PVFS_OP_AUTH, sc->c.h.tag, err, NULL, 0);
+	return err;
+}
+
+static int handshake_auth(struct srv_conn *sc)
+{
+	struct pvfs_server *s = sc->s;
+	u32 len = sc->c.h.body_len;
+	struct srv_conn *old = NULL;
+	struct pvfs_auth_req m;
+	char volume[PVFS_VOLUME_MAX + 1];
+
+	if (pvfs_auth_req_decode(&m, sc->small, len))
+		return refuse(sc, -EACCES, "malformed AUTH");
+	if ((m.role != PVFS_ROLE_CLIENT && m.role != PVFS_ROLE_MGR && m.role != PVFS_ROLE_IOD) ||
+	    !pvfs_auth_verify(key_of(s, m.role), &sc->nonces, false, sc->small, len))
+		return refuse(sc, -EACCES, m.role == PVFS_ROLE_CLIENT ? "it does not know the cluster key" :
+			      "it does not know the server key");
+	/* From here on it is one of us. */
+	pthread_mutex_lock(&s->lock);
+	sc->peer.role = m.role;
+	sc->peer.session = m.session;
+	sc->peer.channel = m.channel;
+	sc->peer.features = m.features & PVFS_FEATURES;
+	copy_name(sc->peer.host, sizeof(sc->peer.host), &m.host);
+	pthread_mutex_unlock(&s->lock);
+	if (m.version != PVFS_PROTO_VERSION)
+		return refuse(sc, -EPROTO, "it speaks another version of the protocol");
+	if (m.required & ~PVFS_FEATURES)
+		return refuse(sc, -EPROTO, "it insists on a feature that is not known here");
+	if (m.channel >= PVFS_CHANNELS_MAX)
+		return refuse(sc, -EPROTO, "channel number over the limit");
+	if (m.volume.len != strlen(s->p.volume) || memcmp(m.volume.p, s->p.volume, m.volume.len)) {
+		copy_name(volume, sizeof(volume), &m.volume);
+		pvfs_log_limited(PVFS_LOG_WARNING, "%s (%s): refused: it asks for volume '%s', this is '%s'",
+				 sc->c.name, sc->peer.host, volume, s->p.volume);
+		refuse(sc, -ENOENT, NULL);
+		return -ENOENT;
+	}
+	if (m.session && s->p.ops->session_check && s->p.ops->session_check(s, m.session)) {
+		/* Ours to say once, not an attack: the client opens another one. */
+		pvfs_info("%s (%s): session %llu is not known any more", sc->c.name, sc->peer.host,
+			  (unsigned long long)m.session);
+		return refuse(sc, -ESTALE, NULL);
+	}
+	if (m.session && m.role == PVFS_ROLE_CLIENT) {
+		pthread_mutex_lock(&s->lock);
+		old = take_place(sc);
+		pthread_mutex_unlock(&s->lock);
+	}
+	if (old) {
+		srv_conn_close_calls(old);
+		pvfs_conn_kill(&old->c);
+		if (atomic_load(&old->calls) != SRV_DEAD)
+			return wait_for(sc, old);
+		pvfs_conn_put(&old->c);
+	}
+	set_state(sc, SRV_OPEN);
+	answer_auth(sc, 0);
+	return 0;
+}
+
+int handshake_message(struct srv_conn *sc)
+{
+	return sc->c.h.op == PVFS_OP_HELLO ? handshake_hello(sc) : handshake_auth(sc);
+}
