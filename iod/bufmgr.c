@@ -50,7 +50,7 @@ struct iod_bufs {
 	u64 freed;		/* bytes given back since ready() was called */
 	u32 nzones, nclients;
 	struct zone zone[ZONES];
-	TAILQ_HEAD(, iod_bufwait) waits;	/* longest waiting first */
+	TAILQ_HEAD(bufwaits, iod_bufwait) waits;	/* longest waiting first */
 	u32 nwaits;
 	u64 calls;		/* of ready() */
 	struct iod_bufclient *client[CLIENT_BUCKETS];

@@ -42,7 +42,7 @@ struct iod_fds_stripe {
 
 	/* protected by lock */
 	struct iod_fdent **bucket;
-	TAILQ_HEAD(, iod_fdent) lru;	/* longest unused first */
+	TAILQ_HEAD(fdlru, iod_fdent) lru;	/* longest unused first */
 	u32 n, in_use;
 	u64 hits, misses, evictions;
 };

@@ -42,7 +42,7 @@ struct iod_counts {
  */
 struct iod_tuning {
 	u32 sendfile_min;	/* replies of so many bytes leave by sendfile, smaller are copied */
-	u32 async_write_min;	/* writes of so many bytes go to sched.c: the network goes on */
+	u32 read_ahead;		/* bytes that are read ahead of a sequential reader; 0: none */
 };
 
 extern struct iod_tuning iod_tuning;
@@ -51,8 +51,8 @@ struct iod {
 	u32 index, io_max;
 	u64 boot;		/* hash of the machine's boot and the store: see iod_verifier() */
 	_Atomic u64 lost;	/* syncs that failed since the start */
-	u32 slow_inline_max;	/* so many engine threads may be inside SLOW operations at once */
-	_Atomic u32 slow_inline;
+	_Atomic u32 inside;	/* engine threads inside writes and SLOW operations */
+	u32 slow_max, write_max;	/* so many of them may be there when another one enters */
 	struct iod_store *store;
 	struct iod_fds *files;
 	struct iod_bufs *bufs;
@@ -81,6 +81,26 @@ void iod_op_trim(struct iod *iod, struct pvfs_call *call);
 void iod_op_glimpse(struct iod *iod, struct pvfs_call *call);
 void iod_op_remove(struct iod *iod, struct pvfs_call *call);
 void iod_op_iod_statfs(struct iod *iod, struct pvfs_call *call);
+
+/**
+ * iod_enter - may this engine thread do something that can wait for the disk?
+ * @max: iod->slow_max or iod->write_max
+ *
+ * Return: true, and iod_leave() is due; false: too many do so already, the request is for sched.c,
+ * so that some threads stay free for what does not wait.
+ */
+static inline bool iod_enter(struct iod *iod, u32 max)
+{
+	if (atomic_fetch_add(&iod->inside, 1) < max)
+		return true;
+	atomic_fetch_sub(&iod->inside, 1);
+	return false;
+}
+
+static inline void iod_leave(struct iod *iod)
+{
+	atomic_fetch_sub(&iod->inside, 1);
+}
 
 /* Answers without a body. */
 void iod_fail(struct pvfs_call *call, int err);

@@ -38,7 +38,7 @@ static void usage(FILE *f)
 	      "      --ready-fd N     write \"ready\\n\" to descriptor N when serving\n"
 	      "      --store KIND     posix (the default), or null: discard all data (benchmarks only)\n"
 	      "      --log FILE       write to FILE instead of stderr; SIGHUP opens it anew\n"
-	      "      --tune NAME=SIZE sendfile_min or async_write_min (benchmarks only)\n"
+	      "      --tune NAME=SIZE sendfile_min or read_ahead (benchmarks only)\n"
 	      "      --debug          log more\n"
 	      "      --help           print this\n"
 	      "      --version        print the version\n", f);
@@ -61,7 +61,7 @@ static bool tune(const char *text)
 {
 	static const struct { const char *name; u32 *to; } knobs[] = {
 		{ "sendfile_min=", &iod_tuning.sendfile_min },
-		{ "async_write_min=", &iod_tuning.async_write_min },
+		{ "read_ahead=", &iod_tuning.read_ahead },
 	};
 	size_t i;
 	u64 v;

@@ -8,8 +8,10 @@
  *   WRITE      CAP_WRITE      verifier, time of the write. All bytes were taken, or an error.
  *
  * The engine thread that read the request does it, when that will not wait for a disk: the bytes
- * to read are in memory, or it is a write, which memory takes. What would wait, and large writes,
- * whose copying can go on while the next request comes in, go to a thread of sched.c.
+ * to read are in memory, or it is a write, which memory takes. Reads that would wait go to a thread
+ * of sched.c; so do writes when most engine threads are inside one, since the kernel makes writers
+ * wait when too much memory is dirty. Handing over all large writes, to copy while the next request
+ * comes in, was measured on two CPUs: no faster, and 40% more CPU time for 1 MiB.
  *
  * Large reads leave by sendfile, from the page cache to the socket, and need no buffer; the reply
  * holds a reference to the open datafile until the bytes are gone.
@@ -18,8 +20,6 @@
 #include "../common/log.h"
 #include <stdlib.h>
 #include <time.h>
-
-#define READ_AHEAD (2ull << 20)	/* bytes ahead of a sequential reader */
 
 /* A request on its way to a thread of sched.c. */
 struct handover {
@@ -152,16 +152,17 @@ static void run_ahead(void *arg)
  */
 static void read_ahead(struct iod *iod, struct iod_fdent *e, u64 off, u32 len, u64 size)
 {
-	u64 end = off + len, ahead, target = min(end + READ_AHEAD, size);
+	u64 window = iod_tuning.read_ahead, end = off + len, ahead,
+	target = min(end + window, size);
 	struct ahead *a;
 
 	if (atomic_exchange_explicit(&e->seq_end, end, memory_order_relaxed) != off)
 		return;
 	ahead = atomic_load_explicit(&e->ahead_end, memory_order_relaxed);
-	if (ahead < end || ahead > end + 2 * READ_AHEAD)
+	if (ahead < end || ahead > end + 2 * window)
 		ahead = end;
 	/* In large steps: when half of what was read ahead is used up. */
-	if (ahead >= target || ahead - end > READ_AHEAD / 2)
+	if (ahead >= target || ahead - end > window / 2)
 		return;
 	atomic_store_explicit(&e->ahead_end, target, memory_order_relaxed);
 	if (iod->store->ops->ready(iod->store, &e->file, ahead, target - ahead))
@@ -248,6 +249,10 @@ static void do_read(struct iod *iod, struct pvfs_call *call, bool may_wait)
 	return;
 fail_put:
 	iod_fds_put(e);
+	pvfs_log_limited(PVFS_LOG_ERROR, "%s (%s): READ tag %u ino %llu offset %llu length %u: %s",
+			 call->peer->addr, call->peer->host, call->head.tag,
+			 (unsigned long long)req.fid.ino, (unsigned long long)req.off, req.len,
+			 strerror(-err));
 fail:
 	iod_fail(call, err);
 }
@@ -350,10 +355,12 @@ void iod_op_write(struct iod *iod, struct pvfs_call *call)
 		reply_write(iod, call, iod_verifier(iod));
 		return;
 	}
-	if (len >= iod_tuning.async_write_min)
+	if (!iod_enter(iod, iod->write_max)) {
 		hand_over(iod, call, write_now);
-	else
-		write_now(iod, call);
+		return;
+	}
+	write_now(iod, call);
+	iod_leave(iod);
 	return;
 fail:
 	iod_fail(call, err);

@@ -25,8 +25,8 @@ struct idler {
 
 struct iod_sched {
 	pthread_mutex_t lock;		/* protects all below but thread */
-	STAILQ_HEAD(, work) queue;
-	SLIST_HEAD(, idler) idle;
+	STAILQ_HEAD(workq, work) queue;
+	SLIST_HEAD(idlers, idler) idle;
 	bool stop;
 	u32 queued, queued_max, busy, busy_max;
 	u64 runs;

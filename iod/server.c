@@ -5,8 +5,8 @@
  *
  * READ, WRITE, GLIMPSE and IOD_STATFS run on the engine thread that read the request; op_io.c says
  * when READ and WRITE leave it. SLOW operations (the connection has been handed on before) run
- * there too while at most half of the engine threads do so, and on sched.c's threads beyond: so a
- * light load pays for no hand-over, and any number of syncs leaves threads for reads.
+ * there too while at most half of the engine threads do such things, and on sched.c's threads
+ * beyond: a light load pays for no hand-over, and any number of syncs leaves threads for reads.
  */
 #include "iod.h"
 #include "../common/log.h"
@@ -23,7 +23,7 @@ static struct iod *the_iod;
 
 struct iod_tuning iod_tuning = {
 	.sendfile_min = 64 << 10,
-	.async_write_min = 256 << 10,
+	.read_ahead = 2 << 20,
 };
 
 void iod_fail(struct pvfs_call *call, int err)
@@ -78,12 +78,11 @@ static void dispatch(struct pvfs_call *call)
 		run_op(iod, call);
 		return;
 	}
-	if (atomic_fetch_add(&iod->slow_inline, 1) < iod->slow_inline_max) {
+	if (iod_enter(iod, iod->slow_max)) {
 		run_op(iod, call);
-		atomic_fetch_sub(&iod->slow_inline, 1);
+		iod_leave(iod);
 		return;
 	}
-	atomic_fetch_sub(&iod->slow_inline, 1);
 	iod_count(iod->counts.handed_over, 1);
 	iod_sched_run(iod->sched, run_queued, call);
 }
@@ -282,7 +281,8 @@ int iod_start(const struct pvfs_conf *conf, u32 index, struct iod_store *store,
 	iod->store = store;
 	iod->index = index;
 	iod->io_max = conf->io_max;
-	iod->slow_inline_max = conf->iod_threads / 2;
+	iod->slow_max = conf->iod_threads / 2;
+	iod->write_max = conf->iod_threads > 2 ? conf->iod_threads - 2 : conf->iod_threads;
 	rc = load_keys(conf, &p, err, errlen);
 	if (rc)
 		goto fail;

@@ -39,7 +39,8 @@ struct posix_store {
 	struct iod_store s;
 	int dfd;				/* of DIR/data */
 	bool in_memory;				/* tmpfs and the like never wait for a disk */
-	_Atomic bool nowait;			/* the file system has RWF_NOWAIT, for all we know */
+	_Atomic bool nowait;			/* the file system has RWF_NOWAIT,
+	for all we know */
 	/* enum dirstate of data, data/xx, data/xx/yy */
 	_Atomic u8 root, top[TOPS], leaf[LEAVES];
 	/* One sync of a directory at a time, so that the second one waits for the first one's. */

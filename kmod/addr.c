@@ -83,6 +83,7 @@ static void pvfs_readahead(struct readahead_control *rac)
 const struct address_space_operations pvfs_aops = {
 	.read_folio = pvfs_read_folio,
 	.readahead = pvfs_readahead,
+	.direct_IO = noop_direct_IO,	/* tells the VFS that O_DIRECT is fine; file.c does it */
 };
 
 /** pvfs_cache_check - at open, with fresh attributes: throw the pages away if they are of another version */

@@ -583,7 +583,7 @@ static ssize_t read_some(struct inode *inode, loff_t pos, struct iov_iter *to)
 	}
 out_io:
 	pvfs_io_put(io);
-	return err ?: n;
+	return err ?: (ssize_t)n;	/* not of type u32: that would make errors long counts */
 }
 
 static ssize_t pvfs_read_iter(struct kiocb *iocb, struct iov_iter *to)
@@ -647,7 +647,7 @@ static ssize_t write_some(struct inode *inode, loff_t pos, struct iov_iter *from
 		err = 0;
 out_io:
 	pvfs_io_put(io);
-	return err ?: n;
+	return err ?: (ssize_t)n;	/* not of type u32: that would make errors long counts */
 }
 
 /* Must a write by someone without privilege change the mode? As far as we know; the mgr sees to the rest. */

@@ -285,13 +285,16 @@ static int pvfs_atomic_open(struct inode *dir, struct dentry *dentry, struct fil
 	}
 	if (rep.created)
 		file->f_mode |= FMODE_CREATED;
+	/* Before finish_open(): it may fail when the file already counts as open, and then ->release() comes. */
+	file->private_data = pf;
 	err = finish_open(file, alias ?: dentry, pvfs_open_noop);
 	dput(alias);
-	if (err)
+	if (err && !(file->f_mode & FMODE_OPENED)) {
+		file->private_data = NULL;
 		goto out_close;
-	file->private_data = pf;
+	}
 	iput(inode);
-	return 0;
+	return err;
 
 out_close:
 	pvfs_close_at_mgr(vol, &PVFS_I(inode)->fid, pf->flags, inode);

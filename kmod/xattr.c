@@ -6,7 +6,8 @@
  *   pvfs.layout="base=0 pcount=4 ssize=65536"
  *   $ setfattr -n pvfs.layout -v "pcount=2 ssize=1048576" dir
  *
- * Settable on directories and on files that were never written; what is left out stays, base=any lets the mgr choose.
+ * Settable on directories and on files that were never written; what is left out stays, base=any lets the mgr choose,
+ * pcount=0 is all iods, ssize=0 the default.
  */
 #include <linux/slab.h>
 #include <linux/xattr.h>
@@ -92,6 +93,8 @@ static int pvfs_xattr_set(const struct xattr_handler *handler, struct pvfs_idmap
 	while ((word = strsep(&rest, " \n")))
 		if (*word && parse_word(&l, word))
 			return -EINVAL;
+	l.pcount = l.pcount ?: PVFS_VOL(inode)->niods;
+	l.ssize = l.ssize ?: PVFS_SSIZE_DEFAULT;
 	check = l;
 	if (check.base == BASE_ANY)
 		check.base = 0;

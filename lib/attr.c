@@ -341,11 +341,13 @@ int pvfs_lutimens(struct pvfs_fs *fs, const char *path, const struct timespec ts
 static int file_set(struct pvfs_file *f, struct pvfs_setattr_req *req)
 {
 	struct pvfs_attr attr;
+	struct pvfs_fid fid;
 	int err = lib_fs_check(f->fs);
 
 	if (err || !req->valid)
 		return err;
-	return lib_attr_set(f->fs, &f->inode->fid, f->inode, req, &attr);
+	fid = f->inode->fid;
+	return lib_attr_set(f->fs, &fid, f->inode, req, &attr);
 }
 
 int pvfs_fstat(struct pvfs_file *f, struct pvfs_stat *ret)

@@ -270,28 +270,26 @@ int lib_inode_reclaim(struct pvfs_fs *fs, struct inode *ino)
  */
 int lib_inodes_reclaim(struct pvfs_fs *fs)
 {
-	struct inode **all = NULL, *ino;
-	size_t n = 0, room = 0, i;
+	struct inode **all, *ino;
+	size_t n = 0, i = 0;
 	unsigned int b;
 	int err = 0;
 
 	pthread_mutex_lock(&fs->inode_lock);
-	for (b = 0; b < INODE_BUCKETS && !err; b++) {
+	for (b = 0; b < INODE_BUCKETS; b++) {
+		for (ino = fs->inodes[b]; ino; ino = ino->next)
+			n++;
+	}
+	all = calloc(n + 1, sizeof(ino));
+	for (b = 0; all && b < INODE_BUCKETS; b++) {
 		for (ino = fs->inodes[b]; ino; ino = ino->next) {
-			if (n == room) {
-				struct inode **more = realloc(all, (room = room * 2 + 64) * sizeof(*all));
-
-				if (!more) {
-					err = -ENOMEM;
-					break;
-				}
-				all = more;
-			}
 			ino->refs++;
-			all[n++] = ino;
+			all[i++] = ino;
 		}
 	}
 	pthread_mutex_unlock(&fs->inode_lock);
+	if (!all)
+		return -ENOMEM;
 	for (i = 0; i < n; i++) {
 		if (!err)
 			err = lib_inode_reclaim(fs, all[i]);

@@ -207,6 +207,7 @@ int lib_layout_of(struct pvfs_fs *fs, const struct pvfs_striping *s, struct pvfs
 struct walk {
 	struct pvfs_fid *stack;		/* from the root to the directory; the last is the directory */
 	u32 depth, room;
+	struct pvfs_fid few[16];	/* the stack of most paths */
 	char *path;			/* what is left to walk, owned */
 	char name[PVFS_NAME_MAX + 1];	/* last component; "" when the path is the directory itself */
 	bool must_dir;			/* the path ended in a slash */

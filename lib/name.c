@@ -53,11 +53,14 @@ static int push(struct walk *w, const struct pvfs_fid *fid)
 	struct pvfs_fid *more;
 
 	if (w->depth == w->room) {
-		more = realloc(w->stack, (w->room * 2 + 16) * sizeof(*more));
+		more = malloc(2 * w->room * sizeof(*more));
 		if (!more)
 			return -ENOMEM;
+		memcpy(more, w->stack, w->room * sizeof(*more));
+		if (w->stack != w->few)
+			free(w->stack);
 		w->stack = more;
-		w->room = w->room * 2 + 16;
+		w->room *= 2;
 	}
 	w->stack[w->depth++] = *fid;
 	return 0;
@@ -148,12 +151,15 @@ static int walk_on(struct pvfs_fs *fs, struct walk *w)
 int lib_walk_parent(struct pvfs_fs *fs, const char *path, struct walk *w)
 {
 	memset(w, 0, sizeof(*w));
+	w->stack = w->few;
+	w->room = ARRAY_SIZE(w->few);
 	if (!path || !*path)
 		return -ENOENT;
 	w->path = strdup(path);
 	if (!w->path)
 		return -ENOMEM;
-	return push(w, &fs->root) ?: walk_on(fs, w);
+	w->stack[w->depth++] = fs->root;
+	return walk_on(fs, w);
 }
 
 /**
@@ -197,7 +203,8 @@ int lib_walk_full(struct pvfs_fs *fs, const char *path, bool follow, struct walk
 
 void lib_walk_free(struct walk *w)
 {
-	free(w->stack);
+	if (w->stack != w->few)
+		free(w->stack);
 	free(w->path);
 }
 

@@ -1,12 +1,14 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * check.c - do the tables agree with each other? Used by `pvfs-mgr --check` and by the tests after they tried to break
- * them. Reads everything, changes nothing; nothing else may run.
+ * check.c - do the tables agree with each other? Used by `pvfs-mgr --check` and by the tests after
+ * they tried to break them. Reads everything, changes nothing; nothing else may run.
  *
  *   every entry names an inode of the same generation and type
  *   every inode's link count is the number of its names (directories: 2 + subdirectories)
- *   every directory has one name, its parent is where that name is, its entry count is right, and it hangs off the root
- *   an inode without names is an orphan or in the reap queue, and has the record that goes with it; and only then
+ *   every directory has one name, its parent is where that name is, its entry count is right, and
+ *   it hangs off the root
+ *   an inode without names is an orphan or in the reap queue, and has the record that goes with it;
+ *   and only then
  *   every symbolic link has a target, every TRIM flag its record, and the other way round
  */
 #include "mgr.h"
@@ -63,7 +65,8 @@ static struct node *find(struct check *c, u64 ino)
 }
 
 /* Calls @fn for every record of a table. */
-static int walk(struct check *c, enum mdb_table tab, int (*fn)(struct check *c, const struct mdb_rec *rec))
+static int walk(struct check *c, enum mdb_table tab,
+		int (*fn)(struct check *c, const struct mdb_rec *rec))
 {
 	u8 key[1] = { 0 };
 	struct mdb_rec rec = { .room = sizeof(struct mgr_slot_disk) + MGR_BODY_MAX };
@@ -76,7 +79,8 @@ static int walk(struct check *c, enum mdb_table tab, int (*fn)(struct check *c, 
 	err = mdb_cursor_open(c->m->db, NULL, tab, 0, &cur);
 	if (err)
 		goto out;
-	for (err = mdb_cursor_seek(&cur, key, sizeof(key), &rec); !err; err = mdb_cursor_next(&cur, &rec)) {
+	for (err = mdb_cursor_seek(&cur, key, sizeof(key), &rec); !err;
+	     err = mdb_cursor_next(&cur, &rec)) {
 		err = fn(c, &rec);
 		if (err)
 			break;
@@ -94,8 +98,10 @@ static int on_inode(struct check *c, const struct mdb_rec *rec)
 	struct mgr_inode in;
 	struct node *nd;
 
-	if (rec->klen != MGR_INO_KEY || mgr_inode_decode(&in, mgr_get_be64(rec->key), rec->val, rec->vlen)) {
-		problem(c, "inode %llu: damaged record", (unsigned long long)mgr_get_be64(rec->key));
+	if (rec->klen != MGR_INO_KEY || mgr_inode_decode(&in, mgr_get_be64(rec->key), rec->val,
+							 rec->vlen)) {
+		problem(c, "inode %llu: damaged record",
+			(unsigned long long)mgr_get_be64(rec->key));
 		return 0;
 	}
 	if (c->n == c->room) {
@@ -130,13 +136,15 @@ static int on_entry(struct check *c, const struct mdb_rec *rec)
 	u64 base;
 
 	if (mgr_dirent_decode(&de, rec->key, rec->klen, rec->val, rec->vlen)) {
-		problem(c, "directory %llu: damaged entry", (unsigned long long)mgr_get_be64(rec->key));
+		problem(c, "directory %llu: damaged entry",
+			(unsigned long long)mgr_get_be64(rec->key));
 		return 0;
 	}
 	c->res->entries++;
 	base = mgr_name_cookie(c->m->hash_key, &de.name);
 	if (de.cookie < max(base, MGR_COOKIE_MIN) || de.cookie > base + 255)
-		problem(c, "directory %llu: entry %.*s is at the wrong place", (unsigned long long)de.dir,
+		problem(c, "directory %llu: entry %.*s is at the wrong place",
+			(unsigned long long)de.dir,
 			(int)de.name.len, (const char *)de.name.p);
 	dir = find(c, de.dir);
 	if (!dir || !S_ISDIR(dir->mode))
@@ -144,7 +152,7 @@ static int on_entry(struct check *c, const struct mdb_rec *rec)
 			(const char *)de.name.p, (unsigned long long)de.dir);
 	nd = find(c, de.ino);
 	if (!nd || nd->gen != de.gen || nd->mode >> 12 != de.type) {
-		problem(c, "directory %llu: entry %.*s names inode %llu, which does not exist or is another",
+		problem(c, "directory %llu: entry %.*s names inode %llu, which is not there",
 			(unsigned long long)de.dir, (int)de.name.len, (const char *)de.name.p,
 			(unsigned long long)de.ino);
 		return 0;
@@ -183,7 +191,8 @@ static void check_rooted(struct check *c, struct node *nd)
 	while (up && !up->rooted && up->ino != PVFS_ROOT_INO && steps++ <= c->n)
 		up = find(c, up->parent);
 	if (!up || steps > c->n) {
-		problem(c, "directory %llu does not hang off the root", (unsigned long long)nd->ino);
+		problem(c, "directory %llu does not hang off the root",
+			(unsigned long long)nd->ino);
 		return;
 	}
 	for (; nd != up; nd = find(c, nd->parent))
@@ -204,7 +213,8 @@ static void check_dir(struct check *c, struct node *nd)
 			(unsigned long long)nd->named_in, (unsigned long long)nd->parent);
 	}
 	if (nd->nlink != 2 + nd->subdirs)
-		problem(c, "directory %llu: %u links, should be %u", ino, nd->nlink, 2 + nd->subdirs);
+		problem(c, "directory %llu: %u links, should be %u", ino, nd->nlink,
+			2 + nd->subdirs);
 	if (nd->entries != nd->entries_want)
 		problem(c, "directory %llu: counts %llu entries, has %llu", ino,
 			(unsigned long long)nd->entries_want, (unsigned long long)nd->entries);
@@ -220,7 +230,8 @@ static void check_node(struct check *c, struct node *nd)
 	} else if (nd->nlink != nd->names) {
 		problem(c, "inode %llu: %u links, %u names", ino, nd->nlink, nd->names);
 	}
-	if (nd->orphan != !!(nd->flags & MGR_IF_ORPHAN) || nd->reap != !!(nd->flags & MGR_IF_REAP) ||
+	if (nd->orphan != !!(nd->flags & MGR_IF_ORPHAN) ||
+	    nd->reap != !!(nd->flags & MGR_IF_REAP) ||
 	    (nd->orphan && nd->reap))
 		problem(c, "inode %llu: flags 0x%x do not fit its records", ino, nd->flags);
 	if (!S_ISDIR(nd->mode) && (nd->nlink == 0) != (nd->orphan || nd->reap))

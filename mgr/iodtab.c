@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * iodtab.c - the volume's iods as the manager calls them: a peer each, on an engine of its own, authenticated with the
- * server key. Callers block; the peers' threads complete the calls.
+ * iodtab.c - the volume's iods as the manager calls them: a peer each, on an engine of its own,
+ * authenticated with the server key. Callers block; the peers' threads complete the calls.
  *
- * An iod that is known to be down is not waited for: its calls fail at once, but for one a second that finds out
- * whether it is back.
+ * An iod that is known to be down is not waited for: its calls fail at once, and about every second
+ * one of them sends a request of its own on the way that nobody waits for, to find out whether the
+ * iod is back.
  */
 #include "mgr.h"
 #include <arpa/inet.h>
@@ -14,10 +15,14 @@
 #define CALLS_AT_ONCE 1024u	/* requests in flight of one caller */
 #define FAIL_MS 1500u		/* how long a request waits for a connection */
 #define PROBE_MS 1000u
+#define PROBE_TIMEOUT_MS 5000u
 
 struct iod {
 	struct pvfs_peer *peer;
-	_Atomic u64 probed;	/* monotonic ms of the last call that was let through while down */
+	atomic_bool probing;	/* @probe is under way; who sets it owns the next three */
+	_Atomic u64 probed;	/* monotonic ms of the last one */
+	struct pvfs_rpc probe;
+	u8 probe_rep[64];
 	atomic_ullong calls, errors;
 };
 
@@ -108,16 +113,38 @@ static int decode(const struct iod_rpc *r)
 	}
 }
 
+static void probe_done(struct pvfs_rpc *rpc)
+{
+	struct iod *iod = rpc->arg;
+
+	atomic_store(&iod->probing, false);
+}
+
+/* Makes the peer try to connect, if it is time. */
+static void probe(struct iod *iod)
+{
+	u64 now = mgr_mono_ms();
+
+	if (now < atomic_load(&iod->probed) + PROBE_MS || atomic_exchange(&iod->probing, true))
+		return;
+	atomic_store(&iod->probed, now);
+	iod->probe = (struct pvfs_rpc){
+		.op = PVFS_OP_IOD_STATFS, .rep = iod->probe_rep, .rep_room = sizeof(iod->probe_rep),
+		.timeout_ms = PROBE_TIMEOUT_MS, .done = probe_done, .arg = iod,
+	};
+	pvfs_peer_submit(iod->peer, &iod->probe);
+}
+
 /* Is it worth a try? */
 static bool usable(struct iod *iod)
 {
-	u64 now = mgr_mono_ms(), last = atomic_load(&iod->probed);
 	char why[128];
 	int err;
 
 	if (pvfs_peer_state(iod->peer, &err, why, sizeof(why)) != PVFS_PEER_DOWN)
 		return true;
-	return now >= last + PROBE_MS && atomic_compare_exchange_strong(&iod->probed, &last, now);
+	probe(iod);
+	return false;
 }
 
 static void call_some(struct mgr_iodtab *t, struct mgr_iocall *calls, u32 n, struct iod_rpc *rpcs,
@@ -200,9 +227,11 @@ static void iodtab_stats(void *arg, FILE *f)
 		struct iod *iod = &t->iod[i];
 		unsigned int st = pvfs_peer_state(iod->peer, &err, why, sizeof(why));
 
-		fprintf(f, "%s{\"index\":%u,\"state\":\"%s\",\"calls\":%llu,\"errors\":%llu}", i ? "," : "", i,
+		fprintf(f, "%s{\"index\":%u,\"state\":\"%s\",\"calls\":%llu,\"errors\":%llu}",
+			i ? "," : "", i,
 			st < ARRAY_SIZE(state) ? state[st] : "?",
-			(unsigned long long)atomic_load(&iod->calls), (unsigned long long)atomic_load(&iod->errors));
+			(unsigned long long)atomic_load(&iod->calls),
+			(unsigned long long)atomic_load(&iod->errors));
 	}
 	fprintf(f, "]");
 }
@@ -215,7 +244,8 @@ const struct mgr_iod_ops mgr_iodtab_ops = {
 static int iod_start(struct mgr_iodtab *t, u32 i, const struct pvfs_key *key)
 {
 	struct pvfs_peer_params pp = {
-		.key = key, .my_role = PVFS_ROLE_MGR, .its_role = PVFS_ROLE_IOD, .nconnect = 1, .fail_ms = FAIL_MS,
+		.key = key, .my_role = PVFS_ROLE_MGR, .its_role = PVFS_ROLE_IOD, .nconnect = 1,
+		.fail_ms = FAIL_MS,
 	};
 	const char *why = "";
 	int err;
@@ -235,7 +265,8 @@ static int iod_start(struct mgr_iodtab *t, u32 i, const struct pvfs_key *key)
  *
  * Return: 0 or -errno; what is wrong with an address was logged.
  */
-int mgr_iodtab_open(const struct pvfs_conf *conf, const struct pvfs_key *server_key, struct mgr_iodtab **ret)
+int mgr_iodtab_open(const struct pvfs_conf *conf, const struct pvfs_key *server_key,
+		    struct mgr_iodtab **ret)
 {
 	struct mgr_iodtab *t = calloc(1, sizeof(*t));
 	u32 i;

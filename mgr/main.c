@@ -12,7 +12,7 @@
 #include <sys/un.h>
 #include <unistd.h>
 
-#define PAYLOAD_MAX 65536u	/* requests to a manager carry none; a little room for later versions' */
+#define PAYLOAD_MAX 65536u	/* requests to a manager carry none; room for later versions' */
 #define CREDITS 256u
 #define STOP_MS 5000u
 
@@ -40,7 +40,8 @@ static void usage(FILE *f)
 static int parse(int argc, char **argv, struct options *o)
 {
 	static const struct option longs[] = {
-		{ "config", required_argument, NULL, 'c' }, { "foreground", no_argument, NULL, 'f' },
+		{ "config", required_argument, NULL, 'c' }, 
+		{ "foreground", no_argument, NULL, 'f' },
 		{ "log", required_argument, NULL, 'l' }, { "verbose", no_argument, NULL, 'v' },
 		{ "check", no_argument, NULL, 'C' }, { "mkfs", no_argument, NULL, 'M' },
 		{ "ready-fd", required_argument, NULL, 'R' }, { "help", no_argument, NULL, 'h' },
@@ -73,7 +74,8 @@ static int parse(int argc, char **argv, struct options *o)
 			errno = 0;
 			o->ready_fd = strtol(optarg, &end, 10);
 			if (errno || *end || end == optarg || o->ready_fd < 0) {
-				fprintf(stderr, "pvfs-mgr: --ready-fd %s: not a descriptor\n", optarg);
+				fprintf(stderr, "pvfs-mgr: --ready-fd %s: not a descriptor\n",
+					optarg);
 				return -EINVAL;
 			}
 			break;
@@ -165,10 +167,23 @@ static int do_check(struct mgr *m)
 		pvfs_error("the database cannot be read: %s", strerror(-err));
 		return err;
 	}
-	printf("%llu inodes, %llu directories, %llu entries, %llu orphans, %llu to be reaped: %llu problems\n",
-	       (unsigned long long)r.inodes, (unsigned long long)r.dirs, (unsigned long long)r.entries,
-	       (unsigned long long)r.orphans, (unsigned long long)r.reap, (unsigned long long)r.problems);
+	printf("%llu inodes, %llu directories, %llu entries, %llu orphans, %llu to be reaped: "
+	       "%llu problems\n",
+	       (unsigned long long)r.inodes, (unsigned long long)r.dirs,
+	       (unsigned long long)r.entries,
+	       (unsigned long long)r.orphans, (unsigned long long)r.reap,
+	       (unsigned long long)r.problems);
 	return r.problems ? -EUCLEAN : 0;
+}
+
+/* SIGHUP: the log was moved away, write to a new one. */
+static void reopen_log(const struct options *o)
+{
+	int err = o->log ? pvfs_log_init("pvfs-mgr", o->verbose ? PVFS_LOG_DEBUG : PVFS_LOG_INFO,
+					 o->log) : 0;
+
+	if (err)
+		pvfs_error("%s: %s", o->log, strerror(-err));
 }
 
 /* From here on requests come in. */
@@ -179,7 +194,8 @@ static int listen_and_serve(struct mgr *m, struct pvfs_engine *e, const struct p
 	const char *text = conf->mgr_listen[0] ? conf->mgr_listen : conf->mgr_address, *why = "";
 	struct pvfs_server_params p = {
 		.ops = &mgr_server_ops, .arg = m, .role = PVFS_ROLE_MGR, .cluster_key = *cluster,
-		.server_key = m->server_key, .epoch = m->epoch, .payload_max = PAYLOAD_MAX, .credits = CREDITS,
+		.server_key = m->server_key, .epoch = m->epoch, .payload_max = PAYLOAD_MAX,
+		.credits = CREDITS,
 		.max_conns = conf->mgr_max_conns,
 	};
 	struct pvfs_server *server;
@@ -200,8 +216,8 @@ static int listen_and_serve(struct mgr *m, struct pvfs_engine *e, const struct p
 	if (!err) {
 		pvfs_info("volume %s: serving on %s", conf->name, text);
 		tell_ready(o->ready_fd);
-		while (sigwait(sigs, &sig))
-			;
+		while (sigwait(sigs, &sig) || sig == SIGHUP)
+			reopen_log(o);
 		pvfs_info("%s: stopping", strsignal(sig));
 		notify_systemd("STOPPING=1\n");
 	} else {
@@ -306,6 +322,7 @@ int main(int argc, char **argv)
 	sigemptyset(&sigs);
 	sigaddset(&sigs, SIGTERM);
 	sigaddset(&sigs, SIGINT);
+	sigaddset(&sigs, SIGHUP);
 	pthread_sigmask(SIG_BLOCK, &sigs, NULL);
 	/* One descriptor a connection. */
 	if (!getrlimit(RLIMIT_NOFILE, &rl)) {

@@ -2,8 +2,9 @@
 /*
  * mdb.c - what every database below the seam shares: counting who is inside, and recovery in place.
  *
- * Recovery has to close every handle, so it waits until no thread is between mdb_enter() and mdb_leave(), and holds new
- * ones back meanwhile. The common case costs two atomic operations a request.
+ * Recovery has to close every handle, so it waits until no thread is between mdb_enter() and
+ * mdb_leave(), and holds new ones back meanwhile. The common case costs two atomic operations a
+ * request.
  */
 #include "mdb.h"
 #include "../common/log.h"
@@ -42,8 +43,8 @@ u64 mdb_enter(struct mdb *db)
 
 	for (;;) {
 		/*
-		 * Count first, look second; mdb_restart() sets its flag first and looks at the count second. Both
-		 * are sequentially consistent, so one of the two sees the other.
+		 * Count first, look second; mdb_restart() sets its flag first and looks at the
+		 * count second. Both are sequentially consistent, so one of the two sees the other.
 		 */
 		atomic_fetch_add(&db->users, 1);
 		if (likely(!atomic_load(&db->restarting)))
@@ -81,7 +82,10 @@ int mdb_restart(struct mdb *db, u64 generation)
 	pthread_mutex_unlock(&db->lock);
 
 	while (atomic_load(&db->users)) {
-		/* Locks that an aborted transaction could not release are waited for: nobody else would wake those. */
+		/*
+		 * Locks that an aborted transaction could not release are waited for: nobody else
+		 * would wake those.
+		 */
 		db->ops->give_up(db);
 		usleep(2000);
 	}

@@ -2,23 +2,26 @@
 /*
  * mdb.h - the seam between the name space and the database that keeps it.
  *
- * A handful of ordered tables of byte-string records, with transactions. Nothing above this file names Berkeley DB.
- * Contract of every operation:
+ * A handful of ordered tables of byte-string records, with transactions. Nothing above this file
+ * names Berkeley DB. Contract of every operation:
  *   0 (or a length) or -errno;
  *   -ENOENT     no such record; cursors: no record there or later
  *   -EEXIST     put_new found one
- *   -EDEADLK    this transaction (or read) lost against another: abort it and do it again from the start
+ *   -EDEADLK    this transaction (or read) lost against another: abort it and do it again from the
+ *               start
  *   -ERESTART   the environment is unusable until mdb_restart() has run recovery; never leaves mgr/
  *   -ENOSPC     the disk is full; the transaction must be aborted, nothing was changed
- *   -EMSGSIZE   the record does not fit the caller's room (a damaged database, or a caller's mistake)
+ *   -EMSGSIZE   the record does not fit the caller's room (a damaged database, or a caller's
+ *               mistake)
  *   -EIO        anything else; one line was logged
  *
- * Isolation: inside a transaction reads are repeatable and free of phantoms, until commit or abort. Reads with no
- * transaction see committed records only and lock nothing afterwards. Commit makes the changes visible, not durable:
- * mdb_sync() returns when every commit that happened before it is (early lock release; one flush serves many).
+ * Isolation: inside a transaction reads are repeatable and free of phantoms, until commit or abort.
+ * Reads with no transaction see committed records only and lock nothing afterwards. Commit makes
+ * the changes visible, not durable: mdb_sync() returns when every commit that happened before it is
+ * (early lock release; one flush serves many).
  *
- * Threads: any. One transaction and its cursors belong to one thread at a time. Every use lies between mdb_enter() and
- * mdb_leave(), so that recovery can wait until nobody is inside.
+ * Threads: any. One transaction and its cursors belong to one thread at a time. Every use lies
+ * between mdb_enter() and mdb_leave(), so that recovery can wait until nobody is inside.
  */
 #ifndef PVFS_MGR_MDB_H
 #define PVFS_MGR_MDB_H
@@ -43,7 +46,7 @@ enum mdb_table {
 
 #define MDB_KEY_MAX 32u		/* bytes of a key */
 
-#define MDB_RMW 0x1u		/* the record will be written in this transaction: lock it so from the start */
+#define MDB_RMW 0x1u		/* the record will be written too: lock it so from the start */
 
 struct mdb;
 struct mdb_txn;
@@ -73,16 +76,21 @@ struct mdb_ops {
 		   void *val, u32 room, u32 flags);
 	int (*put)(struct mdb *db, struct mdb_txn *t, enum mdb_table tab, const void *key, u32 klen,
 		   const void *val, u32 vlen);
-	int (*put_new)(struct mdb *db, struct mdb_txn *t, enum mdb_table tab, const void *key, u32 klen,
+	int (*put_new)(struct mdb *db, struct mdb_txn *t, enum mdb_table tab, const void *key,
+		       u32 klen,
 		       const void *val, u32 vlen);
-	int (*del)(struct mdb *db, struct mdb_txn *t, enum mdb_table tab, const void *key, u32 klen);
+	int (*del)(struct mdb *db, struct mdb_txn *t, enum mdb_table tab, const void *key,
+		   u32 klen);
 	int (*cursor_open)(struct mdb *db, struct mdb_txn *t, enum mdb_table tab, u32 flags,
 			   struct mdb_cursor *c);
 	int (*cursor_seek)(struct mdb_cursor *c, const void *key, u32 klen, struct mdb_rec *rec);
 	int (*cursor_next)(struct mdb_cursor *c, struct mdb_rec *rec);
 	void (*cursor_close)(struct mdb_cursor *c);
-	int (*checkpoint)(struct mdb *db, bool force);
-	/* A restart is due: from now on fail with -ERESTART, and wake whoever waits for a lock. Called repeatedly. */
+	int (*checkpoint)(struct mdb *db, u32 kbytes, bool force);
+	/*
+	 * A restart is due: from now on fail with -ERESTART, and wake whoever waits for a lock.
+	 * Called repeatedly.
+	 */
 	void (*give_up)(struct mdb *db);
 	int (*reopen)(struct mdb *db);		/* nobody is inside */
 	void (*stats)(struct mdb *db, FILE *f);
@@ -113,7 +121,8 @@ struct mdb_params {
  * @p: borrowed during the call
  * @ret: close with mdb_close()
  *
- * Recovery always runs: the store lock says that nobody else has it open, and a clean log makes it quick.
+ * Recovery always runs: the store lock says that nobody else has it open, and a clean log makes it
+ * quick.
  *
  * Return: 0, -ENOENT (no such tables and not @p->create), or -errno.
  */
@@ -136,7 +145,8 @@ void mdb_leave(struct mdb *db);
  * mdb_restart - run recovery, once for all who found it necessary
  * @generation: what mdb_enter() returned to the caller, who has left since
  *
- * Return: 0 when the environment is usable again; else why not (at most one attempt a second is made).
+ * Return: 0 when the environment is usable again; else why not (at most one attempt a second is
+ * made).
  */
 int mdb_restart(struct mdb *db, u64 generation);
 
@@ -165,25 +175,29 @@ static inline int mdb_sync(struct mdb *db)
 }
 
 /* Return: the record's length. @t may be NULL. */
-static inline int mdb_get(struct mdb *db, struct mdb_txn *t, enum mdb_table tab, const void *key, u32 klen,
+static inline int mdb_get(struct mdb *db, struct mdb_txn *t, enum mdb_table tab, const void *key,
+			  u32 klen,
 			  void *val, u32 room, u32 flags)
 {
 	return db->ops->get(db, t, tab, key, klen, val, room, flags);
 }
 
-static inline int mdb_put(struct mdb *db, struct mdb_txn *t, enum mdb_table tab, const void *key, u32 klen,
+static inline int mdb_put(struct mdb *db, struct mdb_txn *t, enum mdb_table tab, const void *key,
+			  u32 klen,
 			  const void *val, u32 vlen)
 {
 	return db->ops->put(db, t, tab, key, klen, val, vlen);
 }
 
-static inline int mdb_put_new(struct mdb *db, struct mdb_txn *t, enum mdb_table tab, const void *key, u32 klen,
+static inline int mdb_put_new(struct mdb *db, struct mdb_txn *t, enum mdb_table tab,
+			      const void *key, u32 klen,
 			      const void *val, u32 vlen)
 {
 	return db->ops->put_new(db, t, tab, key, klen, val, vlen);
 }
 
-static inline int mdb_del(struct mdb *db, struct mdb_txn *t, enum mdb_table tab, const void *key, u32 klen)
+static inline int mdb_del(struct mdb *db, struct mdb_txn *t, enum mdb_table tab, const void *key,
+			  u32 klen)
 {
 	return db->ops->del(db, t, tab, key, klen);
 }
@@ -195,7 +209,8 @@ static inline int mdb_cursor_open(struct mdb *db, struct mdb_txn *t, enum mdb_ta
 }
 
 /* The first record at or after @key. */
-static inline int mdb_cursor_seek(struct mdb_cursor *c, const void *key, u32 klen, struct mdb_rec *rec)
+static inline int mdb_cursor_seek(struct mdb_cursor *c, const void *key, u32 klen,
+				  struct mdb_rec *rec)
 {
 	return c->db->ops->cursor_seek(c, key, klen, rec);
 }
@@ -210,9 +225,13 @@ static inline void mdb_cursor_close(struct mdb_cursor *c)
 	c->db->ops->cursor_close(c);
 }
 
-static inline int mdb_checkpoint(struct mdb *db, bool force)
+/*
+ * Writes what is in memory to the tables, so that older log is not needed any more. Does nothing
+ * when less than @kbytes of log were written since the last one (0: any), unless @force.
+ */
+static inline int mdb_checkpoint(struct mdb *db, u32 kbytes, bool force)
 {
-	return db->ops->checkpoint(db, force);
+	return db->ops->checkpoint(db, kbytes, force);
 }
 
 static inline void mdb_stats(struct mdb *db, FILE *f)

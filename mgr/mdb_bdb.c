@@ -2,18 +2,21 @@
 /*
  * mdb_bdb.c - the tables of mdb.h as Berkeley DB 5.3 B-trees in one transactional environment.
  *
- * The environment is private to the process (its regions are on the heap): nothing of it is left behind by a crash but
- * the log and the tables, and every open runs recovery from the last checkpoint. Locks are on pages; the deadlock
- * detector runs whenever a lock is waited for. Log files that no recovery needs are removed at checkpoints.
+ * The environment is private to the process (its regions are on the heap): nothing of it is left
+ * behind by a crash but the log and the tables, and every open runs recovery from the last
+ * checkpoint. Locks are on pages; the deadlock detector runs whenever a lock is waited for. Log
+ * files that no recovery needs are removed at checkpoints.
  *
- * Commit writes the log to memory (durability "sync") or to the kernel ("write"); mdb_sync() flushes what is in memory,
- * and Berkeley DB merges flushes that are asked for at once. All of its errors are turned into errno values here.
+ * Commit writes the log to memory (durability "sync") or to the kernel ("write"); mdb_sync()
+ * flushes what is in memory, and Berkeley DB merges flushes that are asked for at once. All of its
+ * errors are turned into errno values here.
  */
 #include "mdb.h"
 #include "../common/log.h"
 #include <db.h>
 #include <stdlib.h>
 #include <sys/statvfs.h>
+#include <unistd.h>
 
 struct bdb {
 	struct mdb base;
@@ -23,15 +26,25 @@ struct bdb {
 	DB *tab[MDB_NTABLES];
 	atomic_bool panicked;		/* said so in the log already */
 	atomic_bool given_up;		/* a restart is due; everything fails until then */
+	u64 lost;			/* bytes of memory, see LOST_MAX; during restarts only */
 };
 
 /*
- * Longest wait for a page lock. Looked at when the detector runs. Transactions take far less than a millisecond, so this
- * ends only waits for locks that will never be released (bdb_give_up()).
+ * Longest wait for a page lock. Looked at when the detector runs. Transactions take far less than a
+ * millisecond, so this ends only waits for locks that will never be released (bdb_give_up()).
  */
 #define LOCK_TIMEOUT_US 1000000u
 
-#define FULL_BYTES ((u64)1 << 20)	/* with less than this free, recovery failed for lack of space */
+/*
+ * A panicked environment cannot be taken apart: its memory is lost at every recovery in place. It
+ * happens when the log cannot be written, which the manager's space reserve makes rare; when this
+ * much is lost all the same, the process ends, to be started anew with nothing lost but time.
+ */
+#define LOST_MAX ((u64)1 << 30)
+#define LOST_REGIONS ((u64)10 << 20)	/* of one environment, besides the cache */
+
+#define RECOVERY_BYTES ((u64)8 << 20)	/* free before recovery is tried: it writes log */
+#define FULL_BYTES ((u64)1 << 20)	/* with less free, it failed for lack of space */
 
 static const char *const table_file[MDB_NTABLES] = {
 	[MDB_INODE] = "inode.db", [MDB_DIRENT] = "dirent.db", [MDB_SYMLINK] = "symlink.db",
@@ -116,26 +129,31 @@ static int env_configure(struct bdb *b)
 	err = err ?: env->set_lk_max_objects(env, 50000);
 	err = err ?: env->set_tx_max(env, 2000);
 	err = err ?: env->set_lg_bsize(env, 1u << 20);
-	err = err ?: env->set_lg_max(env, 8u << 20);
+	err = err ?: env->set_lg_max(env, 4u << 20);
 	err = err ?: env->log_set_config(env, DB_LOG_AUTO_REMOVE, 1);
 	return err;
+}
+
+/* Of the disk; plenty when it cannot be told. */
+static u64 free_bytes(const struct bdb *b)
+{
+	struct statvfs vfs;
+
+	return statvfs(b->dir, &vfs) ? ~0ull : (u64)vfs.f_bavail * vfs.f_frsize;
 }
 
 /* A panic hides its cause from the caller; the usual one can be seen from here. */
 static int start_error(const struct bdb *b, int err)
 {
-	struct statvfs vfs;
-
 	if (err != -ERESTART && err != -EIO)
 		return err;
-	if (!statvfs(b->dir, &vfs) && (u64)vfs.f_bavail * vfs.f_frsize < FULL_BYTES)
-		return -ENOSPC;
-	return -EIO;
+	return free_bytes(b) < FULL_BYTES ? -ENOSPC : -EIO;
 }
 
 static int bdb_start(struct bdb *b)
 {
-	u32 env_flags = DB_CREATE | DB_INIT_TXN | DB_INIT_LOCK | DB_INIT_LOG | DB_INIT_MPOOL | DB_THREAD |
+	u32 env_flags = DB_CREATE | DB_INIT_TXN | DB_INIT_LOCK | DB_INIT_LOG | DB_INIT_MPOOL |
+			DB_THREAD |
 			DB_PRIVATE | DB_RECOVER;
 	u32 db_flags = DB_THREAD | DB_AUTO_COMMIT | (b->p.create ? DB_CREATE : 0);
 	unsigned int i;
@@ -163,13 +181,15 @@ static int bdb_start(struct bdb *b)
 		}
 		err = b->tab[i]->set_flags(b->tab[i], DB_CHKSUM);
 		err = err ?: b->tab[i]->set_pagesize(b->tab[i], 4096);
-		err = err ?: b->tab[i]->open(b->tab[i], NULL, table_file[i], NULL, DB_BTREE, db_flags, 0600);
+		err = err ?: b->tab[i]->open(b->tab[i], NULL, table_file[i], NULL, DB_BTREE,
+					     db_flags, 0600);
 		if (err == ENOENT) {
 			err = -ENOENT;
 			goto fail;
 		}
 		if (err) {
-			pvfs_error("database in %s: %s: %s", b->dir, table_file[i], db_strerror(err));
+			pvfs_error("database in %s: %s: %s", b->dir, table_file[i],
+				   db_strerror(err));
 			err = map_error(b, err, table_file[i]);
 			goto fail;
 		}
@@ -212,7 +232,8 @@ static int bdb_commit(struct mdb *db, struct mdb_txn *txn)
 		t->abort(t);
 		return -ERESTART;
 	}
-	err = t->commit(t, b->p.durability == PVFS_DURABLE_WRITE ? DB_TXN_WRITE_NOSYNC : DB_TXN_NOSYNC);
+	err = t->commit(t, b->p.durability == PVFS_DURABLE_WRITE ? DB_TXN_WRITE_NOSYNC :
+			DB_TXN_NOSYNC);
 	return map_error(b, err, "commit");
 }
 
@@ -237,8 +258,8 @@ static int bdb_sync(struct mdb *db)
 	if (!err)
 		return 0;
 	/*
-	 * What was committed is visible but may not survive. Only recovery, which goes back to what is on disk,
-	 * makes memory and disk agree again.
+	 * What was committed is visible but may not survive. Only recovery, which goes back to what
+	 * is on disk, makes memory and disk agree again.
 	 */
 	map_error(b, err, "log flush");
 	b->env->set_flags(b->env, DB_PANIC_ENVIRONMENT, 1);
@@ -300,7 +321,8 @@ static int bdb_put(struct mdb *db, struct mdb_txn *t, enum mdb_table tab, const 
 	return put(db, t, tab, key, klen, val, vlen, 0);
 }
 
-static int bdb_put_new(struct mdb *db, struct mdb_txn *t, enum mdb_table tab, const void *key, u32 klen,
+static int bdb_put_new(struct mdb *db, struct mdb_txn *t, enum mdb_table tab, const void *key,
+		       u32 klen,
 		       const void *val, u32 vlen)
 {
 	return put(db, t, tab, key, klen, val, vlen, DB_NOOVERWRITE);
@@ -317,7 +339,8 @@ static int bdb_del(struct mdb *db, struct mdb_txn *t, enum mdb_table tab, const 
 	return map_error(b, d->del(d, (DB_TXN *)t, &k, 0), "del");
 }
 
-static int bdb_cursor_open(struct mdb *db, struct mdb_txn *t, enum mdb_table tab, u32 flags, struct mdb_cursor *c)
+static int bdb_cursor_open(struct mdb *db, struct mdb_txn *t, enum mdb_table tab, u32 flags,
+			   struct mdb_cursor *c)
 {
 	struct bdb *b = to_bdb(db);
 	DB *d = b->tab[tab];
@@ -370,23 +393,28 @@ static void bdb_cursor_close(struct mdb_cursor *c)
 	if (!dbc)
 		return;
 	c->impl = NULL;
-	/* A close can report a deadlock that a get has reported already; the transaction is aborted either way. */
+	/*
+	 * A close can report a deadlock that a get has reported already; the transaction is aborted
+	 * either way.
+	 */
 	dbc->close(dbc);
 }
 
-static int bdb_checkpoint(struct mdb *db, bool force)
+static int bdb_checkpoint(struct mdb *db, u32 kbytes, bool force)
 {
 	struct bdb *b = to_bdb(db);
 
 	if (unusable(b))
 		return -ERESTART;
-	return map_error(b, b->env->txn_checkpoint(b->env, 0, 0, force ? DB_FORCE : 0), "checkpoint");
+	return map_error(b, b->env->txn_checkpoint(b->env, kbytes, 0, force ? DB_FORCE : 0),
+			 "checkpoint");
 }
 
 /*
- * In a panicked environment nothing can be aborted, so locks stay, and those who wait for them would wait for ever. Even
- * the detector refuses to run there; so the panic is lifted while it does. @given_up keeps everybody from any further
- * use meanwhile, and what the woken ones' aborts write is thrown away by recovery.
+ * In a panicked environment nothing can be aborted, so locks stay, and those who wait for them
+ * would wait for ever. Even the detector refuses to run there; so the panic is lifted while it
+ * does. @given_up keeps everybody from any further use meanwhile, and what the woken ones' aborts
+ * write is thrown away by recovery.
  */
 static void bdb_give_up(struct mdb *db)
 {
@@ -403,9 +431,17 @@ static int bdb_reopen(struct mdb *db)
 {
 	struct bdb *b = to_bdb(db);
 
-	/* An orderly close would write pages; what counts is on disk already. */
-	if (b->env)
+	if (free_bytes(b) < RECOVERY_BYTES)
+		return -ENOSPC;
+	if (b->env) {
+		b->lost += b->p.cache + LOST_REGIONS;
+		if (b->lost > LOST_MAX) {
+			pvfs_error("database: recovered in place too often; start me again");
+			_exit(1);
+		}
+		/* An orderly close would write pages; what counts is on disk already. */
 		b->env->set_flags(b->env, DB_PANIC_ENVIRONMENT, 1);
+	}
 	bdb_shut(b);
 	return bdb_start(b);
 }
@@ -422,25 +458,32 @@ static void bdb_stats(struct mdb *db, FILE *f)
 	if (!b->env)
 		goto out;
 	if (!b->env->memp_stat(b->env, &mp, NULL, 0))
-		fprintf(f, ",\"cache_bytes\":%llu,\"cache_hits\":%llu,\"cache_misses\":%llu,\"pages_written\":%llu"
+		fprintf(f,
+			",\"cache_bytes\":%llu,\"cache_hits\":%llu,\"cache_misses\":%llu"
+			",\"pages_written\":%llu"
 			",\"pages_dirty\":%lu,\"pages_clean\":%lu",
 			(unsigned long long)mp->st_gbytes << 30 | mp->st_bytes,
 			(unsigned long long)mp->st_cache_hit, (unsigned long long)mp->st_cache_miss,
 			(unsigned long long)mp->st_page_out, (unsigned long)mp->st_page_dirty,
 			(unsigned long)mp->st_page_clean);
 	if (!b->env->txn_stat(b->env, &tx, 0))
-		fprintf(f, ",\"txn_active\":%lu,\"txn_begins\":%llu,\"txn_commits\":%llu,\"txn_aborts\":%llu",
+		fprintf(f,
+			",\"txn_active\":%lu,\"txn_begins\":%llu,\"txn_commits\":%llu"
+			",\"txn_aborts\":%llu",
 			(unsigned long)tx->st_nactive, (unsigned long long)tx->st_nbegins,
 			(unsigned long long)tx->st_ncommits, (unsigned long long)tx->st_naborts);
 	if (!b->env->log_stat(b->env, &lg, 0))
-		fprintf(f, ",\"log_file\":%lu,\"log_flushes\":%llu,\"log_writes\":%llu,\"log_since_checkpoint\":%llu"
+		fprintf(f,
+			",\"log_file\":%lu,\"log_flushes\":%llu,\"log_writes\":%llu"
+			",\"log_since_checkpoint\":%llu"
 			",\"log_max_commits_per_flush\":%lu",
 			(unsigned long)lg->st_cur_file, (unsigned long long)lg->st_scount,
 			(unsigned long long)lg->st_wcount,
 			(unsigned long long)lg->st_wc_mbytes << 20 | lg->st_wc_bytes,
 			(unsigned long)lg->st_maxcommitperflush);
 	if (!b->env->lock_stat(b->env, &lk, 0))
-		fprintf(f, ",\"lock_waits\":%llu,\"deadlocks\":%llu,\"locks\":%lu,\"locks_most\":%lu",
+		fprintf(f,
+			",\"lock_waits\":%llu,\"deadlocks\":%llu,\"locks\":%lu,\"locks_most\":%lu",
 			(unsigned long long)lk->st_lock_wait, (unsigned long long)lk->st_ndeadlocks,
 			(unsigned long)lk->st_nlocks, (unsigned long)lk->st_maxnlocks);
 out:
@@ -456,7 +499,7 @@ static void bdb_close(struct mdb *db)
 	struct bdb *b = to_bdb(db);
 
 	if (b->env && !atomic_load(&b->panicked))
-		bdb_checkpoint(db, true);
+		bdb_checkpoint(db, 0, true);
 	bdb_shut(b);
 	mdb_base_fini(db);
 	free(b);
@@ -502,7 +545,9 @@ int mdb_bdb_open(const struct mdb_params *p, struct mdb **ret)
 		free(b);
 		return err;
 	}
-	/* A table that vanished later must not be made anew, silently empty, by recovery in place. */
+	/*
+	 * A table that vanished later must not be made anew, silently empty, by recovery in place.
+	 */
 	b->p.create = false;
 	*ret = &b->base;
 	return 0;

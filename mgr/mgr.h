@@ -11,10 +11,11 @@
  *   reap.c      the thread behind unlink and truncate recover.c start and stop of all this
  *   schema.c    records                               mdb_*.c   the database
  *
- * A handler gets a decoded request and fills a reply; it knows nothing of connections. It may be run again from the
- * start (deadlock, recovery), so it changes memory only after, or undoes it when, its transaction failed. Errors that
- * never leave mgr/: -EDEADLK and -ERESTART (see mdb.h), -EINPROGRESS (must ask the iods but runs where it may not
- * block), -EUCLEAN (damaged record, becomes EIO). Lock order: top of server.c.
+ * A handler gets a decoded request and fills a reply; it knows nothing of connections. It may be
+ * run again from the start (deadlock, recovery), so it changes memory only after, or undoes it
+ * when, its transaction failed. Errors that never leave mgr/: -EDEADLK and -ERESTART (see mdb.h),
+ * -EINPROGRESS (must ask the iods but runs where it may not block), -EUCLEAN (damaged record,
+ * becomes EIO). Lock order: top of server.c.
  */
 #ifndef PVFS_MGR_MGR_H
 #define PVFS_MGR_MGR_H
@@ -57,8 +58,8 @@ struct mgr_iocall {
 
 struct mgr_iod_ops {
 	/*
-	 * Make @n calls at once and return when each has its answer or an error, at most about @timeout_ms later.
-	 * An iod that is known to be down fails at once with -EHOSTDOWN.
+	 * Make @n calls at once and return when each has its answer or an error, at most about
+	 * @timeout_ms later. An iod that is known to be down fails at once with -EHOSTDOWN.
 	 */
 	void (*call)(void *arg, struct mgr_iocall *calls, u32 n, unsigned int timeout_ms);
 	/* Text ",\"iods\":[...]" for STATS; may be NULL. */
@@ -84,7 +85,8 @@ struct mgr_sessions {
 	pthread_rwlock_t lock;		/* protects the chains */
 	struct mgr_session *by_id[1024], *by_client[1024];
 	u32 n;
-	pthread_mutex_t open_lock;	/* one session is made at a time; held across its transaction */
+	/* one session is made at a time; held across its transaction */
+	pthread_mutex_t open_lock;
 };
 
 struct mgr_worker_job;
@@ -102,7 +104,8 @@ struct mgr {
 	u64 epoch;
 	struct pvfs_fid root;
 	struct pvfs_layout root_layout;	/* as mkfs made it; SESSION_OPEN tells it */
-	struct pvfs_iodent *iodents;	/* niods of them; host strings point into the configuration */
+	/* niods of them; host strings point into the configuration */
+	struct pvfs_iodent *iodents;
 	struct pvfs_server *server;	/* NULL in tests */
 
 	struct mgr_sessions sessions;
@@ -110,18 +113,21 @@ struct mgr {
 
 	pthread_mutex_t ino_lock;	/* protects the next two */
 	u64 ino_next, ino_end;		/* reserved and not yet given out */
-	atomic_ullong files;		/* inodes in the table; about right after a crash */
+	/* inodes in the table; wrong after a crash until they are counted */
+	atomic_llong files;
+	atomic_bool files_stale;	/* the last process did not leave in order: count them */
 	atomic_uint base_next;		/* first iod of the next file */
 
 	pthread_mutex_t rename_lock;	/* one directory at a time moves to another parent */
 
-	_Atomic u64 grace_until;	/* monotonic ms: clients may still reclaim what they had open */
+	/* monotonic ms: clients may still reclaim what they had open */
+	_Atomic u64 grace_until;
 
 	/* space on the store's disk, looked at now and then */
 	_Atomic u64 space_checked;	/* monotonic ms */
 	_Atomic u64 space_avail;	/* bytes */
 	u64 space_reserve;		/* creating operations stop here */
-	atomic_ullong full_files;	/* how many there were when it was reached, 0: it is not */
+	atomic_llong full_files;	/* how many there were when it was reached, 0: it is not */
 
 	/* threads of reap.c, session.c, recover.c; protected by bg_lock */
 	pthread_mutex_t bg_lock;
@@ -143,7 +149,10 @@ struct mgr {
 
 /* ---- one request ---- */
 
-/* The operations we serve: expands its argument for those lines of ops.def whose fourth field is MGR. */
+/*
+ * The operations we serve: expands its argument for those lines of ops.def whose fourth field is
+ * MGR.
+ */
 #define MGR_SERVED_ANY(...)
 #define MGR_SERVED_IOD(...)
 #define MGR_SERVED_MGR(...) __VA_ARGS__
@@ -177,7 +186,8 @@ struct mgr_handler {
 };
 
 /**
- * struct mgr_op - a request while it is handled; also the background threads' ticket to the database
+ * struct mgr_op - a request while it is handled; also the background threads' ticket to the
+ * database
  * @m: the manager
  * @s: session, referenced by the caller; NULL for none
  * @h: handler, NULL in the background
@@ -232,7 +242,8 @@ struct mgr_request {
  * @rq: the request
  * @op: scratch; on return body, payload (the caller frees it) and bind_session are the answer
  *
- * Return: 0; -EINPROGRESS when it must be executed again with can_block; or the error for the client.
+ * Return: 0; -EINPROGRESS when it must be executed again with can_block; or the error for the
+ * client.
  */
 int mgr_execute(struct mgr *m, const struct mgr_request *rq, struct mgr_op *op);
 
@@ -242,7 +253,7 @@ void mgr_op_init_bg(struct mgr_op *op, struct mgr *m);
 /* mgr_run() */
 #define MGR_RUN_READ	0x1u	/* no transaction: @fn only reads */
 #define MGR_RUN_SYNC	0x2u	/* the reply must wait until this is durable */
-#define MGR_RUN_FINAL	0x4u	/* last one of the request: the reply is stored with it when a slot is used */
+#define MGR_RUN_FINAL	0x4u	/* last one of the request: stores the reply when a slot is used */
 #define MGR_RUN_GROWS	0x8u	/* refuse with -ENOSPC when the store's disk is nearly full */
 
 /**
@@ -253,7 +264,8 @@ void mgr_op_init_bg(struct mgr_op *op, struct mgr *m);
  *
  * Return: 0, @fn's error, or the database's.
  */
-int mgr_run(struct mgr_op *op, int (*fn)(struct mgr_op *op, void *arg), void *arg, unsigned int flags);
+int mgr_run(struct mgr_op *op, int (*fn)(struct mgr_op *op, void *arg), void *arg,
+	    unsigned int flags);
 
 /**
  * mgr_bg_run - enter the database, call @fn, leave; again after recovery in place
@@ -265,7 +277,10 @@ int mgr_bg_run(struct mgr_op *op, int (*fn)(struct mgr_op *op, void *arg), void 
 /* ---- time ---- */
 u64 mgr_mono_ms(void);
 void mgr_wall_now(struct pvfs_ts *ret);
-/* A version larger than @old and than any that a crash may have lost: versions follow the clock where they can. */
+/*
+ * A version larger than @old and than any that a crash may have lost: versions follow the clock
+ * where they can.
+ */
 u64 mgr_version_after(u64 old);
 
 /* ---- slot.c ---- */
@@ -282,8 +297,10 @@ struct mgr_slot {
 	u16 op;
 	bool busy;		/* a request runs; its thread owns the fields below */
 	bool here;		/* the request ran in this process: what it opened is registered */
-	u64 db_gen;		/* seq was compared with the database of this generation; 0: never */
-	u8 *body;		/* reply that is not in the database, malloc'ed; NULL: it is there */
+	/* seq was compared with the database of this generation; 0: never */
+	u64 db_gen;
+	/* reply that is not in the database, malloc'ed; NULL: it is there */
+	u8 *body;
 	u32 body_len;
 };
 
@@ -292,7 +309,8 @@ struct mgr_slot {
 /**
  * struct mgr_session - a client
  *
- * Referenced by the table while alive and by every request that runs. @dead is set once, before its opens are swept.
+ * Referenced by the table while alive and by every request that runs. @dead is set once, before its
+ * opens are swept.
  */
 struct mgr_session {
 	struct mgr_session *next_id, *next_client;	/* sessions.lock */
@@ -302,7 +320,8 @@ struct mgr_session {
 	atomic_uint refs;
 	atomic_bool dead;
 	_Atomic u64 seen;		/* monotonic ms of the last sign of life */
-	u64 recorded;			/* generation of the database that has its record; sessions.open_lock */
+	/* generation of the database that has its record; sessions.open_lock */
+	u64 recorded;
 	pthread_mutex_t lock;		/* protects slots[].busy, and the others while not busy */
 	struct mgr_slot slots[MGR_NSLOTS];
 };
@@ -348,17 +367,20 @@ struct ns_entry {
 	u8 type;
 };
 
-int ns_entry_find(struct mgr_op *op, u64 dir, const struct pvfs_str *name, u32 flags, struct ns_entry *e);
+int ns_entry_find(struct mgr_op *op, u64 dir, const struct pvfs_str *name, u32 flags,
+		  struct ns_entry *e);
 int ns_entry_add(struct mgr_op *op, u64 dir, const struct ns_entry *e, const struct pvfs_str *name,
 		 const struct mgr_inode *in);
 int ns_entry_del(struct mgr_op *op, u64 dir, u64 cookie);
 /* The entry now names @in: what rename puts in place of the one it replaces. */
-int ns_entry_set(struct mgr_op *op, u64 dir, u64 cookie, const struct pvfs_str *name, const struct mgr_inode *in);
+int ns_entry_set(struct mgr_op *op, u64 dir, u64 cookie, const struct pvfs_str *name,
+		 const struct mgr_inode *in);
 int ns_dir_empty(struct mgr_op *op, u64 dir);
 int ns_loop_check(struct mgr_op *op, const struct mgr_inode *moved, const struct mgr_inode *ddir);
 
 int ns_may(const struct pvfs_cred *cred, const struct mgr_inode *in, u32 mask);
-int ns_may_delete(const struct pvfs_cred *cred, const struct mgr_inode *dir, const struct mgr_inode *victim);
+int ns_may_delete(const struct pvfs_cred *cred, const struct mgr_inode *dir,
+		  const struct mgr_inode *victim);
 bool ns_in_group(const struct pvfs_cred *cred, u32 gid);
 void ns_kill_priv(struct mgr_inode *in);
 
@@ -369,26 +391,34 @@ void ns_touch_mtime(struct mgr_op *op, struct mgr_inode *in);
 int ns_ino_alloc(struct mgr_op *op, struct pvfs_fid *ret);
 void ns_inode_init(struct mgr_op *op, struct mgr_inode *in, const struct pvfs_fid *fid,
 		   const struct mgr_inode *dir, const struct pvfs_cred *cred, u32 mode);
-/* Layout of a new file: @want when its pcount is not 0, else the directory's; a concrete base is chosen. */
+/*
+ * Layout of a new file: @want when its pcount is not 0, else the directory's; a concrete base is
+ * chosen.
+ */
 int ns_layout_pick(struct mgr *m, const struct mgr_inode *dir, const struct pvfs_layout *want,
 		   struct pvfs_layout *ret);
 /* A directory's layout: as pvfs_layout_valid(), and base may be MGR_BASE_ANY. */
 bool ns_layout_ok(const struct pvfs_layout *l, u32 niods);
-/* A name of @in was removed and nlink adjusted: writes it back, or sends it to the orphans, the reaper, or away. */
+/*
+ * A name of @in was removed and nlink adjusted: writes it back, or sends it to the orphans, the
+ * reaper, or away.
+ */
 int ns_inode_unlinked(struct mgr_op *op, struct mgr_inode *in, bool *ret_gone);
 /* Attributes as the database knows them. */
 void ns_attr(const struct mgr_inode *in, struct pvfs_attr *attr);
 
 /* ---- size.c ---- */
 /*
- * Attributes as @op's session should see them: asks the iods where it must. @report: what the session's own writes did,
- * or NULL. -EINPROGRESS when that needs blocking and op->can_block is not set. Outside of transactions.
+ * Attributes as @op's session should see them: asks the iods where it must. @report: what the
+ * session's own writes did, or NULL. -EINPROGRESS when that needs blocking and op->can_block is not
+ * set. Outside of transactions.
  */
 int mgr_size_attr(struct mgr_op *op, struct mgr_inode *in, const struct pvfs_wreport *report,
 		  struct pvfs_attr *attr);
 /*
- * The same for the reply of something that is committed: what goes wrong now must not make it look failed, so @attr
- * stays as the transaction filled it. Only -ERESTART comes out (and the reply is replayed).
+ * The same for the reply of something that is committed: what goes wrong now must not make it look
+ * failed, so @attr stays as the transaction filled it. Only -ERESTART comes out (and the reply is
+ * replayed).
  */
 int mgr_size_attr_after(struct mgr_op *op, struct mgr_inode *in, struct pvfs_attr *attr);
 /* The same for many inodes at once; entries that are certain cost nothing. */
@@ -414,7 +444,8 @@ int mgr_glimpse(struct mgr *m, struct mgr_glimpse *g, u32 n);
  * struct mgr_truncate - a size change under way (op_attr.c, op_open.c)
  * @fid: the file
  * @size: new size, bytes
- * @change: called in the first transaction with the inode, before the size is set: checks and other changes
+ * @change: called in the first transaction with the inode, before the size is set: checks and other
+ * changes
  * @finish: called in the last transaction with the inode as it is after: fills the reply
  * @arg: for both
  * @in: the inode as it is after
@@ -430,7 +461,10 @@ struct mgr_truncate {
 	u64 old_size;
 	bool exact, need_trim;
 };
-/* -EAGAIN: an iod did not answer; the size is changed and the cut goes on behind; ask again with the same slot. */
+/*
+ * -EAGAIN: an iod did not answer; the size is changed and the cut goes on behind; ask again with
+ * the same slot.
+ */
 int mgr_truncate(struct mgr_op *op, struct mgr_truncate *t);
 /* Completes a truncation that an earlier request or process left. 0 also when there is none. */
 int mgr_trim_finish(struct mgr_op *op, u64 ino);
@@ -474,7 +508,10 @@ int mgr_make(struct mgr_op *op, struct mgr_make *mk);
 
 /* ---- op_open.c, also used to replay CREATE after a restart ---- */
 int mgr_open_again(struct mgr_op *op, const struct pvfs_fid *fid, u32 flags);
-/* The session's last open of @ino is gone: drops its orphan record, and the inode if that was the last. */
+/*
+ * The session's last open of @ino is gone: drops its orphan record, and the inode if that was the
+ * last.
+ */
 int mgr_orphan_release(struct mgr_op *op, u64 ino, u64 session);
 
 /* ---- reap.c ---- */
@@ -486,7 +523,8 @@ int mgr_count_table(struct mgr_op *op, enum mdb_table tab, u64 limit, u64 *ret);
 
 /* ---- iodtab.c ---- */
 struct mgr_iodtab;
-int mgr_iodtab_open(const struct pvfs_conf *conf, const struct pvfs_key *server_key, struct mgr_iodtab **ret);
+int mgr_iodtab_open(const struct pvfs_conf *conf, const struct pvfs_key *server_key,
+		    struct mgr_iodtab **ret);
 void mgr_iodtab_close(struct mgr_iodtab *t);
 extern const struct mgr_iod_ops mgr_iodtab_ops;
 int mgr_iodents_make(struct mgr *m);
@@ -502,17 +540,21 @@ int mgr_iodents_make(struct mgr *m);
  *
  * Return: 0 or -errno; @err gets a line for the user.
  */
-int mgr_core_open(struct pvfs_conf *conf, const struct pvfs_key *server_key, const struct mgr_iod_ops *iod_ops,
+int mgr_core_open(struct pvfs_conf *conf, const struct pvfs_key *server_key,
+		  const struct mgr_iod_ops *iod_ops,
 		  void *iod_arg, struct mgr **ret, char *err, size_t errlen);
 int mgr_core_start(struct mgr *m);	/* the reaper, expiry and checkpoint threads */
 void mgr_core_stop(struct mgr *m);
 void mgr_core_close(struct mgr *m);	/* NULL is fine */
 /* For threads of our own: waits until @deadline (monotonic ms) or the stop. Return: stop. */
 bool mgr_bg_wait(struct mgr *m, u64 deadline);
-/* May something that needs space begin? 0 or -ENOSPC. */
-int mgr_space_check(struct mgr *m);
-/* Is there so little space that not even deleting may be logged? */
-bool mgr_space_desperate(struct mgr *m);
+/* How many inodes there are, for df. */
+u64 mgr_files(struct mgr *m);
+/*
+ * May a transaction begin? @grows: it adds to the tables. 0, -ENOSPC, or the database's error.
+ * Inside mdb_enter(), outside of transactions.
+ */
+int mgr_space_check(struct mgr *m, bool grows);
 
 /* ---- mkfs.c ---- */
 /**
@@ -529,7 +571,10 @@ int mgr_db_dir(const struct pvfs_conf *conf, char *buf, size_t n);
 struct mgr_check_result {
 	u64 inodes, dirs, entries, orphans, reap, problems;
 };
-/* Walks the tables and reports every disagreement, a line each, to @f (may be NULL). Nothing else may run. */
+/*
+ * Walks the tables and reports every disagreement, a line each, to @f (may be NULL). Nothing else
+ * may run.
+ */
 int mgr_check(struct mgr *m, FILE *f, struct mgr_check_result *ret);
 
 /* ---- server.c ---- */

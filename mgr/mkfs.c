@@ -2,7 +2,8 @@
 /*
  * mkfs.c - the manager's part of making a volume: the marked store, the tables, the root.
  *
- * Interrupted, it can be run again: the volume exists from the transaction on that writes the super record.
+ * Interrupted, it can be run again: the volume exists from the transaction on that writes the super
+ * record.
  */
 #include "mgr.h"
 #include <stdio.h>
@@ -65,6 +66,7 @@ static int fill(struct mdb *db, const struct pvfs_conf *conf)
 	err = err ?: put_u64(db, t, "next_ino", PVFS_ROOT_INO + 1);
 	err = err ?: put_u64(db, t, "next_session", 1);
 	err = err ?: put_u64(db, t, "files", 1);
+	err = err ?: put_u64(db, t, "clean", 1);
 	mgr_ino_key(key, root.ino);
 	n = mgr_inode_encode(&root, &id);
 	err = err ?: mdb_put(db, t, MDB_INODE, key, sizeof(key), &id, n);
@@ -78,7 +80,9 @@ static int fill(struct mdb *db, const struct pvfs_conf *conf)
 
 int mgr_mkfs(const struct pvfs_conf *conf, char *err, size_t errlen)
 {
-	struct mdb_params p = { .cache = (u64)4 << 20, .durability = PVFS_DURABLE_SYNC, .create = true };
+	struct mdb_params p = {
+		.cache = (u64)4 << 20, .durability = PVFS_DURABLE_SYNC, .create = true,
+	};
 	struct pvfs_storeid id = { .format = PVFS_STORE_FORMAT, .role = PVFS_ROLE_MGR };
 	struct mdb *db;
 	char dir[4200];
@@ -111,7 +115,8 @@ int mgr_mkfs(const struct pvfs_conf *conf, char *err, size_t errlen)
 	if (e == -EEXIST)
 		snprintf(err, errlen, "%s: the volume exists already", conf->mgr_store);
 	else if (e == -EINVAL)
-		snprintf(err, errlen, "stripe_count %u or stripe_size %u does not fit %u iods", conf->stripe_count,
+		snprintf(err, errlen, "stripe_count %u or stripe_size %u does not fit %u iods",
+			 conf->stripe_count,
 			 conf->stripe_size, conf->niods);
 	else if (e)
 		snprintf(err, errlen, "%s: %s", dir, strerror(e == -ERESTART ? EIO : -e));

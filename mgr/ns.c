@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * ns.c - the name space's parts: inodes, entries, permissions. The handlers in op_*.c put them together.
+ * ns.c - the name space's parts: inodes, entries, permissions. The handlers in op_*.c put them
+ * together.
  *
- * Functions that take a struct mgr_op use op->txn, which may be NULL for reading. Rules are those of Linux' VFS and
- * ext4. None of this waits for anything but database locks.
+ * Functions that take a struct mgr_op use op->txn, which may be NULL for reading. Rules are those
+ * of Linux' VFS and ext4. None of this waits for anything but database locks.
  */
 #include "mgr.h"
 #include <stdlib.h>
@@ -48,14 +49,16 @@ int ns_inode_get(struct mgr_op *op, u64 ino, u32 flags, struct mgr_inode *in)
 		return n == -ENOENT ? -ESTALE : n == -EMSGSIZE ? -EUCLEAN : n;
 	err = mgr_inode_decode(in, ino, &d, n);
 	if (err)
-		pvfs_log_limited(PVFS_LOG_ERROR, "database: inode %llu: damaged record", (unsigned long long)ino);
+		pvfs_log_limited(PVFS_LOG_ERROR, "database: inode %llu: damaged record",
+				 (unsigned long long)ino);
 	return err;
 }
 
 /**
  * ns_fid_get - read the inode a client named
  *
- * Return: 0; -ESTALE when it is gone, is another generation, or waits to be reaped; or as ns_inode_get().
+ * Return: 0; -ESTALE when it is gone, is another generation, or waits to be reaped; or as
+ * ns_inode_get().
  */
 int ns_fid_get(struct mgr_op *op, const struct pvfs_fid *fid, u32 flags, struct mgr_inode *in)
 {
@@ -120,8 +123,9 @@ int ns_inode_del(struct mgr_op *op, const struct mgr_inode *in)
 /**
  * ns_ino_alloc - an inode number and generation for a new inode
  *
- * Numbers are reserved durably in batches before the first of a batch is used, so that none is ever given twice; what is
- * left of a batch when the process ends is lost. Context: outside of transactions.
+ * Numbers are reserved durably in batches before the first of a batch is used, so that none is ever
+ * given twice; what is left of a batch when the process ends is lost. Context: outside of
+ * transactions.
  *
  * Return: 0 or the database's error.
  */
@@ -152,8 +156,8 @@ int ns_ino_alloc(struct mgr_op *op, struct pvfs_fid *ret)
 	pthread_mutex_lock(&m->ino_lock);
 	if (m->ino_next == m->ino_end) {
 		/*
-		 * Not flushed here: whatever uses these numbers is committed later, and the log is flushed in order,
-		 * so it is durable only after this.
+		 * Not flushed here: whatever uses these numbers is committed later, and the log is
+		 * flushed in order, so it is durable only after this.
 		 */
 		err = mgr_run(op, reserve_fn, &first, 0);
 		if (!err) {
@@ -190,7 +194,8 @@ bool ns_in_group(const struct pvfs_cred *cred, u32 gid)
  * @dir: the directory it will be in
  * @mode: type and permission bits as asked for
  *
- * Owner, group and set-group-id bit follow the directory as on ext4. Layout and rdev are the caller's.
+ * Owner, group and set-group-id bit follow the directory as on ext4. Layout and rdev are the
+ * caller's.
  */
 void ns_inode_init(struct mgr_op *op, struct mgr_inode *in, const struct pvfs_fid *fid,
 		   const struct mgr_inode *dir, const struct pvfs_cred *cred, u32 mode)
@@ -236,7 +241,8 @@ int ns_layout_pick(struct mgr *m, const struct mgr_inode *dir, const struct pvfs
 	if (!ns_layout_ok(ret, m->niods))
 		return -EINVAL;
 	if (ret->base == MGR_BASE_ANY)
-		ret->base = atomic_fetch_add_explicit(&m->base_next, 1, memory_order_relaxed) % m->niods;
+		ret->base = atomic_fetch_add_explicit(&m->base_next, 1,
+						      memory_order_relaxed) % m->niods;
 	return 0;
 }
 
@@ -279,11 +285,13 @@ static int put_mark(struct mgr_op *op, enum mdb_table tab, const u8 *key, u32 kl
  * @in: read with MDB_RMW in this transaction, nlink already adjusted, times touched
  * @ret_gone: set when the inode is not in the table any more
  *
- * With names left it is written back. Without: open files become orphans of the sessions that have them open, files
- * that may have datafiles go to the reaper, all else goes at once. While clients may still reclaim what they had open
- * (grace), everything regular waits in the reap queue, which stands still then.
+ * With names left it is written back. Without: open files become orphans of the sessions that have
+ * them open, files that may have datafiles go to the reaper, all else goes at once. While clients
+ * may still reclaim what they had open (grace), everything regular waits in the reap queue, which
+ * stands still then.
  *
- * Opens are looked at while we hold the inode's page lock: see mgr_opens_add() for why none is missed.
+ * Opens are looked at while we hold the inode's page lock: see mgr_opens_add() for why none is
+ * missed.
  */
 int ns_inode_unlinked(struct mgr_op *op, struct mgr_inode *in, bool *ret_gone)
 {
@@ -335,7 +343,10 @@ void ns_attr(const struct mgr_inode *in, struct pvfs_attr *attr)
 	attr->uid = in->uid;
 	attr->gid = in->gid;
 	attr->rdev = in->rdev;
-	/* A directory's size means nothing; this looks like what people are used to and grows with the entries. */
+	/*
+	 * A directory's size means nothing; this looks like what people are used to and grows with
+	 * the entries.
+	 */
 	attr->size = S_ISDIR(in->mode) ? (in->entries * 64 + 4096) & ~4095ull : in->size;
 	attr->blocks = (attr->size + 511) / 512;
 	attr->atime = in->atime;
@@ -374,11 +385,13 @@ int ns_may(const struct pvfs_cred *cred, const struct mgr_inode *in, u32 mask)
 }
 
 /* May @victim's name be removed from @dir? Permission on the directory and its sticky bit. */
-int ns_may_delete(const struct pvfs_cred *cred, const struct mgr_inode *dir, const struct mgr_inode *victim)
+int ns_may_delete(const struct pvfs_cred *cred, const struct mgr_inode *dir,
+		  const struct mgr_inode *victim)
 {
 	int err = ns_may(cred, dir, MGR_MAY_WRITE | MGR_MAY_EXEC);
 
-	if (!err && (dir->mode & S_ISVTX) && cred->uid && cred->uid != victim->uid && cred->uid != dir->uid)
+	if (!err && (dir->mode & S_ISVTX) && cred->uid && cred->uid != victim->uid &&
+	    cred->uid != dir->uid)
 		err = -EPERM;
 	return err;
 }
@@ -390,12 +403,15 @@ int ns_may_delete(const struct pvfs_cred *cred, const struct mgr_inode *dir, con
  * @flags: MDB_RMW when the answer decides about a change
  * @e: filled; on -ENOENT @e->cookie is the place for a new entry of this name
  *
- * All entries whose names have one hash lie side by side: one seek finds the first, nearly always the only one. Inside a
- * transaction the range stays locked, so that "not there" stays true until the commit.
+ * All entries whose names have one hash lie side by side: one seek finds the first, nearly always
+ * the only one. Inside a transaction the range stays locked, so that "not there" stays true until
+ * the commit.
  *
- * Return: 0, -ENOENT, -ENOSPC (256 names with this hash: cannot happen unless the hash key leaked), or the database's.
+ * Return: 0, -ENOENT, -ENOSPC (256 names with this hash: cannot happen unless the hash key leaked),
+ * or the database's.
  */
-int ns_entry_find(struct mgr_op *op, u64 dir, const struct pvfs_str *name, u32 flags, struct ns_entry *e)
+int ns_entry_find(struct mgr_op *op, u64 dir, const struct pvfs_str *name, u32 flags,
+		  struct ns_entry *e)
 {
 	u64 base = mgr_name_cookie(op->m->hash_key, name), unused = max(base, MGR_COOKIE_MIN);
 	u8 key[MGR_PAIR_KEY], val[MGR_DIRENT_MAX];
@@ -408,7 +424,8 @@ int ns_entry_find(struct mgr_op *op, u64 dir, const struct pvfs_str *name, u32 f
 	if (err)
 		return err;
 	mgr_pair_key(key, dir, base);
-	for (err = mdb_cursor_seek(&c, key, sizeof(key), &rec); !err; err = mdb_cursor_next(&c, &rec)) {
+	for (err = mdb_cursor_seek(&c, key, sizeof(key), &rec); !err;
+	     err = mdb_cursor_next(&c, &rec)) {
 		err = mgr_dirent_decode(&de, rec.key, rec.klen, val, rec.vlen);
 		if (err)
 			goto out;
@@ -432,16 +449,19 @@ int ns_entry_find(struct mgr_op *op, u64 dir, const struct pvfs_str *name, u32 f
 out:
 	mdb_cursor_close(&c);
 	if (err == -EUCLEAN || err == -EMSGSIZE) {
-		pvfs_log_limited(PVFS_LOG_ERROR, "database: directory %llu: damaged entry", (unsigned long long)dir);
+		pvfs_log_limited(PVFS_LOG_ERROR, "database: directory %llu: damaged entry",
+				 (unsigned long long)dir);
 		err = -EUCLEAN;
 	}
 	return err;
 }
 
-static u32 entry_make(void *room, u64 cookie, const struct pvfs_str *name, const struct mgr_inode *in)
+static u32 entry_make(void *room, u64 cookie, const struct pvfs_str *name,
+		      const struct mgr_inode *in)
 {
 	struct mgr_dirent de = {
-		.cookie = cookie, .ino = in->ino, .gen = in->gen, .type = in->mode >> 12, .name = *name,
+		.cookie = cookie, .ino = in->ino, .gen = in->gen, .type = in->mode >> 12,
+		.name = *name,
 	};
 
 	return mgr_dirent_encode(&de, room);
@@ -459,11 +479,15 @@ int ns_entry_add(struct mgr_op *op, u64 dir, const struct ns_entry *e, const str
 
 	mgr_pair_key(key, dir, e->cookie);
 	err = mdb_put_new(op->m->db, op->txn, MDB_DIRENT, key, sizeof(key), val, n);
-	/* The place was free under our lock; if not, somebody was faster in a way we do not know: look again. */
+	/*
+	 * The place was free under our lock; if not, somebody was faster in a way we do not know:
+	 * look again.
+	 */
 	return err == -EEXIST ? -EDEADLK : err;
 }
 
-int ns_entry_set(struct mgr_op *op, u64 dir, u64 cookie, const struct pvfs_str *name, const struct mgr_inode *in)
+int ns_entry_set(struct mgr_op *op, u64 dir, u64 cookie, const struct pvfs_str *name,
+		 const struct mgr_inode *in)
 {
 	u8 key[MGR_PAIR_KEY], val[MGR_DIRENT_MAX];
 	u32 n = entry_make(val, cookie, name, in);
@@ -506,7 +530,8 @@ int ns_dir_empty(struct mgr_op *op, u64 dir)
 /**
  * ns_loop_check - may directory @moved go below @ddir?
  *
- * Walks from @ddir to the root. Context: m->rename_lock is held, so no directory above changes its parent meanwhile.
+ * Walks from @ddir to the root. Context: m->rename_lock is held, so no directory above changes its
+ * parent meanwhile.
  *
  * Return: 0, -EINVAL when @moved is @ddir or above it.
  */

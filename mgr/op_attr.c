@@ -2,9 +2,9 @@
 /*
  * op_attr.c - GETATTR, SETATTR, STATFS.
  *
- * SETATTR follows notify_change() and setattr_prepare() of Linux: who may change what, and what a change of owner or
- * size does to the set-id bits. A change of size is a truncation (size.c) whose first transaction makes the other
- * changes too.
+ * SETATTR follows notify_change() and setattr_prepare() of Linux: who may change what, and what a
+ * change of owner or size does to the set-id bits. A change of size is a truncation (size.c) whose
+ * first transaction makes the other changes too.
  */
 #include "mgr.h"
 #include <stdlib.h>
@@ -13,7 +13,7 @@
 
 #define STATFS_MS	2000u
 #define STATFS_BSIZE	4096u
-#define BYTES_PER_INODE	1024u	/* of the store, entry, log and slack included: an estimate for df -i */
+#define BYTES_PER_INODE	1024u	/* of the store, all included: an estimate for df -i */
 
 struct getattr {
 	const struct pvfs_fid *fid;
@@ -27,7 +27,8 @@ static int getattr_fn(struct mgr_op *op, void *arg)
 	return ns_fid_get(op, g->fid, 0, &g->in);
 }
 
-int mgr_op_getattr(struct mgr_op *op, const struct pvfs_getattr_req *req, struct pvfs_getattr_rep *rep)
+int mgr_op_getattr(struct mgr_op *op, const struct pvfs_getattr_req *req,
+		   struct pvfs_getattr_rep *rep)
 {
 	struct getattr g = { .fid = &req->fid };
 	int err;
@@ -39,8 +40,8 @@ int mgr_op_getattr(struct mgr_op *op, const struct pvfs_getattr_req *req, struct
 /* ---- setattr ---- */
 
 #define SA_TIMES (PVFS_SA_ATIME | PVFS_SA_MTIME | PVFS_SA_ATIME_NOW | PVFS_SA_MTIME_NOW)
-#define SA_ALL (PVFS_SA_MODE | PVFS_SA_UID | PVFS_SA_GID | PVFS_SA_SIZE | SA_TIMES | PVFS_SA_OPENED | \
-		PVFS_SA_KILL_PRIV)
+#define SA_ALL (PVFS_SA_MODE | PVFS_SA_UID | PVFS_SA_GID | PVFS_SA_SIZE | SA_TIMES | \
+		PVFS_SA_OPENED | PVFS_SA_KILL_PRIV)
 
 struct setattr {
 	const struct pvfs_setattr_req *req;
@@ -64,7 +65,8 @@ static bool writes(struct mgr_op *op, const struct mgr_inode *in)
 }
 
 /* May @req be done to @in? */
-static int setattr_check(struct mgr_op *op, const struct pvfs_setattr_req *req, const struct mgr_inode *in)
+static int setattr_check(struct mgr_op *op, const struct pvfs_setattr_req *req,
+			 const struct mgr_inode *in)
 {
 	const struct pvfs_cred *c = &req->cred;
 	bool owner = !c->uid || c->uid == in->uid;
@@ -72,7 +74,8 @@ static int setattr_check(struct mgr_op *op, const struct pvfs_setattr_req *req, 
 
 	if ((v & PVFS_SA_UID) && c->uid && !(owner && req->uid == in->uid))
 		return -EPERM;
-	if ((v & PVFS_SA_GID) && c->uid && !(owner && (req->gid == in->gid || ns_in_group(c, req->gid))))
+	if ((v & PVFS_SA_GID) && c->uid &&
+	    !(owner && (req->gid == in->gid || ns_in_group(c, req->gid))))
 		return -EPERM;
 	if ((v & PVFS_SA_MODE) && !owner)
 		return -EPERM;
@@ -83,7 +86,8 @@ static int setattr_check(struct mgr_op *op, const struct pvfs_setattr_req *req, 
 		return -EPERM;
 	if ((v & (PVFS_SA_ATIME_NOW | PVFS_SA_MTIME_NOW)) && !owner && ns_may(c, in, MGR_MAY_WRITE))
 		return -EACCES;
-	if ((v & PVFS_SA_SIZE) && !((v & PVFS_SA_OPENED) && writes(op, in)) && ns_may(c, in, MGR_MAY_WRITE))
+	if ((v & PVFS_SA_SIZE) && !((v & PVFS_SA_OPENED) && writes(op, in)) &&
+	    ns_may(c, in, MGR_MAY_WRITE))
 		return -EACCES;
 	if ((v & PVFS_SA_KILL_PRIV) && !owner && !writes(op, in) && ns_may(c, in, MGR_MAY_WRITE))
 		return -EPERM;
@@ -114,7 +118,10 @@ static int setattr_apply(struct mgr_op *op, struct mgr_inode *in, void *arg)
 	}
 	if ((v & PVFS_SA_KILL_PRIV) || ((v & PVFS_SA_SIZE) && req->cred.uid))
 		ns_kill_priv(in);
-	/* Writes that happened are accounted for before a time is set, so that only later ones move it again. */
+	/*
+	 * Writes that happened are accounted for before a time is set, so that only later ones move
+	 * it again.
+	 */
 	if (mgr_ts_after(&s->wtime, &in->wtime))
 		in->wtime = s->wtime;
 	if (v & PVFS_SA_ATIME_NOW)
@@ -152,11 +159,13 @@ static void setattr_finish(struct mgr_op *op, const struct mgr_inode *in, void *
 	ns_attr(in, &s->rep->attr);
 }
 
-int mgr_op_setattr(struct mgr_op *op, const struct pvfs_setattr_req *req, struct pvfs_setattr_rep *rep)
+int mgr_op_setattr(struct mgr_op *op, const struct pvfs_setattr_req *req,
+		   struct pvfs_setattr_rep *rep)
 {
 	struct setattr s = { .req = req, .rep = rep };
 	struct mgr_truncate t = {
-		.fid = req->fid, .size = req->size, .change = setattr_apply, .finish = setattr_finish, .arg = &s,
+		.fid = req->fid, .size = req->size, .change = setattr_apply,
+		.finish = setattr_finish, .arg = &s,
 	};
 	struct getattr g = { .fid = &req->fid };
 	int err;
@@ -168,7 +177,10 @@ int mgr_op_setattr(struct mgr_op *op, const struct pvfs_setattr_req *req, struct
 	err = mgr_run(op, getattr_fn, &g, MGR_RUN_READ);
 	if (err)
 		return err;
-	/* To set a time or cut, know first what was written so far: from the report, or from the iods. */
+	/*
+	 * To set a time or cut, know first what was written so far: from the report, or from the
+	 * iods.
+	 */
 	if (req->valid & (SA_TIMES | PVFS_SA_SIZE)) {
 		err = mgr_size_attr(op, &g.in, &req->report, &rep->attr);
 		if (err)
@@ -220,6 +232,6 @@ int mgr_op_statfs(struct mgr_op *op, const struct pvfs_statfs_req *req, struct p
 	free(calls);
 	if (!statvfs(m->conf->mgr_store, &vfs))
 		rep->ffree = (u64)vfs.f_bavail * vfs.f_frsize / BYTES_PER_INODE;
-	rep->files = atomic_load_explicit(&m->files, memory_order_relaxed) + rep->ffree;
+	rep->files = mgr_files(m) + rep->ffree;
 	return 0;
 }

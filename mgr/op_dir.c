@@ -2,9 +2,9 @@
 /*
  * op_dir.c - MKDIR, RMDIR, READDIR, SETLAYOUT.
  *
- * READDIR reads entries in the order of their cookies, which are hashes of the names: an entry that stays keeps its
- * place whatever else comes and goes, so a reader that resumes after a cookie misses none that was there all the time
- * and sees none twice.
+ * READDIR reads entries in the order of their cookies, which are hashes of the names: an entry that
+ * stays keeps its place whatever else comes and goes, so a reader that resumes after a cookie
+ * misses none that was there all the time and sees none twice.
  */
 #include "mgr.h"
 #include <stdlib.h>
@@ -19,7 +19,8 @@ static int made_dir(struct mgr_op *op, struct mgr_make *mk)
 int mgr_op_mkdir(struct mgr_op *op, const struct pvfs_mkdir_req *req, struct pvfs_mkdir_rep *rep)
 {
 	struct mgr_make mk = {
-		.cred = &req->cred, .dir = &req->dir, .name = &req->name, .mode = S_IFDIR | (req->mode & 07777),
+		.cred = &req->cred, .dir = &req->dir, .name = &req->name,
+		.mode = S_IFDIR | (req->mode & 07777),
 		.made = made_dir, .arg = &rep->attr,
 	};
 
@@ -112,8 +113,8 @@ static int readdir_start_fn(struct mgr_op *op, void *arg)
 }
 
 /*
- * Takes as many entries as the reply has room for. The inodes are read afterwards, with no page of the directory
- * locked: else a reader could deadlock with those who lock the other way round.
+ * Takes as many entries as the reply has room for. The inodes are read afterwards, with no page of
+ * the directory locked: else a reader could deadlock with those who lock the other way round.
  */
 static int readdir_entries_fn(struct mgr_op *op, void *arg)
 {
@@ -131,7 +132,8 @@ static int readdir_entries_fn(struct mgr_op *op, void *arg)
 	if (err)
 		return err;
 	mgr_pair_key(key, r->dir.ino, r->after + 1);
-	for (err = mdb_cursor_seek(&c, key, sizeof(key), &rec); !err; err = mdb_cursor_next(&c, &rec)) {
+	for (err = mdb_cursor_seek(&c, key, sizeof(key), &rec); !err;
+	     err = mdb_cursor_next(&c, &rec)) {
 		err = mgr_dirent_decode(&de, rec.key, rec.klen, val, rec.vlen);
 		if (err)
 			break;
@@ -209,9 +211,12 @@ static void readdir_free(struct readdir *r)
 	free(r->attr);
 }
 
-int mgr_op_readdir(struct mgr_op *op, const struct pvfs_readdir_req *req, struct pvfs_readdir_rep *rep)
+int mgr_op_readdir(struct mgr_op *op, const struct pvfs_readdir_req *req,
+		   struct pvfs_readdir_rep *rep)
 {
-	struct readdir r = { .req = req, .after = req->cookie, .room = min(req->bytes, PVFS_READDIR_MAX) };
+	struct readdir r = {
+		.req = req, .after = req->cookie, .room = min(req->bytes, PVFS_READDIR_MAX),
+	};
 	u32 fixed = dent_fixed();
 	int err;
 
@@ -228,7 +233,10 @@ int mgr_op_readdir(struct mgr_op *op, const struct pvfs_readdir_req *req, struct
 	}
 	if (r.after < MGR_COOKIE_MIN)
 		r.after = MGR_COOKIE_MIN - 1;
-	/* A small directory needs no large buffers. Entries that come meanwhile are for the next call. */
+	/*
+	 * A small directory needs no large buffers. Entries that come meanwhile are for the next
+	 * call.
+	 */
 	r.max = min((u64)r.room / (fixed + 1), r.dir.entries + 16);
 	r.room = min((u64)r.room, r.max * (u64)(fixed + PVFS_NAME_MAX));
 	r.ent = malloc(r.max * sizeof(*r.ent));
@@ -238,7 +246,8 @@ int mgr_op_readdir(struct mgr_op *op, const struct pvfs_readdir_req *req, struct
 		r.in = malloc(r.max * sizeof(*r.in));
 		r.attr = calloc(r.max, sizeof(*r.attr));
 	}
-	if (!r.ent || !r.arena || !op->payload || ((req->flags & PVFS_RD_ATTRS) && (!r.in || !r.attr))) {
+	if (!r.ent || !r.arena || !op->payload ||
+	    ((req->flags & PVFS_RD_ATTRS) && (!r.in || !r.attr))) {
 		err = -ENOMEM;
 		goto out;
 	}
@@ -270,7 +279,10 @@ struct setlayout {
 	struct pvfs_setlayout_rep *rep;
 };
 
-/* May the layout of a file change? Only if no datafile of it can exist and nobody else relies on the old one. */
+/*
+ * May the layout of a file change? Only if no datafile of it can exist and nobody else relies on
+ * the old one.
+ */
 static int file_untouched(struct mgr_op *op, const struct mgr_inode *in)
 {
 	struct mgr_opens_view v;
@@ -288,7 +300,8 @@ static int file_untouched(struct mgr_op *op, const struct mgr_inode *in)
 static int setlayout_fn(struct mgr_op *op, void *arg)
 {
 	struct setlayout *s = arg;
-	const struct pvfs_layout *want = s->req->layout.pcount ? &s->req->layout : &op->m->root_layout;
+	const struct pvfs_layout *want = s->req->layout.pcount ? &s->req->layout :
+		&op->m->root_layout;
 	struct mgr_inode in;
 	int err;
 
@@ -314,7 +327,8 @@ static int setlayout_fn(struct mgr_op *op, void *arg)
 	return ns_inode_put(op, &in);
 }
 
-int mgr_op_setlayout(struct mgr_op *op, const struct pvfs_setlayout_req *req, struct pvfs_setlayout_rep *rep)
+int mgr_op_setlayout(struct mgr_op *op, const struct pvfs_setlayout_req *req,
+		     struct pvfs_setlayout_rep *rep)
 {
 	struct setlayout s = { .req = req, .rep = rep };
 

@@ -1,17 +1,18 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * op_name.c - LOOKUP, MKNOD, SYMLINK, READLINK, LINK, UNLINK, and what every operation that makes an inode shares.
+ * op_name.c - LOOKUP, MKNOD, SYMLINK, READLINK, LINK, UNLINK, and what every operation that makes
+ * an inode shares.
  *
- *   operation  needs                                                     changes
- *   LOOKUP     x on the directory                                        -
- *   MKNOD      w,x; devices: root                                        directory, inode, entry
- *   SYMLINK    w,x                                                       directory, inode, target, entry
- *   READLINK   -                                                         -
- *   LINK       w,x; not a directory                                      directory, inode, entry
- *   UNLINK     w,x and the sticky rule; not a directory                  directory, entry, inode (see ns_inode_unlinked)
+ *   operation  needs                                 changes
+ *   LOOKUP     x on the directory                    -
+ *   MKNOD      w,x; devices: root                    directory, inode, entry
+ *   SYMLINK    w,x                                   directory, inode, target, entry
+ *   READLINK   -                                     -
+ *   LINK       w,x; not a directory                  directory, inode, entry
+ *   UNLINK     w,x, sticky rule; not a directory     directory, entry, see ns_inode_unlinked()
  *
- * Order of the locks inside a transaction: directories, entries, inodes. It is not total (they share pages), which is
- * what the deadlock detector is for, but it makes deadlocks rare.
+ * Order of the locks inside a transaction: directories, entries, inodes. It is not total (they
+ * share pages), which is what the deadlock detector is for, but it makes deadlocks rare.
  */
 #include "mgr.h"
 #include <stdlib.h>
@@ -55,7 +56,8 @@ int mgr_make_fn(struct mgr_op *op, void *arg)
 		if (!mk->picked) {
 			static const struct pvfs_layout none;
 
-			err = ns_layout_pick(op->m, &dir, mk->layout ? mk->layout : &none, &mk->pick);
+			err = ns_layout_pick(op->m, &dir, mk->layout ? mk->layout : &none,
+					     &mk->pick);
 			if (err)
 				return err;
 			mk->picked = true;
@@ -102,7 +104,8 @@ int mgr_op_mknod(struct mgr_op *op, const struct pvfs_mknod_req *req, struct pvf
 {
 	u32 type = req->mode & S_IFMT ? req->mode & S_IFMT : S_IFREG;
 	struct mgr_make mk = {
-		.cred = &req->cred, .dir = &req->dir, .name = &req->name, .mode = type | (req->mode & 07777),
+		.cred = &req->cred, .dir = &req->dir, .name = &req->name,
+		.mode = type | (req->mode & 07777),
 		.made = made_attr, .arg = &rep->attr,
 	};
 
@@ -123,7 +126,8 @@ int mgr_op_mknod(struct mgr_op *op, const struct pvfs_mknod_req *req, struct pvf
 	return mgr_make(op, &mk);
 }
 
-int mgr_op_symlink(struct mgr_op *op, const struct pvfs_symlink_req *req, struct pvfs_symlink_rep *rep)
+int mgr_op_symlink(struct mgr_op *op, const struct pvfs_symlink_req *req,
+		   struct pvfs_symlink_rep *rep)
 {
 	struct mgr_make mk = {
 		.cred = &req->cred, .dir = &req->dir, .name = &req->name, .mode = S_IFLNK | 0777,
@@ -164,8 +168,8 @@ static int lookup_fn(struct mgr_op *op, void *arg)
 		if (err != -ESTALE)
 			return err;
 		/*
-		 * The entry was read and then, with the inode, removed or given to another: the name may well exist,
-		 * so look again instead of saying that it does not.
+		 * The entry was read and then, with the inode, removed or given to another: the
+		 * name may well exist, so look again instead of saying that it does not.
 		 */
 	}
 	return -EAGAIN;
@@ -200,7 +204,8 @@ static int readlink_fn(struct mgr_op *op, void *arg)
 	if (!S_ISLNK(in.mode))
 		return -EINVAL;
 	mgr_ino_key(key, in.ino);
-	n = mdb_get(op->m->db, op->txn, MDB_SYMLINK, key, sizeof(key), r->room, 1 + PVFS_SYMLINK_MAX, 0);
+	n = mdb_get(op->m->db, op->txn, MDB_SYMLINK, key, sizeof(key), r->room,
+		    1 + PVFS_SYMLINK_MAX, 0);
 	if (n == -ENOENT)
 		return -ESTALE;	/* removed since the inode was read */
 	if (n < 0)
@@ -212,9 +217,13 @@ static int readlink_fn(struct mgr_op *op, void *arg)
 	return 0;
 }
 
-int mgr_op_readlink(struct mgr_op *op, const struct pvfs_readlink_req *req, struct pvfs_readlink_rep *rep)
+int mgr_op_readlink(struct mgr_op *op, const struct pvfs_readlink_req *req,
+		    struct pvfs_readlink_rep *rep)
 {
-	/* The reply is encoded after we return, so the target needs a place that outlives this frame. */
+	/*
+	 * The reply is encoded after we return, so the target needs a place that outlives this
+	 * frame.
+	 */
 	static __thread u8 room[1 + PVFS_SYMLINK_MAX];
 	struct readlink r = { .req = req, .rep = rep, .room = room };
 

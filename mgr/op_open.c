@@ -2,9 +2,10 @@
 /*
  * op_open.c - CREATE, OPEN, CLOSE, REPORT.
  *
- * An open is counted in memory (opens.c) before the inode is read, and taken back when anything fails. Opening for
- * writing also marks the inode UNCERTAIN, durably, before the reply: from then on the database does not claim to know
- * its size. The close of the last writer settles it (size.c).
+ * An open is counted in memory (opens.c) before the inode is read, and taken back when anything
+ * fails. Opening for writing also marks the inode UNCERTAIN, durably, before the reply: from then
+ * on the database does not claim to know its size. The close of the last writer settles it
+ * (size.c).
  */
 #include "mgr.h"
 #include <sys/stat.h>
@@ -76,8 +77,8 @@ static int open_fn(struct mgr_op *op, void *arg)
 		return 0;
 	in->flags |= MGR_IF_UNCERTAIN;
 	/*
-	 * Under the inode's page lock: another opener waits for it, so what it may report comes after this. If we fail,
-	 * the mark is not there and the next opener comes here again.
+	 * Under the inode's page lock: another opener waits for it, so what it may report comes
+	 * after this. If we fail, the mark is not there and the next opener comes here again.
 	 */
 	mgr_opens_reset(&op->m->opens, in->ino, in->trunc_gen, true);
 	op->need_sync = true;
@@ -116,8 +117,8 @@ static void open_undo(struct mgr_op *op, const struct opening *o)
 }
 
 /*
- * Opens an existing file. With PVFS_O_TRUNC the reply is complete when the last transaction stores it, so @o->cap is
- * filled first.
+ * Opens an existing file. With PVFS_O_TRUNC the reply is complete when the last transaction stores
+ * it, so @o->cap is filled first.
  */
 static int open_existing(struct mgr_op *op, struct opening *o)
 {
@@ -175,7 +176,8 @@ int mgr_open_again(struct mgr_op *op, const struct pvfs_fid *fid, u32 flags)
 int mgr_op_open(struct mgr_op *op, const struct pvfs_open_req *req, struct pvfs_open_rep *rep)
 {
 	struct opening o = {
-		.cred = &req->cred, .fid = req->fid, .flags = req->flags, .attr = &rep->attr, .cap = &rep->cap,
+		.cred = &req->cred, .fid = req->fid, .flags = req->flags, .attr = &rep->attr,
+		.cap = &rep->cap,
 	};
 
 	if (req->flags & ~O_ALL)
@@ -227,12 +229,14 @@ static int find_fn(struct mgr_op *op, void *arg)
 	return err ?: ns_entry_find(op, dir.ino, &f->req->name, 0, &f->e);
 }
 
-static int create_new(struct mgr_op *op, const struct pvfs_create_req *req, struct pvfs_create_rep *rep,
+static int create_new(struct mgr_op *op, const struct pvfs_create_req *req,
+		      struct pvfs_create_rep *rep,
 		      struct pvfs_fid *ret_found)
 {
 	struct creating c = { .req = req, .rep = rep };
 	struct mgr_make mk = {
-		.cred = &req->cred, .dir = &req->dir, .name = &req->name, .mode = S_IFREG | (req->mode & 07777),
+		.cred = &req->cred, .dir = &req->dir, .name = &req->name,
+		.mode = S_IFREG | (req->mode & 07777),
 		.layout = &req->layout, .iflags = req->flags & PVFS_O_WRITE ? MGR_IF_UNCERTAIN : 0,
 		.made = made_file, .arg = &c,
 	};
@@ -250,7 +254,8 @@ int mgr_op_create(struct mgr_op *op, const struct pvfs_create_req *req, struct p
 {
 	struct finding f = { .req = req };
 	struct opening o = {
-		.cred = &req->cred, .flags = req->flags & ~(PVFS_O_CREAT | PVFS_O_EXCL), .attr = &rep->attr,
+		.cred = &req->cred, .flags = req->flags & ~(PVFS_O_CREAT | PVFS_O_EXCL),
+		.attr = &rep->attr,
 		.cap = &rep->cap,
 	};
 	unsigned int tries;
@@ -262,7 +267,10 @@ int mgr_op_create(struct mgr_op *op, const struct pvfs_create_req *req, struct p
 	err = ns_name_check(&req->name);
 	if (err)
 		return err;
-	/* Opened by name, it can be unlinked before it is opened: then the name is free, and it all begins again. */
+	/*
+	 * Opened by name, it can be unlinked before it is opened: then the name is free, and it all
+	 * begins again.
+	 */
 	for (tries = 0; tries < 10; tries++) {
 		if (req->flags & PVFS_O_CREAT) {
 			err = create_new(op, req, rep, &o.fid);
@@ -364,7 +372,10 @@ int mgr_op_close(struct mgr_op *op, const struct pvfs_close_req *req, struct pvf
 
 	mgr_opens_view(&op->m->opens, ino, session, &v);
 	if (req->flags & PVFS_O_WRITE) {
-		/* A close does not fail: what could not be settled now stays uncertain and is settled by who asks. */
+		/*
+		 * A close does not fail: what could not be settled now stays uncertain and is
+		 * settled by who asks.
+		 */
 		if (mgr_opens_close_begin(&op->m->opens, session, ino, req->flags, &req->report))
 			mgr_size_settle(op, &req->fid);
 		released = mgr_opens_close_end(&op->m->opens, session, ino, req->flags);
@@ -372,7 +383,8 @@ int mgr_op_close(struct mgr_op *op, const struct pvfs_close_req *req, struct pvf
 		released = mgr_opens_del(&op->m->opens, session, ino, req->flags);
 	}
 	/*
-	 * Unknown to us (we were restarted, or this is a second run): there may be an orphan record all the same.
+	 * Unknown to us (we were restarted, or this is a second run): there may be an orphan record
+	 * all the same.
 	 */
 	if (!released && v.open && !op->again)
 		return 0;

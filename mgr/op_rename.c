@@ -2,9 +2,10 @@
 /*
  * op_rename.c - RENAME, the one operation with four inodes.
  *
- * Inside its transaction: the two directories locked in ino order, then the two entries, then the two inodes in ino
- * order. A directory that changes its parent does so under mgr.rename_lock, so that the walk to the root which looks
- * for loops sees parents that stay. What is replaced is treated as UNLINK or RMDIR would.
+ * Inside its transaction: the two directories locked in ino order, then the two entries, then the
+ * two inodes in ino order. A directory that changes its parent does so under mgr.rename_lock, so
+ * that the walk to the root which looks for loops sees parents that stay. What is replaced is
+ * treated as UNLINK or RMDIR would.
  */
 #include "mgr.h"
 #include <sys/stat.h>
@@ -23,7 +24,8 @@ struct rename {
 };
 
 /* Two inodes for writing, the one with the lower number first. */
-static int get_both(struct mgr_op *op, const struct pvfs_fid *a, struct mgr_inode *ia, const struct pvfs_fid *b,
+static int get_both(struct mgr_op *op, const struct pvfs_fid *a, struct mgr_inode *ia,
+		    const struct pvfs_fid *b,
 		    struct mgr_inode *ib)
 {
 	int err;
@@ -36,7 +38,8 @@ static int get_both(struct mgr_op *op, const struct pvfs_fid *a, struct mgr_inod
 	return err ?: ns_fid_get(op, a, MDB_RMW, ia);
 }
 
-static int get_dirs(struct mgr_op *op, struct rename *r, struct mgr_inode *sdir, struct mgr_inode *ddir)
+static int get_dirs(struct mgr_op *op, struct rename *r, struct mgr_inode *sdir,
+		    struct mgr_inode *ddir)
 {
 	int err;
 
@@ -68,7 +71,8 @@ static int check_target(struct mgr_op *op, const struct rename *r, const struct 
 }
 
 /* Everything that can say no. Return: 0, or 1 when both names are one inode already. */
-static int check(struct mgr_op *op, struct rename *r, const struct mgr_inode *sdir, const struct mgr_inode *ddir,
+static int check(struct mgr_op *op, struct rename *r, const struct mgr_inode *sdir,
+		 const struct mgr_inode *ddir,
 		 bool exists)
 {
 	const struct pvfs_cred *cred = &r->req->cred;

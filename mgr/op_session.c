@@ -90,7 +90,10 @@ static int reclaim_fn(struct mgr_op *op, void *arg)
 	if (!S_ISREG(in->mode))
 		return -EINVAL;
 	if (in->flags & MGR_IF_REAP) {
-		/* Unlinked while we did not know that it was open. After the grace its data may be gone. */
+		/*
+		 * Unlinked while we did not know that it was open. After the grace its data may be
+		 * gone.
+		 */
 		if (!mgr_in_grace(op->m))
 			return -ESTALE;
 		mgr_ino_key(key, in->ino);
@@ -124,7 +127,8 @@ static void extend_grace(struct mgr *m)
 		atomic_store(&m->grace_until, more);
 }
 
-int mgr_op_reclaim(struct mgr_op *op, const struct pvfs_reclaim_req *req, struct pvfs_reclaim_rep *rep)
+int mgr_op_reclaim(struct mgr_op *op, const struct pvfs_reclaim_req *req,
+		   struct pvfs_reclaim_rep *rep)
 {
 	struct reclaim r = { .req = req };
 	u32 rights = 0;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * opens.c - who has which file open; see opens.h. A hash table with striped locks; nothing here touches the database or
- * the network, so a stripe's lock may be taken inside a transaction.
+ * opens.c - who has which file open; see opens.h. A hash table with striped locks; nothing here
+ * touches the database or the network, so a stripe's lock may be taken inside a transaction.
  */
 #include "mgr.h"
 #include <stdlib.h>
@@ -156,7 +156,8 @@ static void open_free(struct mgr_ofile *f, struct mgr_open *p)
 	free(p);
 }
 
-int mgr_opens_add(struct mgr_opens *o, struct mgr_session *s, u64 ino, u32 flags, u32 count, bool set)
+int mgr_opens_add(struct mgr_opens *o, struct mgr_session *s, u64 ino, u32 flags, u32 count,
+		  bool set)
 {
 	pthread_mutex_t *lock = stripe_lock(o, ino);
 	u32 class = open_class(flags);
@@ -164,7 +165,10 @@ int mgr_opens_add(struct mgr_opens *o, struct mgr_session *s, u64 ino, u32 flags
 	struct mgr_open *p;
 	int err = -ENOMEM;
 
-	/* The sweep of a dead session takes every stripe after @dead was set: it finds this open, or we see @dead. */
+	/*
+	 * The sweep of a dead session takes every stripe after @dead was set: it finds this open,
+	 * or we see @dead.
+	 */
 	if (atomic_load(&s->dead)) {
 		err = -ESTALE;
 		goto out;
@@ -261,7 +265,8 @@ static bool writers_left(const struct mgr_ofile *f)
 	return false;
 }
 
-bool mgr_opens_close_begin(struct mgr_opens *o, u64 session, u64 ino, u32 flags, const struct pvfs_wreport *r)
+bool mgr_opens_close_begin(struct mgr_opens *o, u64 session, u64 ino, u32 flags,
+			   const struct pvfs_wreport *r)
 {
 	pthread_mutex_t *lock = stripe_lock(o, ino);
 	struct mgr_ofile *f = ofile_find(o, ino);

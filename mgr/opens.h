@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * opens.h - who has which file open, and what their writes are known to have done. In memory only: after a restart the
- * clients say it again (RECLAIM).
+ * opens.h - who has which file open, and what their writes are known to have done. In memory only:
+ * after a restart the clients say it again (RECLAIM).
  */
 #ifndef PVFS_MGR_OPENS_H
 #define PVFS_MGR_OPENS_H
@@ -28,9 +28,10 @@ struct mgr_open {
  *
  * All fields are protected by the lock of its stripe. It exists while it has opens or waiters.
  *
- * What writes did is known completely ("tracked") when every writer that left has reported, and every writer that is
- * here will: then the size needs no question to the iods once the others are gone. A report under another truncation
- * generation, a writer that died, and a restart end that; a glimpse that every iod answered begins it again.
+ * What writes did is known completely ("tracked") when every writer that left has reported, and
+ * every writer that is here will: then the size needs no question to the iods once the others are
+ * gone. A report under another truncation generation, a writer that died, and a restart end that; a
+ * glimpse that every iod answered begins it again.
  */
 struct mgr_ofile {
 	struct mgr_ofile *next;
@@ -75,20 +76,27 @@ void mgr_opens_fini(struct mgr_opens *o);
  * @flags: PVFS_O_*
  * @count: how many; @set: make it exactly so many, for RECLAIM
  *
- * Call before the inode is read, so that an unlink which does not see this open has made itself seen to that read.
+ * Call before the inode is read, so that an unlink which does not see this open has made itself
+ * seen to that read.
  *
  * Return: 0, -ENOMEM, -ESTALE when the session is dead.
  */
-int mgr_opens_add(struct mgr_opens *o, struct mgr_session *s, u64 ino, u32 flags, u32 count, bool set);
+int mgr_opens_add(struct mgr_opens *o, struct mgr_session *s, u64 ino, u32 flags, u32 count,
+		  bool set);
 
-/* Takes one open back. Return: true when it was the session's last of an orphan. Unknown ones are ignored. */
+/*
+ * Takes one open back. Return: true when it was the session's last of an orphan. Unknown ones are
+ * ignored.
+ */
 bool mgr_opens_del(struct mgr_opens *o, u64 session, u64 ino, u32 flags);
 
 /*
- * A close of a writer begins: merges its report. Return: true when no writer is left after the closes that have begun.
- * mgr_opens_close_end() follows in every case and is the mgr_opens_del() of it.
+ * A close of a writer begins: merges its report. Return: true when no writer is left after the
+ * closes that have begun. mgr_opens_close_end() follows in every case and is the mgr_opens_del() of
+ * it.
  */
-bool mgr_opens_close_begin(struct mgr_opens *o, u64 session, u64 ino, u32 flags, const struct pvfs_wreport *r);
+bool mgr_opens_close_begin(struct mgr_opens *o, u64 session, u64 ino, u32 flags,
+			   const struct pvfs_wreport *r);
 bool mgr_opens_close_end(struct mgr_opens *o, u64 session, u64 ino, u32 flags);
 
 void mgr_opens_view(struct mgr_opens *o, u64 ino, u64 session, struct mgr_opens_view *v);
@@ -108,7 +116,8 @@ int mgr_opens_who(struct mgr_opens *o, u64 ino, u64 **ret);
 void mgr_opens_sweep(struct mgr_opens *o, u64 session);
 
 /*
- * One truncation at a time: a lock that is held across calls to the iods. Return: 0, -EAGAIN after @timeout_ms, -ENOMEM.
+ * One truncation at a time: a lock that is held across calls to the iods. Return: 0, -EAGAIN after
+ * @timeout_ms, -ENOMEM.
  */
 int mgr_opens_lock(struct mgr_opens *o, u64 ino, unsigned int timeout_ms);
 void mgr_opens_unlock(struct mgr_opens *o, u64 ino);

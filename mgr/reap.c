@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * reap.c - what goes on behind replies: datafiles of unlinked files are removed, interrupted truncations finished.
+ * reap.c - what goes on behind replies: datafiles of unlinked files are removed, interrupted
+ * truncations finished.
  *
- * One thread goes over both queues when it is kicked, and every second while something could not be done because an iod
- * was away. An inode leaves the queue, and the tables, when every iod of its layout has answered; asking twice does no
- * harm, so nothing here needs to be durable at once. Nothing is removed during the grace after a start (session.c).
+ * One thread goes over both queues when it is kicked, and every second while something could not be
+ * done because an iod was away. An inode leaves the queue, and the tables, when every iod of its
+ * layout has answered; asking twice does no harm, so nothing here needs to be durable at once.
+ * Nothing is removed during the grace after a start (session.c).
  */
 #include "mgr.h"
 #include <stdlib.h>
@@ -170,7 +172,10 @@ static int reap_queue(struct mgr *m, struct mgr_op *op, struct batch *b)
 	memset(b, 0, sizeof(*b));
 	b->tab = MDB_REAP;
 	while (!b->end && !stopping(m)) {
-		/* The database is entered for each step, not for the batch: the calls may take long. */
+		/*
+		 * The database is entered for each step, not for the batch: the calls may take
+		 * long.
+		 */
 		err = mgr_bg_run(op, next_batch, b);
 		err = err ?: remove_datafiles(m, b);
 		err = err ?: mgr_bg_run(op, commit_batch, b);
@@ -270,8 +275,12 @@ void *mgr_reap_thread(void *arg)
 	do {
 		left = mgr_reap_pass(m);
 		if (left < 0)
-			pvfs_log_limited(PVFS_LOG_WARNING, "removing datafiles: %s; trying again", strerror(-left));
-		/* What is unlinked together is removed together: a pass now and then, not one per file. */
+			pvfs_log_limited(PVFS_LOG_WARNING, "removing datafiles: %s; trying again",
+					 strerror(-left));
+		/*
+		 * What is unlinked together is removed together: a pass now and then, not one per
+		 * file.
+		 */
 	} while (!mgr_bg_wait(m, mgr_mono_ms() + 20) && !reap_wait(m, left));
 	return NULL;
 }
@@ -291,7 +300,8 @@ int mgr_count_table(struct mgr_op *op, enum mdb_table tab, u64 limit, u64 *ret)
 	err = mdb_cursor_open(op->m->db, NULL, tab, 0, &c);
 	if (err)
 		return err;
-	for (err = mdb_cursor_seek(&c, key, sizeof(key), &rec); !err && n < limit; err = mdb_cursor_next(&c, &rec))
+	for (err = mdb_cursor_seek(&c, key, sizeof(key), &rec); !err && n < limit;
+	     err = mdb_cursor_next(&c, &rec))
 		n++;
 	mdb_cursor_close(&c);
 	if (err && err != -ENOENT)

@@ -2,10 +2,11 @@
 /*
  * recover.c - from a store to a running manager, and back.
  *
- * The database recovers itself when it is opened. On top of that the tables are in order by construction, as each
- * operation is one transaction; what an interrupted process leaves is work: sessions that may come back (they get a
- * lease's time, the grace), orphans of sessions that do not exist any more, stored replies of such sessions, trim
- * records and the reap queue, which the reaper takes up.
+ * The database recovers itself when it is opened. On top of that the tables are in order by
+ * construction, as each operation is one transaction; what an interrupted process leaves is work:
+ * sessions that may come back (they get a lease's time, the grace), orphans of sessions that do not
+ * exist any more, stored replies of such sessions, trim records and the reap queue, which the
+ * reaper takes up.
  *
  * Also here: the checkpoint thread, and the watch over the space on the store's disk.
  */
@@ -16,39 +17,58 @@
 #include <time.h>
 
 /*
- * The log must never hit the wall: a failed write of it costs a recovery. So what grows the tables stops while
- * space_reserve is left; what shrinks them (and so, after a checkpoint, the log) goes on down to a quarter of that.
+ * The log must never hit the wall: a failed write of it costs a recovery. So what grows the tables
+ * stops while space_reserve is left; what shrinks them goes on down to a quarter of that. Below the
+ * reserve a checkpoint follows every megabyte of log: it claims the tables' space for pages that
+ * are in memory only, and lets old log files go.
  */
 #define RESERVE_MIN ((u64)16 << 20)
-#define SPACE_CHECK_MS 100u
+#define SPACE_CHECK_MS 100u	/* between two looks at the disk */
+#define SPACE_CHECK_LOW_MS 5u	/* while less than four times the reserve is free */
+#define LOW_CHECKPOINT_KB 1024u
 
-static void space_look(struct mgr *m)
+static u64 space_look(struct mgr *m)
 {
-	u64 now = mgr_mono_ms(), last = atomic_load_explicit(&m->space_checked, memory_order_relaxed);
+	u64 now = mgr_mono_ms(), last = atomic_load_explicit(&m->space_checked,
+							     memory_order_relaxed);
+	u64 avail = atomic_load_explicit(&m->space_avail, memory_order_relaxed);
 	struct statvfs vfs;
 
-	if (last && now < last + SPACE_CHECK_MS)
-		return;
-	if (!atomic_compare_exchange_strong(&m->space_checked, &last, now))
-		return;
-	if (!statvfs(m->conf->mgr_store, &vfs))
-		atomic_store_explicit(&m->space_avail, (u64)vfs.f_bavail * vfs.f_frsize, memory_order_relaxed);
+	if (last && now < last + (avail < 4 * m->space_reserve ? SPACE_CHECK_LOW_MS :
+				  SPACE_CHECK_MS))
+		return avail;
+	if (!atomic_compare_exchange_strong(&m->space_checked, &last, now) ||
+	    statvfs(m->conf->mgr_store, &vfs))
+		return avail;
+	avail = (u64)vfs.f_bavail * vfs.f_frsize;
+	atomic_store_explicit(&m->space_avail, avail, memory_order_relaxed);
+	return avail;
 }
 
-int mgr_space_check(struct mgr *m)
+int mgr_space_check(struct mgr *m, bool grows)
 {
-	u64 avail, files, full = atomic_load_explicit(&m->full_files, memory_order_relaxed);
+	s64 files, full = atomic_load_explicit(&m->full_files, memory_order_relaxed);
+	u64 avail = space_look(m);
+	int err;
 
-	space_look(m);
-	avail = atomic_load_explicit(&m->space_avail, memory_order_relaxed);
 	if (likely(avail >= m->space_reserve)) {
 		if (full)
 			atomic_store_explicit(&m->full_files, 0, memory_order_relaxed);
 		return 0;
 	}
+	err = mdb_checkpoint(m->db, LOW_CHECKPOINT_KB, false);
+	if (err)
+		return err;
+	atomic_store_explicit(&m->space_checked, 0, memory_order_relaxed);
+	avail = space_look(m);
+	if (avail >= m->space_reserve)
+		return 0;
+	if (!grows)
+		return avail < m->space_reserve / 4 ? -ENOSPC : 0;
 	/*
-	 * The tables' files never get smaller, but what was deleted leaves room in them: a tenth fewer files than when
-	 * the disk was first found full, and new ones may come, as long as the log has room.
+	 * The tables' files never get smaller, but what was deleted leaves room in them: a tenth
+	 * fewer files than when the disk was first found full, and new ones may come, as long as
+	 * the log has room.
 	 */
 	files = atomic_load_explicit(&m->files, memory_order_relaxed);
 	if (!full) {
@@ -57,22 +77,18 @@ int mgr_space_check(struct mgr *m)
 	}
 	if (avail >= m->space_reserve / 2 && files < full - full / 10)
 		return 0;
-	pvfs_log_limited(PVFS_LOG_WARNING, "%s: less than %llu MiB free: nothing new can be made", m->conf->mgr_store,
+	pvfs_log_limited(PVFS_LOG_WARNING, "%s: less than %llu MiB free: nothing new can be made",
+			 m->conf->mgr_store,
 			 (unsigned long long)m->space_reserve >> 20);
 	return -ENOSPC;
-}
-
-bool mgr_space_desperate(struct mgr *m)
-{
-	space_look(m);
-	return atomic_load_explicit(&m->space_avail, memory_order_relaxed) < m->space_reserve / 4;
 }
 
 /* ---- background ---- */
 
 bool mgr_bg_wait(struct mgr *m, u64 deadline)
 {
-	struct timespec until = { .tv_sec = deadline / 1000, .tv_nsec = deadline % 1000 * 1000000l };
+	struct timespec until = { .tv_sec = deadline / 1000,
+		.tv_nsec = deadline % 1000 * 1000000l };
 	bool stop;
 
 	pthread_mutex_lock(&m->bg_lock);
@@ -84,22 +100,109 @@ bool mgr_bg_wait(struct mgr *m, u64 deadline)
 	return stop;
 }
 
+u64 mgr_files(struct mgr *m)
+{
+	return max(atomic_load_explicit(&m->files, memory_order_relaxed), 0ll);
+}
+
+static int meta_put(struct mgr_op *op, const char *name, u64 value)
+{
+	__le64 v = cpu_to_le64(value);
+
+	return mdb_put(op->m->db, op->txn, MDB_META, name, strlen(name), &v, sizeof(v));
+}
+
+static bool meta_get(struct mgr *m, const char *name, u64 *ret)
+{
+	__le64 v;
+
+	if (mdb_get(m->db, NULL, MDB_META, name, strlen(name), &v, sizeof(v), 0) != sizeof(v))
+		return false;
+	*ret = le64_to_cpu(v);
+	return true;
+}
+
+/*
+ * "clean" says that "files" is exact, as nothing happens after it any more. @arg: bool, is it so?
+ */
 static int files_put_fn(struct mgr_op *op, void *arg)
 {
-	__le64 files = cpu_to_le64(atomic_load(&op->m->files)), full = cpu_to_le64(atomic_load(&op->m->full_files));
+	bool clean = *(bool *)arg && !op->m->files_stale;
 	int err;
 
-	err = mdb_put(op->m->db, op->txn, MDB_META, "files", 5, &files, sizeof(files));
-	return err ?: mdb_put(op->m->db, op->txn, MDB_META, "full", 4, &full, sizeof(full));
+	err = meta_put(op, "files", mgr_files(op->m));
+	err = err ?: meta_put(op, "full", atomic_load(&op->m->full_files));
+	return err ?: meta_put(op, "clean", clean);
+}
+
+struct inode_count {
+	u64 after, n;
+	bool end;
+};
+
+/* Some of the inodes; few enough to let a recovery in between. */
+static int count_fn(struct mgr_op *op, void *arg)
+{
+	struct inode_count *c = arg;
+	struct mgr_inode_disk d;
+	struct mdb_rec rec = { .val = &d, .room = sizeof(d) };
+	u8 key[MGR_INO_KEY];
+	struct mdb_cursor cur;
+	u64 after = c->after;
+	u32 n = 0;
+	int err;
+
+	err = mdb_cursor_open(op->m->db, NULL, MDB_INODE, 0, &cur);
+	if (err)
+		return err;
+	mgr_ino_key(key, c->after + 1);
+	err = mdb_cursor_seek(&cur, key, sizeof(key), &rec);
+	for (; !err && n < 10000; n++) {
+		after = mgr_get_be64(rec.key);
+		err = mdb_cursor_next(&cur, &rec);
+	}
+	mdb_cursor_close(&cur);
+	if (err && err != -ENOENT)
+		return err;
+	c->end = err == -ENOENT;
+	c->after = after;
+	c->n += n;
+	return 0;
+}
+
+static int count_some(struct mgr_op *op, void *arg)
+{
+	return mgr_run(op, count_fn, arg, MGR_RUN_READ);
+}
+
+/*
+ * Counts the inodes while others make and remove some: what they do is added to the result, so it
+ * is off only by changes that the count has seen as well.
+ */
+static void count_files(struct mgr *m, struct mgr_op *op)
+{
+	s64 before = atomic_load(&m->files);
+	struct inode_count c = { 0 };
+
+	while (!c.end && !mgr_bg_wait(m, 0)) {
+		mgr_op_init_bg(op, m);
+		if (mgr_bg_run(op, count_some, &c))
+			return;
+	}
+	if (!c.end)
+		return;
+	atomic_fetch_add(&m->files, (s64)c.n - before);
+	m->files_stale = false;
 }
 
 static int checkpoint(struct mgr_op *op, void *arg)
 {
-	u64 files = atomic_load(&op->m->files), *last = arg;
+	u64 files = mgr_files(op->m), *last = arg;
+	bool clean = false;
 
-	if (files != *last && !mgr_run(op, files_put_fn, NULL, 0))
+	if (files != *last && !mgr_run(op, files_put_fn, &clean, 0))
 		*last = files;
-	return mdb_checkpoint(op->m->db, false);
+	return mdb_checkpoint(op->m->db, 0, false);
 }
 
 static void *checkpoint_thread(void *arg)
@@ -112,11 +215,13 @@ static void *checkpoint_thread(void *arg)
 
 	if (!op)
 		return NULL;
+	if (m->files_stale)
+		count_files(m, op);
 	do {
 		/* When space runs low, tables must claim theirs and old log files must go, soon. */
 		ms = max(m->conf->checkpoint_ms, 10u);
-		if (atomic_load(&m->space_avail) < 4 * m->space_reserve)
-			ms = min(ms, 1000u);
+		if (space_look(m) < 4 * m->space_reserve)
+			ms = min(ms, 500u);
 		if (mgr_bg_wait(m, mgr_mono_ms() + ms))
 			break;
 		mgr_op_init_bg(op, m);
@@ -142,13 +247,14 @@ static int load_meta(struct mgr *m, char *err, size_t errlen)
 {
 	char mine[37], its[37];
 	struct mgr_super s;
-	__le64 v;
+	u64 v = 0;
 	int e;
 
 	e = get_super(m, &s);
 	if (e) {
 		snprintf(err, errlen, "%s: %s", m->conf->mgr_store,
-			 e == -ENOENT ? "mkfs did not finish here; run it again" : "the super record is unreadable");
+			 e == -ENOENT ? "mkfs did not finish here; run it again" :
+				 "the super record is unreadable");
 		return e == -ENOENT ? -ENOENT : -EIO;
 	}
 	if (memcmp(s.uuid, m->conf->uuid, sizeof(s.uuid))) {
@@ -159,19 +265,17 @@ static int load_meta(struct mgr *m, char *err, size_t errlen)
 		return -ESTALE;
 	}
 	if (s.niods != m->conf->niods) {
-		snprintf(err, errlen, "%s: the volume was made with %u iods, the configuration lists %u",
+		snprintf(err, errlen,
+			 "%s: the volume was made with %u iods, the configuration lists %u",
 			 m->conf->mgr_store, s.niods, m->conf->niods);
 		return -EINVAL;
 	}
 	memcpy(m->uuid, s.uuid, sizeof(m->uuid));
 	memcpy(m->hash_key, s.hash_key, sizeof(m->hash_key));
 	m->niods = s.niods;
-	if (mdb_get(m->db, NULL, MDB_META, "files", 5, &v, sizeof(v), 0) == sizeof(v))
-		atomic_store(&m->files, le64_to_cpu(v));
-	else
-		atomic_store(&m->files, 1);
-	if (mdb_get(m->db, NULL, MDB_META, "full", 4, &v, sizeof(v), 0) == sizeof(v))
-		atomic_store(&m->full_files, le64_to_cpu(v));
+	atomic_store(&m->files, meta_get(m, "files", &v) ? (s64)v : 1);
+	atomic_store(&m->full_files, meta_get(m, "full", &v) ? (s64)v : 0);
+	m->files_stale = !meta_get(m, "clean", &v) || !v;
 	return 0;
 }
 
@@ -276,9 +380,13 @@ static int clear_leftovers(struct mgr_op *op, enum mdb_table tab)
 
 static int recover(struct mgr_op *op, void *arg)
 {
+	bool clean = false;
 	int err;
 
 	err = load_root(op);
+	/* A full disk must not keep us from starting: then the next start counts once more. */
+	if (!err && !op->m->files_stale && mgr_run(op, files_put_fn, &clean, MGR_RUN_SYNC))
+		op->m->files_stale = true;
 	err = err ?: mgr_sessions_load(op);
 	if (err)
 		return err;
@@ -313,7 +421,8 @@ static void locks_init(struct mgr *m)
 	m->work_tail = &m->work_head;
 }
 
-int mgr_core_open(struct pvfs_conf *conf, const struct pvfs_key *server_key, const struct mgr_iod_ops *iod_ops,
+int mgr_core_open(struct pvfs_conf *conf, const struct pvfs_key *server_key,
+		  const struct mgr_iod_ops *iod_ops,
 		  void *iod_arg, struct mgr **ret, char *err, size_t errlen)
 {
 	struct mdb_params p = { .cache = conf->db_cache, .durability = conf->durability };
@@ -347,7 +456,8 @@ int mgr_core_open(struct pvfs_conf *conf, const struct pvfs_key *server_key, con
 	e = mdb_bdb_open(&p, &m->db);
 	if (e) {
 		snprintf(err, errlen, "%s: %s", dir,
-			 e == -ENOENT ? "no database here; make the volume with mkfs" : strerror(-e));
+			 e == -ENOENT ? "no database here; make the volume with mkfs" :
+				 strerror(-e));
 		goto fail_opens;
 	}
 	e = load_meta(m, err, errlen);
@@ -429,7 +539,9 @@ void mgr_core_stop(struct mgr *m)
 
 static int last_words(struct mgr_op *op, void *arg)
 {
-	return mgr_run(op, files_put_fn, NULL, 0);
+	bool clean = true;
+
+	return mgr_run(op, files_put_fn, &clean, 0);
 }
 
 void mgr_core_close(struct mgr *m)

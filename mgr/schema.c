@@ -28,7 +28,8 @@ static inline void sip_round(u64 v[4])
 
 u64 mgr_siphash(const u8 key[16], const void *data, size_t len)
 {
-	u64 k0 = get_unaligned_le64(key), k1 = get_unaligned_le64(key + 8), m, last = (u64)len << 56;
+	u64 k0 = get_unaligned_le64(key), k1 = get_unaligned_le64(key + 8), m,
+		last = (u64)len << 56;
 	u64 v[4] = {
 		k0 ^ 0x736f6d6570736575ull, k1 ^ 0x646f72616e646f6dull,
 		k0 ^ 0x6c7967656e657261ull, k1 ^ 0x7465646279746573ull,
@@ -169,7 +170,8 @@ int mgr_dirent_decode(struct mgr_dirent *de, const u8 *key, u32 klen, const void
 {
 	const struct mgr_dirent_disk *d = rec;
 
-	if (klen != MGR_PAIR_KEY || len < sizeof(*d) || d->format != MGR_DIRENT_FORMAT || !d->namelen ||
+	if (klen != MGR_PAIR_KEY || len < sizeof(*d) || d->format != MGR_DIRENT_FORMAT ||
+	    !d->namelen ||
 	    len != sizeof(*d) + d->namelen)
 		return -EUCLEAN;
 	de->dir = mgr_get_be64(key);

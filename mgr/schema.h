@@ -2,9 +2,10 @@
 /*
  * schema.h - what the tables of mdb.h hold: keys and records, in memory and on disk.
  *
- * Keys are big-endian, so that their byte order is their numeric order. Records are packed little-endian structures that
- * begin with their format number; a record that has another format, a wrong length or impossible values is reported as
- * -EUCLEAN by the decoders and becomes EIO for the client. No I/O here.
+ * Keys are big-endian, so that their byte order is their numeric order. Records are packed
+ * little-endian structures that begin with their format number; a record that has another format, a
+ * wrong length or impossible values is reported as -EUCLEAN by the decoders and becomes EIO for the
+ * client. No I/O here.
  */
 #ifndef PVFS_MGR_SCHEMA_H
 #define PVFS_MGR_SCHEMA_H
@@ -12,13 +13,13 @@
 #include "../common/msg.h"
 
 /* inode flags, on disk too */
-#define MGR_IF_UNCERTAIN	0x1u	/* was opened for writing: the iods know size and time better than we do */
-#define MGR_IF_TRIM		0x2u	/* a truncation has not reached every iod yet; there is a trim record */
+#define MGR_IF_UNCERTAIN	0x1u	/* was opened for writing: the iods know better */
+#define MGR_IF_TRIM		0x2u	/* a truncation goes on; there is a trim record */
 #define MGR_IF_REAP		0x4u	/* in the reap queue: gone for clients */
-#define MGR_IF_ORPHAN		0x8u	/* no name, but open by a session: there is an orphan record */
+#define MGR_IF_ORPHAN		0x8u	/* no name, but open by a session: has orphan records */
 #define MGR_IF_ALL		0xfu
 
-#define MGR_BASE_ANY		0xffffu	/* directory layouts: each new file starts on the next iod */
+#define MGR_BASE_ANY		0xffffu	/* of directories: each new file starts on the next iod */
 
 #define MGR_COOKIE_MIN		3ull	/* 1 and 2 are "." and ".." at the client */
 
@@ -199,8 +200,8 @@ static inline void mgr_slot_key(u8 key[MGR_SLOT_KEY], u64 session, u16 slot)
  * @key: the volume's hash key
  * @name: any bytes
  *
- * Return: a cookie below 2^63 whose low 8 bits are 0; the entries with this hash have the 256 cookies from there
- * (those below MGR_COOKIE_MIN are not used).
+ * Return: a cookie below 2^63 whose low 8 bits are 0; the entries with this hash have the 256
+ * cookies from there (those below MGR_COOKIE_MIN are not used).
  */
 u64 mgr_name_cookie(const u8 key[16], const struct pvfs_str *name);
 

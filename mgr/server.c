@@ -1,16 +1,19 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * server.c - from a request to its answer: dispatch made of ops.def, the driver of transactions, slow workers, counters.
+ * server.c - from a request to its answer: dispatch made of ops.def, the driver of transactions,
+ * slow workers, counters.
  *
- * A request runs on the transport's thread that read it. Operations marked SLOW may block there; of the others, those
- * that find they have to ask the iods (-EINPROGRESS; nothing was done yet) run once more on a slow worker.
+ * A request runs on the transport's thread that read it. Operations marked SLOW may block there; of
+ * the others, those that find they have to ask the iods (-EINPROGRESS; nothing was done yet) run
+ * once more on a slow worker.
  *
- *   dispatch() -> mgr_execute(): enter database -> slot -> handler -> flush the log -> slot -> leave -> reply
- *                                   handler: mgr_run(): begin -> fn -> [store reply] -> commit, again after deadlock
+ *   dispatch() -> mgr_execute(): enter -> slot -> handler -> flush the log -> slot -> leave -> reply
+ *       handler: mgr_run(): begin -> fn -> [store reply] -> commit, again after a deadlock
  *
- * Commit makes changes visible and releases locks before they are durable; the flush comes before the reply, and one
- * flush serves all that wait (early lock release, group commit). So another client may see a change that a power
- * failure then undoes, but nobody was told that it had happened.
+ * Commit makes changes visible and releases locks before they are durable; the flush comes before
+ * the reply, and one flush serves all that wait (early lock release, group commit). So another
+ * client may see a change that a power failure then undoes, but nobody was told that it had
+ * happened.
  *
  * Lock order, outermost first; a lock is taken only when nothing further down is held:
  *
@@ -18,12 +21,13 @@
  *   2. mgr_opens_lock(ino)      one truncation of a file at a time; held across calls to iods
  *   3. mgr.rename_lock          directories that change their parent
  *   4. mgr.ino_lock             batches of inode numbers
- *   5. database page locks      for one transaction; deadlocks are detected, the loser starts again (mgr_run)
- *   6. mgr_sessions.lock, mgr_session.lock, opens stripe, work_lock, bg_lock: leaves; no other lock, no database, no
- *      network under them
+ *   5. database page locks      for one transaction; the loser of a deadlock starts again (mgr_run)
+ *   6. leaves                   mgr_sessions.lock, mgr_session.lock, opens stripes, work_lock,
+ *                               bg_lock: no other lock, no database, no network under them
  *
- * mdb_enter() is not a lock but recovery waits for its holders: only bounded waits happen inside (iod calls have
- * time-outs). mgr_sessions.lock is a leaf: session ends are worked on a referenced session after it was unhashed.
+ * mdb_enter() is not a lock but recovery waits for its holders: only bounded waits happen inside
+ * (iod calls have time-outs). mgr_sessions.lock is a leaf: session ends are worked on a referenced
+ * session after it was unhashed.
  */
 #include "mgr.h"
 #include <stdlib.h>
@@ -111,19 +115,18 @@ static int encode_reply(struct mgr_op *op)
 	return 0;
 }
 
-int mgr_run(struct mgr_op *op, int (*fn)(struct mgr_op *op, void *arg), void *arg, unsigned int flags)
+int mgr_run(struct mgr_op *op, int (*fn)(struct mgr_op *op, void *arg), void *arg,
+	    unsigned int flags)
 {
 	struct mdb *db = op->m->db;
 	unsigned int attempt;
 	bool store = false;
 	int err;
 
-	if (flags & MGR_RUN_GROWS) {
-		err = mgr_space_check(op->m);
+	if (!(flags & MGR_RUN_READ)) {
+		err = mgr_space_check(op->m, flags & MGR_RUN_GROWS);
 		if (err)
 			return err;
-	} else if (!(flags & MGR_RUN_READ) && mgr_space_desperate(op->m)) {
-		return -ENOSPC;
 	}
 	for (attempt = 0;; attempt++) {
 		if (flags & MGR_RUN_READ) {
@@ -348,7 +351,8 @@ static void run_call(struct mgr *m, struct pvfs_call *call, bool can_block)
 		out.mem = out.arg = op.payload;
 		out.len = op.payload_len;
 	}
-	pvfs_call_reply(call, err, err ? NULL : op.body, err ? 0 : op.body_len, op.payload ? &out : NULL);
+	pvfs_call_reply(call, err, err ? NULL : op.body, err ? 0 : op.body_len, op.payload ? &out :
+			NULL);
 }
 
 static void mgr_dispatch(struct pvfs_call *call)
@@ -447,9 +451,9 @@ static int count_queues(struct mgr_op *op, void *arg)
 	u64 *n = arg;
 	int err;
 
-	err = mgr_count_table(op, MDB_REAP, 1000000, &n[0]);
-	err = err ?: mgr_count_table(op, MDB_ORPHAN, 1000000, &n[1]);
-	return err ?: mgr_count_table(op, MDB_TRIM, 1000000, &n[2]);
+	err = mgr_count_table(op, MDB_REAP, 100000, &n[0]);
+	err = err ?: mgr_count_table(op, MDB_ORPHAN, 100000, &n[1]);
+	return err ?: mgr_count_table(op, MDB_TRIM, 100000, &n[2]);
 }
 
 /**
@@ -470,19 +474,26 @@ void mgr_stats(struct mgr *m, FILE *f)
 	pthread_rwlock_rdlock(&m->sessions.lock);
 	fprintf(f, ",\"mgr\":{\"sessions\":%u", m->sessions.n);
 	pthread_rwlock_unlock(&m->sessions.lock);
-	fprintf(f, ",\"open_files\":%llu,\"files\":%llu,\"reap_queue\":%llu,\"orphans\":%llu,\"trims_pending\":%llu",
-		value(&m->opens.files), value(&m->files), (unsigned long long)n[0], (unsigned long long)n[1],
+	fprintf(f,
+		",\"open_files\":%llu,\"files\":%llu,\"reap_queue\":%llu,\"orphans\":%llu"
+		",\"trims_pending\":%llu",
+		value(&m->opens.files), (unsigned long long)mgr_files(m), (unsigned long long)n[0],
+		(unsigned long long)n[1],
 		(unsigned long long)n[2]);
-	fprintf(f, ",\"retries\":%llu,\"restarts\":%llu,\"replays\":%llu,\"offloaded\":%llu,\"glimpses\":%llu"
+	fprintf(f,
+		",\"retries\":%llu,\"restarts\":%llu,\"replays\":%llu,\"offloaded\":%llu"
+		",\"glimpses\":%llu"
 		",\"trims\":%llu,\"reaped\":%llu,\"evicted\":%llu,\"grace\":%s",
 		value(&m->count.retries), value(&m->count.restarts), value(&m->count.replays),
 		value(&m->count.offloaded), value(&m->count.glimpses), value(&m->count.trims),
-		value(&m->count.reaped), value(&m->count.evicted), mgr_in_grace(m) ? "true" : "false");
+		value(&m->count.reaped), value(&m->count.evicted), mgr_in_grace(m) ? "true" :
+		"false");
 	fprintf(f, ",\"handled\":{");
 	for (i = 0; i < PVFS_OP_LIMIT; i++) {
 		if (!value(&m->count.op[i]))
 			continue;
-		fprintf(f, "%s\"%s\":{\"n\":%llu,\"errors\":%llu}", first ? "" : ",", handlers[i].name,
+		fprintf(f, "%s\"%s\":{\"n\":%llu,\"errors\":%llu}", first ? "" : ",",
+			handlers[i].name,
 			value(&m->count.op[i]), value(&m->count.op_err[i]));
 		first = 0;
 	}

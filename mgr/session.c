@@ -1,15 +1,16 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * session.c - sessions: made durably, found by id and by client, kept alive by any request, ended by the client or by
- * the expiry of their lease.
+ * session.c - sessions: made durably, found by id and by client, kept alive by any request, ended
+ * by the client or by the expiry of their lease.
  *
  *            mgr_session_open()                     mgr_sessions_expire(): no answer to PING
  *   (none) ----------------------> alive ------------------------------------------------+
  *                                   |  SESSION_CLOSE                                      |
  *                                   +-------------> mgr_session_end(): dead -> swept -> forgotten
  *
- * The record survives restarts: a client that comes back within its lease finds its session, its stored replies and its
- * orphans. Until then (grace) nothing is reaped and no uncertain size is settled, as it may yet say what it has open.
+ * The record survives restarts: a client that comes back within its lease finds its session, its
+ * stored replies and its orphans. Until then (grace) nothing is reaped and no uncertain size is
+ * settled, as it may yet say what it has open.
  */
 #include "mgr.h"
 #include <stdlib.h>
@@ -25,7 +26,9 @@ static struct mgr_session **id_head(struct mgr *m, u64 id)
 
 static struct mgr_session **client_head(struct mgr *m, const u8 client[PVFS_UUID_LEN])
 {
-	return &m->sessions.by_client[get_unaligned_le32(client) % ARRAY_SIZE(m->sessions.by_client)];
+	u32 hash = get_unaligned_le32(client);
+
+	return &m->sessions.by_client[hash % ARRAY_SIZE(m->sessions.by_client)];
 }
 
 static struct mgr_session *session_new(u64 id, const struct mgr_session_rec *rec)
@@ -139,7 +142,8 @@ static int session_put_fn(struct mgr_op *op, void *arg)
 	int n, err;
 
 	if (!r->id) {
-		n = mdb_get(op->m->db, op->txn, MDB_META, "next_session", 12, &v, sizeof(v), MDB_RMW);
+		n = mdb_get(op->m->db, op->txn, MDB_META, "next_session", 12, &v, sizeof(v),
+			    MDB_RMW);
 		if (n < 0)
 			return n == -ENOENT ? -EUCLEAN : n;
 		if (n != sizeof(v))
@@ -159,7 +163,8 @@ static int session_put_fn(struct mgr_op *op, void *arg)
 		return err;
 	}
 	mgr_ino_key(key, r->id);
-	return mdb_put(op->m->db, op->txn, MDB_SESSION, key, sizeof(key), val, mgr_session_encode(&r->rec, val));
+	return mdb_put(op->m->db, op->txn, MDB_SESSION, key, sizeof(key), val,
+		       mgr_session_encode(&r->rec, val));
 }
 
 int mgr_session_open(struct mgr_op *op, const u8 client[PVFS_UUID_LEN], const struct pvfs_str *host,
@@ -173,7 +178,10 @@ int mgr_session_open(struct mgr_op *op, const u8 client[PVFS_UUID_LEN], const st
 
 	pthread_mutex_lock(&m->sessions.open_lock);
 	s = lookup_client(m, client);
-	/* Recovery may have undone a record that was not flushed; and the one who made it may still be flushing. */
+	/*
+	 * Recovery may have undone a record that was not flushed; and the one who made it may still
+	 * be flushing.
+	 */
 	op->need_sync = true;
 	if (s && s->recorded == op->db_gen)
 		goto out;
@@ -216,7 +224,9 @@ struct orphan_list {
 	u32 n, room;
 };
 
-/* Finds the orphans of one session. The table is small: it holds only what is open and has no name. */
+/*
+ * Finds the orphans of one session. The table is small: it holds only what is open and has no name.
+ */
 static int orphans_fn(struct mgr_op *op, void *arg)
 {
 	struct orphan_list *l = arg;
@@ -229,7 +239,8 @@ static int orphans_fn(struct mgr_op *op, void *arg)
 	err = mdb_cursor_open(op->m->db, op->txn, MDB_ORPHAN, 0, &c);
 	if (err)
 		return err;
-	for (err = mdb_cursor_seek(&c, key, sizeof(key), &rec); !err; err = mdb_cursor_next(&c, &rec)) {
+	for (err = mdb_cursor_seek(&c, key, sizeof(key), &rec); !err;
+	     err = mdb_cursor_next(&c, &rec)) {
 		if (rec.klen != MGR_PAIR_KEY || mgr_get_be64(rec.key + 8) != l->session)
 			continue;
 		if (l->n == l->room) {
@@ -310,7 +321,8 @@ int mgr_sessions_load(struct mgr_op *op)
 	err = mdb_cursor_open(op->m->db, NULL, MDB_SESSION, 0, &c);
 	if (err)
 		return err;
-	for (err = mdb_cursor_seek(&c, key, sizeof(key), &rec); !err; err = mdb_cursor_next(&c, &rec)) {
+	for (err = mdb_cursor_seek(&c, key, sizeof(key), &rec); !err;
+	     err = mdb_cursor_next(&c, &rec)) {
 		err = rec.klen == MGR_INO_KEY ? mgr_session_decode(&sr, val, rec.vlen) : -EUCLEAN;
 		if (err)
 			break;
@@ -362,16 +374,21 @@ static void evict(struct mgr *m, struct mgr_session *s)
 
 	if (!op)
 		return;	/* the next round tries again */
-	pvfs_warn("session %llu of %s: no sign of life for its lease of %u ms: ended", (unsigned long long)s->id,
+	pvfs_warn("session %llu of %s: no sign of life for its lease of %u ms: ended",
+		  (unsigned long long)s->id,
 		  s->host, m->conf->lease_ms);
 	atomic_store(&s->dead, true);
-	/* From here on its requests are refused; those that run are awaited, so that the sweep misses nothing. */
+	/*
+	 * From here on its requests are refused; those that run are awaited, so that the sweep
+	 * misses nothing.
+	 */
 	if (m->server)
 		pvfs_server_kill_session(m->server, s->id);
 	mgr_op_init_bg(op, m);
 	err = mgr_bg_run(op, end_fn, s);
 	if (err)
-		pvfs_warn("session %llu: its records stay until the next start: %s", (unsigned long long)s->id,
+		pvfs_warn("session %llu: its records stay until the next start: %s",
+			  (unsigned long long)s->id,
 			  strerror(-err));
 	atomic_fetch_add_explicit(&m->count.evicted, 1, memory_order_relaxed);
 	free(op);
@@ -384,7 +401,8 @@ static bool answers(struct mgr *m, struct mgr_session *s)
 
 	if (!m->server)
 		return false;
-	return !pvfs_server_callback(m->server, s->id, PVFS_OP_PING, NULL, 0, rep, sizeof(rep), &len, PING_MS);
+	return !pvfs_server_callback(m->server, s->id, PVFS_OP_PING, NULL, 0, rep, sizeof(rep),
+				     &len, PING_MS);
 }
 
 void mgr_sessions_expire(struct mgr *m)
@@ -410,7 +428,8 @@ void mgr_sessions_expire(struct mgr *m)
 		s = late[i];
 		if (answers(m, s))
 			atomic_store_explicit(&s->seen, mgr_mono_ms(), memory_order_relaxed);
-		else if (mgr_mono_ms() >= atomic_load_explicit(&s->seen, memory_order_relaxed) + lease)
+		else if (mgr_mono_ms() >= atomic_load_explicit(&s->seen, memory_order_relaxed) +
+			 lease)
 			evict(m, s);
 		mgr_session_put(s);
 	}

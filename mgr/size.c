@@ -2,19 +2,22 @@
 /*
  * size.c - how long a file is, when it was last written, and how it is cut.
  *
- * The database knows, unless the inode is marked UNCERTAIN, which it is (durably) before anyone may write. Then
+ * The database knows, unless the inode is marked UNCERTAIN, which it is (durably) before anyone may
+ * write. Then
  *
- *   asker is the only writer, all is tracked    what it reported                          no message
+ *   asker is the only writer, all is tracked    what it reported, no message
  *   others write, or something was missed       glimpse: ask all its iods at once
  *   nobody writes (a writer or we died)         glimpse once, record, UNCERTAIN is gone
- *   last writer closes                          record what was reported, or glimpse; UNCERTAIN is gone
+ *   last writer closes                          record the reports or a glimpse, UNCERTAIN is gone
  *
- * A size never shrinks but by truncation, so several sources combine by taking the largest, as long as they belong to
- * one truncation generation. Write times come from the iods' clocks: a write time later than all accounted for
- * (inode.wtime) moves mtime and ctime; so a time set by hand stays until something is written after it.
+ * A size never shrinks but by truncation, so several sources combine by taking the largest, as long
+ * as they belong to one truncation generation. Write times come from the iods' clocks: a write time
+ * later than all accounted for (inode.wtime) moves mtime and ctime; so a time set by hand stays
+ * until something is written after it.
  *
- * A truncation commits the new size and a trim record first, then has the datafiles cut, then drops the record; while
- * the record is there (inode flag TRIM) the size is the database's and the iods are not asked.
+ * A truncation commits the new size and a trim record first, then has the datafiles cut, then drops
+ * the record; while the record is there (inode flag TRIM) the size is the database's and the iods
+ * are not asked.
  */
 #include "mgr.h"
 #include <stdlib.h>
@@ -121,7 +124,8 @@ static bool uncertain(const struct mgr_inode *in)
 
 static void fold_view(struct mgr_inode *in, const struct mgr_opens_view *v)
 {
-	if (uncertain(in) && v->writers && v->gen == in->trunc_gen && account(in, v->end, &v->wtime))
+	if (uncertain(in) && v->writers && v->gen == in->trunc_gen && account(in, v->end,
+									      &v->wtime))
 		in->version = max(in->version, v->version);
 }
 
@@ -195,10 +199,11 @@ static int reread_fn(struct mgr_op *op, void *arg)
 }
 
 /*
- * What a glimpse of @in says. Return: 0 with @in as it is now, 1 when the file was cut meanwhile (@in is fresh: look
- * again), or -errno.
+ * What a glimpse of @in says. Return: 0 with @in as it is now, 1 when the file was cut meanwhile
+ * (@in is fresh: look again), or -errno.
  */
-static int after_glimpse(struct mgr_op *op, struct mgr_inode *in, const struct mgr_glimpse *g, u32 *ret_flags)
+static int after_glimpse(struct mgr_op *op, struct mgr_inode *in, const struct mgr_glimpse *g,
+			 u32 *ret_flags)
 {
 	struct reread rr = { .fid = { .ino = in->ino, .gen = in->gen } };
 	u32 gen = in->trunc_gen;
@@ -241,7 +246,8 @@ static int after_glimpse(struct mgr_op *op, struct mgr_inode *in, const struct m
 }
 
 /* Everything that needs no question. Return: 0 done, 1 ask the iods. */
-static int attr_certain(struct mgr_op *op, struct mgr_inode *in, struct pvfs_attr *attr, u32 *ret_flags)
+static int attr_certain(struct mgr_op *op, struct mgr_inode *in, struct pvfs_attr *attr,
+			u32 *ret_flags)
 {
 	struct mgr_opens_view v;
 
@@ -272,7 +278,8 @@ int mgr_size_attr(struct mgr_op *op, struct mgr_inode *in, const struct pvfs_wre
 	if (report && uncertain(in))
 		mgr_opens_report(&op->m->opens, mgr_op_session(op), in->ino, report);
 	for (tries = 0; attr_certain(op, in, attr, &flags); tries++) {
-		struct mgr_glimpse g = { .fid = { .ino = in->ino, .gen = in->gen }, .layout = in->layout };
+		struct mgr_glimpse g = { .fid = { .ino = in->ino, .gen = in->gen },
+			.layout = in->layout };
 
 		if (!op->can_block)
 			return -EINPROGRESS;
@@ -370,7 +377,10 @@ int mgr_size_settle(struct mgr_op *op, const struct pvfs_fid *fid)
 			return err;
 		mgr_opens_learn(&op->m->opens, fid->ino, rr.in.trunc_gen, g.end, &g.wtime);
 	}
-	/* Not flushed: if a power failure takes it, the file is uncertain and the next who asks finds out. */
+	/*
+	 * Not flushed: if a power failure takes it, the file is uncertain and the next who asks
+	 * finds out.
+	 */
 	return mgr_run(op, record_fn, &r, 0);
 }
 
@@ -399,8 +409,8 @@ static bool hopeless(int err)
 }
 
 /*
- * Has the datafiles end where a file of @in->size bytes ends. @old: the exact size it had, or unknown when !@exact.
- * Tries for TRIM_MS, or @once.
+ * Has the datafiles end where a file of @in->size bytes ends. @old: the exact size it had, or
+ * unknown when !@exact. Tries for TRIM_MS, or @once.
  */
 static int trim_datafiles(struct mgr *m, const struct mgr_inode *in, bool exact, u64 old, bool once)
 {
@@ -417,7 +427,8 @@ static int trim_datafiles(struct mgr *m, const struct mgr_inode *in, bool exact,
 
 		if (exact && old >= in->size && pvfs_stripe_df_size(&in->layout, df, old) == want)
 			continue;	/* shrinking: it ends before the cut */
-		if (exact && old < in->size && pvfs_stripe_file_size(&in->layout, df, want) != in->size)
+		if (exact && old < in->size && pvfs_stripe_file_size(&in->layout, df,
+								     want) != in->size)
 			continue;	/* growing: only the one that holds the last byte */
 		calls[n].iod = pvfs_stripe_iod(&in->layout, df, m->niods);
 		calls[n].op = PVFS_OP_TRIM;
@@ -481,8 +492,8 @@ static int truncate_fn(struct mgr_op *op, void *arg)
 		in->trunc_gen++;
 		in->flags |= MGR_IF_TRIM;
 		/*
-		 * The end is exactly known from here on, whoever writes: reports of writes from before name the old
-		 * generation, and send us to the iods.
+		 * The end is exactly known from here on, whoever writes: reports of writes from
+		 * before name the old generation, and send us to the iods.
 		 */
 		mgr_opens_reset(&op->m->opens, in->ino, in->trunc_gen, true);
 		err = trim_record_put(op, in);
@@ -495,7 +506,10 @@ static int truncate_fn(struct mgr_op *op, void *arg)
 	return ns_inode_put(op, in);
 }
 
-/* Last transaction: the datafiles have followed. @arg: struct mgr_truncate, whose finish may be NULL. */
+/*
+ * Last transaction: the datafiles have followed. @arg: struct mgr_truncate, whose finish may be
+ * NULL.
+ */
 static int trimmed_fn(struct mgr_op *op, void *arg)
 {
 	struct mgr_truncate *t = arg;
@@ -564,7 +578,8 @@ int mgr_truncate(struct mgr_op *op, struct mgr_truncate *t)
 	err = trim_datafiles(op->m, &t->in, t->exact, t->old_size, false);
 	if (err) {
 		pvfs_log_limited(PVFS_LOG_WARNING, "truncate of inode %llu: an iod %s: %s",
-				 (unsigned long long)t->fid.ino, hopeless(err) ? "refuses" : "is waited for",
+				 (unsigned long long)t->fid.ino, hopeless(err) ? "refuses" :
+				 "is waited for",
 				 strerror(-err));
 		if (hopeless(err)) {
 			int err2 = mgr_run(op, untruncate_fn, t, MGR_RUN_SYNC);

@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * slot.c - exactly once, as NFSv4.1 does it. A session has MGR_NSLOTS slots; a request names one and a sequence number.
+ * slot.c - exactly once, as NFSv4.1 does it. A session has MGR_NSLOTS slots; a request names one
+ * and a sequence number.
  *
- * The reply of the last request that succeeded on a slot is kept: in the database, committed with the work, or in
- * memory when the work changed nothing but memory. A failed request changed nothing and leaves the slot as it was.
+ * The reply of the last request that succeeded on a slot is kept: in the database, committed with
+ * the work, or in memory when the work changed nothing but memory. A failed request changed nothing
+ * and leaves the slot as it was.
  *
  *   seq of the request     stored seq s
  *   == s                   replay the stored reply (-EINVAL when it was another operation)
@@ -19,7 +21,10 @@ static struct mgr_slot *slot_of(struct mgr_op *op)
 	return &op->s->slots[op->slot];
 }
 
-/* Reads the database's record: its seq and op into @sl, and the reply into op->body when it is the one asked for. */
+/*
+ * Reads the database's record: its seq and op into @sl, and the reply into op->body when it is the
+ * one asked for.
+ */
 static int load(struct mgr_op *op, struct mgr_slot *sl)
 {
 	u8 key[MGR_SLOT_KEY], rec[sizeof(struct mgr_slot_disk) + MGR_BODY_MAX];
@@ -73,7 +78,8 @@ static int replay(struct mgr_op *op, struct mgr_slot *sl)
 
 /**
  * mgr_slot_begin - look at a request's slot before it runs
- * @ret_todo: execute (mgr_slot_end() must follow), or replay: op->body has the reply, the slot is released
+ * @ret_todo: execute (mgr_slot_end() must follow), or replay: op->body has the reply, the slot is
+ * released
  *
  * Return: 0, -EAGAIN, -EINVAL, or the database's error; the slot is not held then.
  */
@@ -92,8 +98,9 @@ int mgr_slot_begin(struct mgr_op *op, enum mgr_slot_todo *ret_todo)
 
 	if (sl->db_gen != op->db_gen) {
 		/*
-		 * First use in this process, or recovery may have undone what we remember as done. A reply that is in
-		 * memory only was for a change in memory only, and both are still there.
+		 * First use in this process, or recovery may have undone what we remember as done.
+		 * A reply that is in memory only was for a change in memory only, and both are
+		 * still there.
 		 */
 		if (sl->db_gen && !sl->body)
 			sl->here = false;
@@ -132,20 +139,23 @@ int mgr_slot_store(struct mgr_op *op)
 {
 	u8 key[MGR_SLOT_KEY], rec[sizeof(struct mgr_slot_disk) + MGR_BODY_MAX];
 	struct mgr_slot_disk d = {
-		.format = MGR_SLOT_FORMAT, .op = cpu_to_le16(op->nr), .seq = cpu_to_le32(op->slot_seq),
+		.format = MGR_SLOT_FORMAT, .op = cpu_to_le16(op->nr),
+		.seq = cpu_to_le32(op->slot_seq),
 	};
 
 	mgr_slot_key(key, op->s->id, op->slot);
 	memcpy(rec, &d, sizeof(d));
 	memcpy(rec + sizeof(d), op->body, op->body_len);
-	return mdb_put(op->m->db, op->txn, MDB_SLOT, key, sizeof(key), rec, sizeof(d) + op->body_len);
+	return mdb_put(op->m->db, op->txn, MDB_SLOT, key, sizeof(key), rec,
+		       sizeof(d) + op->body_len);
 }
 
 /**
  * mgr_slot_end - the request has run
  * @err: how it went, the flush of the log included
  *
- * When memory is short for a reply that is kept only there, the slot forgets it: the request would run again.
+ * When memory is short for a reply that is kept only there, the slot forgets it: the request would
+ * run again.
  */
 void mgr_slot_end(struct mgr_op *op, int err)
 {

@@ -31,6 +31,7 @@ struct mount_opts {
 	unsigned int timeout_ms;
 	bool sloppy, fake, verbose;
 	bool soft, timeo;
+	const char *repeated;	/* an option of repeated_opts[] that was given */
 	char *kernel;		/* options the kernel gets, without address and key; owned */
 };
 
@@ -65,6 +66,9 @@ static const struct {
 	{ "nconnect", 1, PVFS_CHANNELS_MAX, false }, { "rsize", 4096, PVFS_PAYLOAD_MAX, true },
 	{ "wsize", 4096, PVFS_PAYLOAD_MAX, true }, { "actimeo", 0, 3600, false },
 };
+
+/* What /proc/mounts shows and mount(8) repeats at a remount; the device's name says the same. */
+static const char *const repeated_opts[] = { "addr", "vol", "host" };
 
 static int __attribute__((format(printf, 1, 2))) complain(const char *fmt, ...)
 {
@@ -212,6 +216,12 @@ static int one_option(struct mount_opts *o, char *opt)
 		o->flags = (o->flags & ~known[i].clear) | known[i].set;
 		return 0;
 	}
+	for (i = 0; i < ARRAY_SIZE(repeated_opts); i++) {
+		if (!strcmp(repeated_opts[i], opt)) {
+			o->repeated = repeated_opts[i];
+			return 0;
+		}
+	}
 	rc = kernel_option(o, opt, value);
 	if (rc != -ENOENT)
 		return rc;
@@ -278,7 +288,7 @@ out:
 
 static char *mount_data(const struct mount_opts *o, const struct pvfs_addr *addr, const struct pvfs_key *key)
 {
-	char ip[INET6_ADDRSTRLEN], hex[2 * PVFS_KEY_LEN + 1], *data = NULL;
+	char ip[INET6_ADDRSTRLEN], scope[16] = "", hex[2 * PVFS_KEY_LEN + 1], *data = NULL;
 	const void *in = addr->ss.ss_family == AF_INET6 ?
 			 (const void *)&((const struct sockaddr_in6 *)&addr->ss)->sin6_addr :
 			 (const void *)&((const struct sockaddr_in *)&addr->ss)->sin_addr;
@@ -286,9 +296,12 @@ static char *mount_data(const struct mount_opts *o, const struct pvfs_addr *addr
 
 	if (!inet_ntop(addr->ss.ss_family, in, ip, sizeof(ip)))
 		return NULL;
+	/* A link-local address means nothing without its interface. */
+	if (addr->ss.ss_family == AF_INET6 && ((const struct sockaddr_in6 *)&addr->ss)->sin6_scope_id)
+		snprintf(scope, sizeof(scope), "%%%u", ((const struct sockaddr_in6 *)&addr->ss)->sin6_scope_id);
 	for (i = 0; i < PVFS_KEY_LEN; i++)
 		sprintf(hex + 2 * i, "%02x", key->bytes[i]);
-	if (asprintf(&data, "addr=%s,port=%u,vol=%s,host=%s,keyhex=%s%s%s", ip, o->port, o->volume, o->host, hex,
+	if (asprintf(&data, "addr=%s%s,port=%u,vol=%s,host=%s,keyhex=%s%s%s", ip, scope, o->port, o->volume, o->host, hex,
 		     o->kernel ? "," : "", o->kernel ?: "") < 0)
 		data = NULL;
 	explicit_bzero(hex, sizeof(hex));
@@ -419,6 +432,10 @@ int main(int argc, char **argv)
 	for (opt = opts ? strtok_r(opts, ",", &save) : NULL; opt; opt = strtok_r(NULL, ",", &save)) {
 		if (one_option(&o, opt))
 			return EX_USAGE;
+	}
+	if (o.repeated && !(o.flags & MS_REMOUNT) && !o.sloppy) {
+		complain("unknown option '%s'; see pvfs(5)", o.repeated);
+		return EX_USAGE;
 	}
 	if (o.timeo && !o.soft) {
 		complain("option 'timeo' goes with 'soft': a hard mount waits as long as a server is away");

@@ -653,7 +653,12 @@ void pvfs_conn_send(struct pvfs_conn *c, struct pvfs_send *s)
 	c->tx_tail = &s->next;
 	mine = !c->tx_busy;
 	c->tx_busy = true;
-	pthread_mutex_unlock(&c->tx_lock);
+	/* done() may drop the caller's reference, and that of @s goes with it. */
 	if (mine)
+		pvfs_conn_get(c);
+	pthread_mutex_unlock(&c->tx_lock);
+	if (mine) {
 		tx_run(c);
+		pvfs_conn_put(c);
+	}
 }

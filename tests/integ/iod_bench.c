@@ -11,6 +11,7 @@
 #include "iod_harness.h"
 #include <getopt.h>
 #include <semaphore.h>
+#include <stdatomic.h>
 
 #define FILE_BYTES (256ull << 20)
 #define INO 5
@@ -32,6 +33,7 @@ static struct {
 	bool write, random;
 	u32 len;
 	u64 end;		/* when to stop, ns */
+	u64 last;		/* stop after so many; 0: no limit */
 	_Atomic u64 next, done, failed;
 	struct slot slot[DEPTH_MAX];
 	sem_t sem;
@@ -44,9 +46,9 @@ static void completed(struct pvfs_rpc *rpc)
 	struct slot *s = rpc->arg;
 
 	if (rpc->err)
-		__atomic_add_fetch(&run_.failed, 1, __ATOMIC_RELAXED);
-	__atomic_add_fetch(&run_.done, 1, __ATOMIC_RELAXED);
-	if (now_ns() < run_.end)
+		atomic_fetch_add(&run_.failed, 1);
+	atomic_fetch_add(&run_.done, 1);
+	if (now_ns() < run_.end && (!run_.last || run_.next < run_.last))
 		submit(s);
 	else
 		sem_post(&run_.sem);
@@ -54,7 +56,7 @@ static void completed(struct pvfs_rpc *rpc)
 
 static void submit(struct slot *s)
 {
-	u64 n = __atomic_fetch_add(&run_.next, 1, __ATOMIC_RELAXED), places = FILE_BYTES / run_.len;
+	u64 n = atomic_fetch_add(&run_.next, 1), places = FILE_BYTES / run_.len;
 
 	if (run_.random)
 		n = (n * 0x9e3779b97f4a7c15ull) >> 20;
@@ -112,6 +114,41 @@ static void one(const char *name, bool write, bool random, u32 len, int depth, d
 	fflush(stdout);
 }
 
+/* Whole datafile, once, from the disk. */
+static void cold(u32 len, int depth)
+{
+	char path[160];
+	u64 t0, cpu0;
+	double s;
+	int fd, i;
+
+	snprintf(path, sizeof(path), "%s/data/00/00/%016x.00000001", h.store, INO);
+	fd = open(path, O_RDWR);
+	if (fd < 0 || fdatasync(fd) || posix_fadvise(fd, 0, 0, POSIX_FADV_DONTNEED))
+		DIE("%s", path);
+	close(fd);
+	run_.write = run_.random = false;
+	run_.len = len;
+	run_.next = run_.done = run_.failed = 0;
+	run_.last = FILE_BYTES / len;
+	sem_init(&run_.sem, 0, 0);
+	cpu0 = cpu_us();
+	t0 = now_ns();
+	run_.end = UINT64_MAX;
+	for (i = 0; i < depth; i++)
+		submit(&run_.slot[i]);
+	for (i = 0; i < depth; i++) {
+		while (sem_wait(&run_.sem))
+			;
+	}
+	s = (now_ns() - t0) / 1e9;
+	printf("cold read   %8u B  depth %3d  %8.1f MB/s  cpu %7.1f us\n", len, depth,
+	       FILE_BYTES / s / 1e6,
+	       (double)(cpu_us() - cpu0) / run_.done);
+	fflush(stdout);
+	run_.last = 0;
+}
+
 int main(int argc, char **argv)
 {
 	const char *dir = "/tmp", *store = "posix", *tune = "sendfile_min=64k";
@@ -165,6 +202,12 @@ int main(int argc, char **argv)
 	for (i = 0; i < ARRAY_SIZE(sizes); i++) {
 		one("write", true, sizes[i] < 65536, sizes[i], 1, seconds);
 		one("write", true, sizes[i] < 65536, sizes[i], 16, seconds);
+	}
+	if (strcmp(store, "null")) {
+		for (i = 3; i < ARRAY_SIZE(sizes); i++) {
+			cold(sizes[i], 1);
+			cold(sizes[i], 8);
+		}
 	}
 	pvfs_peer_free(peer);
 	kill(h.pid, SIGTERM);

@@ -13,6 +13,7 @@
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <sys/prctl.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <time.h>
@@ -109,6 +110,8 @@ static inline pid_t spawn(struct harness *h, bool ready, const char *a1, const c
 		DIE("pipe");
 	pid = fork();
 	if (!pid) {
+		/* Nothing outlives a test that crashed. */
+		prctl(PR_SET_PDEATHSIG, SIGKILL);
 		snprintf(log, sizeof(log), "%s/log", h->dir);
 		if (!freopen(log, "a", stderr))
 			_exit(98);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * mgr_fixture.h - a manager without a transport for the mgr_*_test.c: a store in a temporary directory, iods that are a
- * table in memory, and a typed call for every operation: fx_<op>(client, &req, &rep) encodes the request, executes it as
- * the server would, and decodes the reply.
+ * mgr_fixture.h - a manager without a transport for the mgr_*_test.c: a store in a temporary
+ * directory, iods that are a table in memory, and a typed call for every operation: fx_<op>(client,
+ * &req, &rep) encodes the request, executes it as the server would, and decodes the reply.
  */
 #ifndef MGR_FIXTURE_H
 #define MGR_FIXTURE_H
@@ -17,6 +17,15 @@
 #include "mgr/mgr.h"
 
 #define FX_NIODS 4u
+
+#ifdef __SANITIZE_ADDRESS__
+/* Recovery in place gives the panicked environment's memory up (mdb_bdb.c). */
+const char *__lsan_default_suppressions(void);
+const char *__lsan_default_suppressions(void)
+{
+	return "leak:libdb-5.3";
+}
+#endif
 
 /* ---- iods ---- */
 
@@ -38,7 +47,8 @@ struct fx_iods {
 	s64 clock;			/* seconds of the last write */
 };
 
-static inline struct fx_datafile *fx_df(struct fx_iods *x, u32 iod, const struct pvfs_fid *fid, bool make)
+static inline struct fx_datafile *fx_df(struct fx_iods *x, u32 iod, const struct pvfs_fid *fid,
+					bool make)
 {
 	struct fx_datafile **head = &x->df[(fid->ino * 31 + iod) % ARRAY_SIZE(x->df)], *d;
 
@@ -107,7 +117,8 @@ static inline void fx_iods_call(void *arg, struct mgr_iocall *calls, u32 n, unsi
 		case PVFS_OP_IOD_STATFS:
 			x->statfs++;
 			c->statfs = (struct pvfs_iod_statfs_rep){
-				.bsize = 8192, .blocks = 1000, .bfree = 600, .bavail = 500, .files = 10, .ffree = 5,
+				.bsize = 8192, .blocks = 1000, .bfree = 600, .bavail = 500,
+				.files = 10, .ffree = 5,
 			};
 			break;
 		default:
@@ -120,7 +131,8 @@ static inline void fx_iods_call(void *arg, struct mgr_iocall *calls, u32 n, unsi
 static const struct mgr_iod_ops fx_iod_ops = { .call = fx_iods_call };
 
 /* A client writes: datafiles grow, the write time advances. Returns it in @wtime. */
-static inline void fx_write(struct fx_iods *x, const struct pvfs_attr *a, u64 off, u64 len, struct pvfs_ts *wtime)
+static inline void fx_write(struct fx_iods *x, const struct pvfs_attr *a, u64 off, u64 len,
+			    struct pvfs_ts *wtime)
 {
 	struct pvfs_extent e;
 	struct fx_datafile *d;
@@ -217,7 +229,8 @@ static inline struct fx *fx_new(void)
 	char err[256] = "";
 	u32 i;
 
-	snprintf(f->dir, sizeof(f->dir), "%s/pvfs-mgr-XXXXXX", tmp && strlen(tmp) < 40 ? tmp : "/tmp");
+	snprintf(f->dir, sizeof(f->dir), "%s/pvfs-mgr-XXXXXX", tmp && strlen(tmp) < 40 ? tmp :
+		 "/tmp");
 	assert_non_null(mkdtemp(f->dir));
 	snprintf(f->conf.mgr_store, sizeof(f->conf.mgr_store), "%s/store", f->dir);
 	strcpy(f->conf.name, "test");
@@ -287,10 +300,12 @@ static inline struct pvfs_cred fx_cred(const struct fx_client *c)
 }
 
 /* One execution, as the server makes it: again where it may block when it asks for that. */
-static inline int fx_execute(struct fx_client *c, u16 nr, u32 seq, const void *body, u32 len, struct mgr_op *op)
+static inline int fx_execute(struct fx_client *c, u16 nr, u32 seq, const void *body, u32 len,
+			     struct mgr_op *op)
 {
 	struct mgr_request rq = {
-		.op = nr, .slot = c->slot, .slot_seq = seq, .session = c->session, .body = body, .body_len = len,
+		.op = nr, .slot = c->slot, .slot_seq = seq, .session = c->session, .body = body,
+		.body_len = len,
 		.can_block = pvfs_op_info(nr)->flags & PVFS_OPF_SLOW,
 	};
 	int err = mgr_execute(c->f->m, &rq, op);
@@ -366,7 +381,8 @@ static inline void fx_take(struct pvfs_attr *a, int err, const struct pvfs_attr 
 		*a = *from;
 }
 
-static inline int do_lookup(struct fx_client *c, struct pvfs_fid dir, const char *name, struct pvfs_attr *a)
+static inline int do_lookup(struct fx_client *c, struct pvfs_fid dir, const char *name,
+			    struct pvfs_attr *a)
 {
 	struct pvfs_lookup_req rq = { .cred = fx_cred(c), .dir = dir, .name = PVFS_STR(name) };
 	struct pvfs_lookup_rep rp;
@@ -390,11 +406,13 @@ static inline int do_getattr(struct fx_client *c, struct pvfs_fid fid, const str
 	return err;
 }
 
-static inline int do_create(struct fx_client *c, struct pvfs_fid dir, const char *name, u32 flags, u32 mode,
+static inline int do_create(struct fx_client *c, struct pvfs_fid dir, const char *name, u32 flags,
+			    u32 mode,
 			    struct pvfs_attr *a)
 {
 	struct pvfs_create_req rq = {
-		.cred = fx_cred(c), .dir = dir, .name = PVFS_STR(name), .flags = flags, .mode = mode,
+		.cred = fx_cred(c), .dir = dir, .name = PVFS_STR(name), .flags = flags,
+		.mode = mode,
 	};
 	struct pvfs_create_rep rp;
 	int err = fx_create(c, &rq, &rp);
@@ -413,7 +431,8 @@ static inline int do_open(struct fx_client *c, struct pvfs_fid fid, u32 flags, s
 	return err;
 }
 
-static inline int do_close(struct fx_client *c, struct pvfs_fid fid, u32 flags, const struct pvfs_wreport *r)
+static inline int do_close(struct fx_client *c, struct pvfs_fid fid, u32 flags,
+			   const struct pvfs_wreport *r)
 {
 	struct pvfs_close_req rq = { .fid = fid, .flags = flags };
 	struct pvfs_close_rep rp;
@@ -440,7 +459,8 @@ static inline int do_mkfile(struct fx_client *c, struct pvfs_fid dir, const char
 static inline int do_mkdir(struct fx_client *c, struct pvfs_fid dir, const char *name, u32 mode,
 			   struct pvfs_attr *a)
 {
-	struct pvfs_mkdir_req rq = { .cred = fx_cred(c), .dir = dir, .name = PVFS_STR(name), .mode = mode };
+	struct pvfs_mkdir_req rq = { .cred = fx_cred(c), .dir = dir, .name = PVFS_STR(name),
+		.mode = mode };
 	struct pvfs_mkdir_rep rp;
 	int err = fx_mkdir(c, &rq, &rp);
 
@@ -448,7 +468,8 @@ static inline int do_mkdir(struct fx_client *c, struct pvfs_fid dir, const char 
 	return err;
 }
 
-static inline int do_symlink(struct fx_client *c, struct pvfs_fid dir, const char *name, const char *target,
+static inline int do_symlink(struct fx_client *c, struct pvfs_fid dir, const char *name,
+			     const char *target,
 			     struct pvfs_attr *a)
 {
 	struct pvfs_symlink_req rq = {
@@ -461,9 +482,11 @@ static inline int do_symlink(struct fx_client *c, struct pvfs_fid dir, const cha
 	return err;
 }
 
-static inline int do_link(struct fx_client *c, struct pvfs_fid fid, struct pvfs_fid dir, const char *name)
+static inline int do_link(struct fx_client *c, struct pvfs_fid fid, struct pvfs_fid dir,
+			  const char *name)
 {
-	struct pvfs_link_req rq = { .cred = fx_cred(c), .fid = fid, .dir = dir, .name = PVFS_STR(name) };
+	struct pvfs_link_req rq = { .cred = fx_cred(c), .fid = fid, .dir = dir,
+		.name = PVFS_STR(name) };
 	struct pvfs_link_rep rp;
 
 	return fx_link(c, &rq, &rp);
@@ -485,11 +508,13 @@ static inline int do_rmdir(struct fx_client *c, struct pvfs_fid dir, const char 
 	return fx_rmdir(c, &rq, &rp);
 }
 
-static inline int do_rename(struct fx_client *c, struct pvfs_fid sdir, const char *sname, struct pvfs_fid ddir,
+static inline int do_rename(struct fx_client *c, struct pvfs_fid sdir, const char *sname,
+			    struct pvfs_fid ddir,
 			    const char *dname, u32 flags)
 {
 	struct pvfs_rename_req rq = {
-		.cred = fx_cred(c), .sdir = sdir, .sname = PVFS_STR(sname), .ddir = ddir, .dname = PVFS_STR(dname),
+		.cred = fx_cred(c), .sdir = sdir, .sname = PVFS_STR(sname), .ddir = ddir,
+		.dname = PVFS_STR(dname),
 		.flags = flags,
 	};
 	struct pvfs_rename_rep rp;
@@ -497,10 +522,12 @@ static inline int do_rename(struct fx_client *c, struct pvfs_fid sdir, const cha
 	return fx_rename(c, &rq, &rp);
 }
 
-static inline int do_truncate(struct fx_client *c, struct pvfs_fid fid, u64 size, const struct pvfs_wreport *r,
+static inline int do_truncate(struct fx_client *c, struct pvfs_fid fid, u64 size,
+			      const struct pvfs_wreport *r,
 			      struct pvfs_attr *a)
 {
-	struct pvfs_setattr_req rq = { .cred = fx_cred(c), .fid = fid, .valid = PVFS_SA_SIZE, .size = size };
+	struct pvfs_setattr_req rq = { .cred = fx_cred(c), .fid = fid, .valid = PVFS_SA_SIZE,
+		.size = size };
 	struct pvfs_setattr_rep rp;
 	int err;
 

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * mgr_mdb_test.c - the seam to the database keeps its contract: errors, ranges, isolation, deadlocks, recovery; and the
- * records of schema.h survive the way there and back, and are refused when damaged.
+ * mgr_mdb_test.c - the seam to the database keeps its contract: errors, ranges, isolation,
+ * deadlocks, recovery; and the records of schema.h survive the way there and back, and are refused
+ * when damaged.
  */
 #include "mgr_fixture.h"
 
@@ -41,7 +42,7 @@ static void basics(void **state)
 	assert_int_equal(mdb_sync(db), 0);
 	assert_int_equal(mdb_get(db, NULL, MDB_META, "k", 1, val, sizeof(val), 0), 0);
 	assert_int_equal(mdb_del(db, NULL, MDB_META, "k", 1), 0);
-	assert_int_equal(mdb_checkpoint(db, true), 0);
+	assert_int_equal(mdb_checkpoint(db, 0, true), 0);
 	mdb_leave(db);
 }
 
@@ -135,7 +136,8 @@ static void deadlocks(void **state)
 	pthread_barrier_init(&both, NULL, 2);
 	for (i = 0; i < 2; i++) {
 		x[i] = (struct crossing){
-			.m = f->m, .first = i ? MDB_META : MDB_SLOT, .second = i ? MDB_SLOT : MDB_META, .both = &both,
+			.m = f->m, .first = i ? MDB_META : MDB_SLOT, .second = i ? MDB_SLOT :
+			MDB_META, .both = &both,
 		};
 		assert_int_equal(pthread_create(&t[i], NULL, crossing_thread, &x[i]), 0);
 	}
@@ -183,9 +185,12 @@ static void inode_records(void **state)
 
 	memset(&in, 0, sizeof(in));
 	in = (struct mgr_inode){
-		.ino = 77, .gen = 5, .flags = MGR_IF_UNCERTAIN | MGR_IF_TRIM, .mode = S_IFREG | 0640, .nlink = 3,
-		.uid = 1, .gid = 2, .trunc_gen = 9, .rdev = 4, .size = 1ull << 40, .version = 1ull << 61, .entries = 6,
-		.atime = { -1, 1 }, .mtime = { 2, 999999999 }, .ctime = { 3, 3 }, .btime = { 4, 4 }, .wtime = { 5, 5 },
+		.ino = 77, .gen = 5, .flags = MGR_IF_UNCERTAIN | MGR_IF_TRIM,
+		.mode = S_IFREG | 0640, .nlink = 3,
+		.uid = 1, .gid = 2, .trunc_gen = 9, .rdev = 4, .size = 1ull << 40,
+		.version = 1ull << 61, .entries = 6,
+		.atime = { -1, 1 }, .mtime = { 2, 999999999 }, .ctime = { 3, 3 }, .btime = { 4, 4 },
+		.wtime = { 5, 5 },
 		.layout = { 1, 4, 65536 }, .parent = { 8, 9 },
 	};
 	n = mgr_inode_encode(&in, &d);
@@ -212,7 +217,8 @@ static void inode_records(void **state)
 
 static void other_records(void **state)
 {
-	struct mgr_dirent de = { .ino = 3, .gen = 4, .type = S_IFDIR >> 12, .name = PVFS_STR("name") }, de2;
+	struct mgr_dirent de = { .ino = 3, .gen = 4, .type = S_IFDIR >> 12,
+		.name = PVFS_STR("name") }, de2;
 	struct mgr_session_rec s = { .opened = 12, .host = "host" }, s2;
 	struct mgr_trim_rec t = { .gen = 1, .trunc_gen = 2, .size = 3 }, t2;
 	struct mgr_super su = { .niods = 7 }, su2;
@@ -255,8 +261,10 @@ static void other_records(void **state)
 static void siphash(void **state)
 {
 	static const u64 want[] = {
-		0x726fdb47dd0e0e31ull, 0x74f839c593dc67fdull, 0x0d6c8009d9a94f5aull, 0x85676696d7fb7e2dull,
-		0xcf2794e0277187b7ull, 0x18765564cd99a68dull, 0xcbc9466e58fee3ceull, 0xab0200f58b01d137ull,
+		0x726fdb47dd0e0e31ull, 0x74f839c593dc67fdull, 0x0d6c8009d9a94f5aull,
+		0x85676696d7fb7e2dull,
+		0xcf2794e0277187b7ull, 0x18765564cd99a68dull, 0xcbc9466e58fee3ceull,
+		0xab0200f58b01d137ull,
 		0x93f5f5799a932462ull, 0x9e0082df0ba9e4b0ull,
 	};
 	u8 key[16], in[16];
@@ -298,7 +306,8 @@ int main(void)
 #define T(f) cmocka_unit_test_setup_teardown(f, setup, teardown)
 	const struct CMUnitTest tests[] = {
 		T(basics), T(ranges), T(deadlocks), T(recovery), T(damage),
-		cmocka_unit_test(inode_records), cmocka_unit_test(other_records), cmocka_unit_test(siphash),
+		cmocka_unit_test(inode_records), cmocka_unit_test(other_records),
+		cmocka_unit_test(siphash),
 	};
 
 	cmocka_set_message_output(CM_OUTPUT_TAP);

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * mgr_ns_test.c - the name space through the handlers: what POSIX says about names, links, directories, permissions.
+ * mgr_ns_test.c - the name space through the handlers: what POSIX says about names, links,
+ * directories, permissions.
  */
 #include "mgr_fixture.h"
 
@@ -211,7 +212,8 @@ static void renames(void **state)
 
 static void permissions(void **state)
 {
-	struct fx_client *c = *state, u = as(c, 1000, 100, 1), o = as(c, 1001, 100, 2), x = as(c, 1002, 200, 3);
+	struct fx_client *c = *state, u = as(c, 1000, 100, 1), o = as(c, 1001, 100, 2),
+		x = as(c, 1002, 200, 3);
 	struct pvfs_attr d, t, f, g;
 
 	do_mkdir(c, fx_root, "d", 0755, &d);
@@ -250,7 +252,8 @@ static void permissions(void **state)
 	/* Devices. */
 	{
 		struct pvfs_mknod_req rq = {
-			.cred = fx_cred(&u), .dir = t.fid, .name = PVFS_STR("dev"), .mode = S_IFCHR | 0666, .rdev = 5,
+			.cred = fx_cred(&u), .dir = t.fid, .name = PVFS_STR("dev"),
+			.mode = S_IFCHR | 0666, .rdev = 5,
 		};
 		struct pvfs_mknod_rep rp;
 
@@ -269,7 +272,8 @@ static void permissions(void **state)
 static void setgid_dirs(void **state)
 {
 	struct fx_client *c = *state, u = as(c, 1000, 100, 1);
-	struct pvfs_setattr_req rq = { .valid = PVFS_SA_GID | PVFS_SA_MODE, .gid = 300, .mode = 02777 };
+	struct pvfs_setattr_req rq = { .valid = PVFS_SA_GID | PVFS_SA_MODE, .gid = 300,
+		.mode = 02777 };
 	struct pvfs_setattr_rep rp;
 	struct pvfs_attr d, a;
 
@@ -291,7 +295,8 @@ static void setgid_dirs(void **state)
 
 static int chmod_as(struct fx_client *c, struct pvfs_fid fid, u32 mode, struct pvfs_attr *a)
 {
-	struct pvfs_setattr_req rq = { .cred = fx_cred(c), .fid = fid, .valid = PVFS_SA_MODE, .mode = mode };
+	struct pvfs_setattr_req rq = { .cred = fx_cred(c), .fid = fid, .valid = PVFS_SA_MODE,
+		.mode = mode };
 	struct pvfs_setattr_rep rp;
 	int err = fx_setattr(c, &rq, &rp);
 
@@ -299,9 +304,11 @@ static int chmod_as(struct fx_client *c, struct pvfs_fid fid, u32 mode, struct p
 	return err;
 }
 
-static int chown_as(struct fx_client *c, struct pvfs_fid fid, u32 valid, u32 uid, u32 gid, struct pvfs_attr *a)
+static int chown_as(struct fx_client *c, struct pvfs_fid fid, u32 valid, u32 uid, u32 gid,
+		    struct pvfs_attr *a)
 {
-	struct pvfs_setattr_req rq = { .cred = fx_cred(c), .fid = fid, .valid = valid, .uid = uid, .gid = gid };
+	struct pvfs_setattr_req rq = { .cred = fx_cred(c), .fid = fid, .valid = valid, .uid = uid,
+		.gid = gid };
 	struct pvfs_setattr_rep rp;
 	int err = fx_setattr(c, &rq, &rp);
 
@@ -309,10 +316,12 @@ static int chown_as(struct fx_client *c, struct pvfs_fid fid, u32 valid, u32 uid
 	return err;
 }
 
-static int utimes_as(struct fx_client *c, struct pvfs_fid fid, u32 valid, s64 sec, struct pvfs_attr *a)
+static int utimes_as(struct fx_client *c, struct pvfs_fid fid, u32 valid, s64 sec,
+		     struct pvfs_attr *a)
 {
 	struct pvfs_setattr_req rq = {
-		.cred = fx_cred(c), .fid = fid, .valid = valid, .atime = { sec, 5 }, .mtime = { sec, 5 },
+		.cred = fx_cred(c), .fid = fid, .valid = valid, .atime = { sec, 5 }, .mtime = { sec,
+			5 },
 	};
 	struct pvfs_setattr_rep rp;
 	int err = fx_setattr(c, &rq, &rp);
@@ -371,7 +380,8 @@ static void create_flags(void **state)
 {
 	struct fx_client *c = *state, u = as(c, 1000, 100, 1);
 	struct pvfs_create_req rq = {
-		.cred = fx_cred(c), .dir = fx_root, .name = PVFS_STR("f"), .flags = PVFS_O_CREAT | PVFS_O_WRITE,
+		.cred = fx_cred(c), .dir = fx_root, .name = PVFS_STR("f"),
+		.flags = PVFS_O_CREAT | PVFS_O_WRITE,
 		.mode = 0644,
 	};
 	struct pvfs_create_rep rp;
@@ -510,7 +520,8 @@ static void readdirs(void **state)
 static void layouts(void **state)
 {
 	struct fx_client *c = *state;
-	struct pvfs_setlayout_req rq = { .cred = fx_cred(c), .layout = { .base = 1, .pcount = 2, .ssize = 8192 } };
+	struct pvfs_setlayout_req rq = { .cred = fx_cred(c), .layout = { .base = 1, .pcount = 2,
+		.ssize = 8192 } };
 	struct pvfs_setlayout_rep rp;
 	struct pvfs_attr d, s, f, g;
 	u32 i, seen = 0;
@@ -596,7 +607,8 @@ int main(void)
 {
 #define T(f) cmocka_unit_test_setup_teardown(f, setup, teardown)
 	const struct CMUnitTest tests[] = {
-		T(names), T(directories), T(links), T(link_limit), T(renames), T(permissions), T(setgid_dirs), T(attributes),
+		T(names), T(directories), T(links), T(link_limit), T(renames), T(permissions),
+		T(setgid_dirs), T(attributes),
 		T(create_flags), T(readdirs), T(layouts), T(statfs_sum), T(bad_bodies),
 	};
 

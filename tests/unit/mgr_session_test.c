@@ -57,7 +57,8 @@ static void slots(void **state)
 	assert_int_equal(mkdir_seq(&other, "d", 1, NULL), -EINVAL);
 	/* A request that must have a slot and has none. */
 	{
-		struct pvfs_rmdir_req rq = { .cred = fx_cred(c), .dir = fx_root, .name = PVFS_STR("b") };
+		struct pvfs_rmdir_req rq = { .cred = fx_cred(c), .dir = fx_root,
+			.name = PVFS_STR("b") };
 		u8 body[512];
 		int n = pvfs_rmdir_req_encode(&rq, body, sizeof(body));
 
@@ -69,6 +70,42 @@ static void slots(void **state)
 	assert_int_equal(mkdir_seq(c, "a", 1, NULL), -EINVAL);
 	assert_int_equal(mkdir_seq(c, "e", 3, NULL), 0);
 	assert_int_equal(mkdir_seq(c, "f", 100, NULL), 0);
+}
+
+/* An operation that changes memory only, with a slot: the reply is kept in memory. */
+static void slots_in_memory(void **state)
+{
+	struct fx_client *c = *state;
+	struct pvfs_open_req rq = { .cred = fx_cred(c), .flags = RW };
+	struct pvfs_close_req cl = { .flags = RW };
+	struct pvfs_open_rep rp;
+	struct pvfs_attr a;
+	u8 body[512];
+	int n, i;
+
+	do_mkfile(c, fx_root, "f", 0644, &a);
+	rq.fid = cl.fid = a.fid;
+	n = pvfs_open_req_encode(&rq, body, sizeof(body));
+	for (i = 0; i < 3; i++) {
+		assert_int_equal(fx_execute(c, PVFS_OP_OPEN, 10, body, n, &fx_op), 0);
+		assert_int_equal(pvfs_open_rep_decode(&rp, fx_op.body, fx_op.body_len), 0);
+		assert_int_equal(rp.attr.fid.ino, a.fid.ino);
+	}
+	assert_int_equal(c->f->m->count.replays, 2);
+	assert_int_equal(fx_execute(c, PVFS_OP_OPEN, 11, body, n, &fx_op), 0);
+	/* Open twice; closed once, however often that is said. */
+	n = pvfs_close_req_encode(&cl, body, sizeof(body));
+	for (i = 0; i < 3; i++)
+		assert_int_equal(fx_execute(c, PVFS_OP_CLOSE, 12, body, n, &fx_op), 0);
+	assert_int_equal(c->f->m->opens.files, 1);
+	assert_int_equal(fx_execute(c, PVFS_OP_CLOSE, 13, body, n, &fx_op), 0);
+	assert_int_equal(c->f->m->opens.files, 0);
+	/* A recovery in place does not forget it, a restart does. */
+	mdb_bdb_panic(c->f->m->db);
+	assert_int_equal(fx_execute(c, PVFS_OP_CLOSE, 13, body, n, &fx_op), 0);
+	assert_int_equal(c->f->m->count.replays, 5);
+	c->seq = 13;
+	assert_int_equal(do_mkdir(c, fx_root, "d", 0755, NULL), 0);
 }
 
 /* Two copies at once: one runs, the other is told to wait. */
@@ -398,23 +435,27 @@ static void recovery_in_place(void **state)
 	assert_int_equal(mgr_reap_pass(c->f->m), 0);
 }
 
-/* The store's disk is nearly full: nothing new, but deleting goes on. */
+/*
+ * The store's disk is nearly full: nothing new, but deleting goes on. mgr_space_test.c does it for
+ * real.
+ */
 static void full_disk(void **state)
 {
 	struct fx_client *c = *state;
+	struct mgr *m = c->f->m;
+	u64 reserve = m->space_reserve;
 
 	do_mkfile(c, fx_root, "f", 0644, NULL);
-	c->f->m->space_checked = 0;
-	c->f->m->space_reserve = 1ull << 55;
-	c->f->m->space_avail = 1ull << 54;
-	c->f->m->space_checked = mgr_mono_ms() + 100000;
+	m->space_checked = 0;
+	assert_int_equal(mgr_space_check(m, true), 0);
+	m->space_reserve = m->space_avail + m->space_avail / 2;
 	assert_int_equal(do_mkfile(c, fx_root, "g", 0644, NULL), -ENOSPC);
 	assert_int_equal(do_create(c, fx_root, "g", MKW, 0644, NULL), -ENOSPC);
 	assert_int_equal(do_lookup(c, fx_root, "f", NULL), 0);
 	assert_int_equal(do_unlink(c, fx_root, "f"), 0);
-	c->f->m->space_avail = 1ull << 52;
+	m->space_reserve = m->space_avail * 6;
 	assert_int_equal(do_rmdir(c, fx_root, "f"), -ENOSPC);
-	c->f->m->space_reserve = 1;
+	m->space_reserve = reserve;
 	assert_int_equal(do_mkfile(c, fx_root, "g", 0644, NULL), 0);
 }
 
@@ -456,8 +497,10 @@ int main(void)
 {
 #define T(f) cmocka_unit_test_setup_teardown(f, setup, teardown)
 	const struct CMUnitTest tests[] = {
-		T(slots), T(slot_busy), T(create_replayed), T(same_client), T(reaping), T(many_reaped), T(orphans),
-		T(orphans_and_restarts), T(expiry), T(threads), T(recovery_in_place), T(full_disk), T(statistics),
+		T(slots), T(slots_in_memory), T(slot_busy), T(create_replayed), T(same_client), T(reaping),
+		T(many_reaped), T(orphans),
+		T(orphans_and_restarts), T(expiry), T(threads), T(recovery_in_place), T(full_disk),
+		T(statistics),
 		T(wrong_stores),
 	};
 

@@ -42,7 +42,10 @@ static void put(struct fx *f, const struct pvfs_attr *at, u64 off, u64 len, stru
 	r->trunc_gen = at->trunc_gen;
 }
 
-/* One writer that reports never makes the manager ask the iods; nor does a stat of a file nobody writes. */
+/*
+ * One writer that reports never makes the manager ask the iods; nor does a stat of a file nobody
+ * writes.
+ */
 static void one_writer(void **state)
 {
 	struct two *t = *state;
@@ -101,7 +104,8 @@ static void others_ask(void **state)
 	assert_int_equal(t->f->x.glimpses, 0);
 	/* Readdir asks too, for this file only. */
 	{
-		struct pvfs_readdir_req rq = { .dir = fx_root, .bytes = 65536, .flags = PVFS_RD_ATTRS };
+		struct pvfs_readdir_req rq = { .dir = fx_root, .bytes = 65536,
+			.flags = PVFS_RD_ATTRS };
 		struct pvfs_readdir_rep rp;
 		struct pvfs_dent d;
 		struct pvfs_wire w;
@@ -290,7 +294,8 @@ static void truncation(void **state)
 	put(t->f, &at, 0, 10, &r);
 	{
 		struct pvfs_setattr_req rq = {
-			.cred = fx_cred(&t->a), .fid = at.fid, .valid = PVFS_SA_MTIME, .mtime = { 1234, 0 }, .report = r,
+			.cred = fx_cred(&t->a), .fid = at.fid, .valid = PVFS_SA_MTIME,
+			.mtime = { 1234, 0 }, .report = r,
 		};
 		struct pvfs_setattr_rep rp;
 
@@ -391,7 +396,8 @@ static void reports(void **state)
 static void many_uncertain(void **state)
 {
 	struct two *t = *state;
-	struct pvfs_readdir_req rq = { .dir = fx_root, .bytes = PVFS_READDIR_MAX, .flags = PVFS_RD_ATTRS };
+	struct pvfs_readdir_req rq = { .dir = fx_root, .bytes = PVFS_READDIR_MAX,
+		.flags = PVFS_RD_ATTRS };
 	struct pvfs_readdir_rep rp;
 	struct pvfs_wreport r = { 0 };
 	struct pvfs_attr at;
@@ -422,7 +428,8 @@ int main(void)
 {
 #define T(f) cmocka_unit_test_setup_teardown(f, setup, teardown)
 	const struct CMUnitTest tests[] = {
-		T(one_writer), T(others_ask), T(two_writers), T(writer_dies), T(manager_restarts), T(truncation),
+		T(one_writer), T(others_ask), T(two_writers), T(writer_dies), T(manager_restarts),
+		T(truncation),
 		T(truncation_interrupted), T(reports), T(many_uncertain),
 	};
 

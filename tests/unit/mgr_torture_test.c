@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * mgr_torture_test.c - many threads in few directories, with the invariants checked afterwards; and a manager that is
- * killed in the middle, recovered, and asked the same things again.
+ * mgr_torture_test.c - many threads in few directories, with the invariants checked afterwards; and
+ * a manager that is killed in the middle, recovered, and asked the same things again.
  *
  * PVFS_TORTURE scales the work (default 1).
  */
@@ -86,7 +86,8 @@ static void step(struct worker *w)
 		break;
 	case 5:
 	case 6:
-		EXPECT(w, do_rename(&w->c, da, a, db, b, rnd(w, 2)), -ENOENT, -EEXIST, -EISDIR, -ENOTDIR,
+		EXPECT(w, do_rename(&w->c, da, a, db, b, rnd(w, 2)), -ENOENT, -EEXIST, -EISDIR,
+		       -ENOTDIR,
 		       -ENOTEMPTY, -EINVAL);
 		break;
 	case 7:
@@ -103,9 +104,11 @@ static void step(struct worker *w)
 		/* Directories within directories, that move about. */
 		if (do_lookup(&w->c, da, a, &at) == 0 && S_ISDIR(at.mode)) {
 			EXPECT(w, do_mkdir(&w->c, at.fid, b, 0755, NULL), -EEXIST, -ESTALE);
-			EXPECT(w, do_rename(&w->c, db, b, at.fid, a, 0), -ENOENT, -EEXIST, -EISDIR, -ENOTDIR,
+			EXPECT(w, do_rename(&w->c, db, b, at.fid, a, 0), -ENOENT, -EEXIST, -EISDIR,
+			       -ENOTDIR,
 			       -ENOTEMPTY, -EINVAL, -ESTALE);
-			EXPECT(w, do_rename(&w->c, at.fid, b, db, a, 0), -ENOENT, -EEXIST, -EISDIR, -ENOTDIR,
+			EXPECT(w, do_rename(&w->c, at.fid, b, db, a, 0), -ENOENT, -EEXIST, -EISDIR,
+			       -ENOTDIR,
 			       -ENOTEMPTY, -EINVAL, -ESTALE);
 		}
 		break;
@@ -173,11 +176,13 @@ static void torture(void **state)
 	assert_int_equal(mgr_core_start(f->m), 0);
 	for (i = 0; i < NTHREADS + 2; i++) {
 		w[i] = (struct worker){
-			.c = fx_thread(&c[i % 2], 1 + i), .seed = 100 + i, .steps = 4000 * scale(), .dir = dir,
+			.c = fx_thread(&c[i % 2], 1 + i), .seed = 100 + i, .steps = 4000 * scale(),
+			.dir = dir,
 			.stop = &stop,
 		};
 		assert_int_equal(pthread_create(&w[i].thread, NULL, i < NTHREADS ? torture_thread :
-						i == NTHREADS ? swap_thread : look_thread, &w[i]), 0);
+						i == NTHREADS ? swap_thread : look_thread, &w[i]),
+							0);
 	}
 	for (i = 0; i < NTHREADS + 2; i++) {
 		if (i == NTHREADS)
@@ -216,7 +221,10 @@ static void job_name(char *buf, size_t n, unsigned int thread, unsigned int seq)
 	snprintf(buf, n, "t%u-%u", thread, seq);
 }
 
-/* Request number @seq of a thread: odd ones make a directory, even ones rename it. Never right twice. */
+/*
+ * Request number @seq of a thread: odd ones make a directory, even ones rename it. Never right
+ * twice.
+ */
 static int job(struct fx_client *c, unsigned int thread, unsigned int seq)
 {
 	char name[32], to[40];
@@ -265,7 +273,8 @@ static void child(struct fx *f, struct journal *j)
 	atomic_store(&j->session, c.session);
 	for (i = 0; i < NTHREADS; i++) {
 		k[i] = (struct killed){
-			.c = fx_thread(&c, i), .j = j, .thread = i, .from = atomic_load(&j->acked[i]) + 1,
+			.c = fx_thread(&c, i), .j = j, .thread = i,
+			.from = atomic_load(&j->acked[i]) + 1,
 		};
 		if (pthread_create(&t, NULL, killed_thread, &k[i]))
 			_exit(1);
@@ -274,7 +283,9 @@ static void child(struct fx *f, struct journal *j)
 	_exit(1);
 }
 
-/* The parent asks again what was under way, then looks whether all that was acknowledged is there. */
+/*
+ * The parent asks again what was under way, then looks whether all that was acknowledged is there.
+ */
 static void after_kill(struct fx *f, struct journal *j)
 {
 	struct fx_client c = { .f = f, .session = atomic_load(&j->session) };
@@ -284,6 +295,13 @@ static void after_kill(struct fx *f, struct journal *j)
 
 	fx_start(f);
 	fx_check(f);
+	assert_true(f->m->files_stale);
+	assert_int_equal(mgr_core_start(f->m), 0);
+	for (i = 0; i < 500 && f->m->files_stale; i++)
+		usleep(10000);
+	mgr_core_stop(f->m);
+	assert_int_equal(mgr_check(f->m, stderr, &r), 0);
+	assert_int_equal(mgr_files(f->m), r.inodes);
 	for (i = 0; i < NTHREADS; i++) {
 		struct fx_client t = fx_thread(&c, i);
 		unsigned int started = atomic_load(&j->started[i]);
@@ -297,7 +315,8 @@ static void after_kill(struct fx *f, struct journal *j)
 		for (seq = 1; seq <= started; seq += 2) {
 			job_name(name, sizeof(name), i, seq);
 			snprintf(to, sizeof(to), "%s-done", name);
-			assert_int_equal(do_lookup(&t, fx_root, seq + 1 <= started ? to : name, NULL), 0);
+			assert_int_equal(do_lookup(&t, fx_root, seq + 1 <= started ? to : name,
+						   NULL), 0);
 			names++;
 		}
 	}
@@ -311,7 +330,8 @@ static void after_kill(struct fx *f, struct journal *j)
 static void kill_and_recover(enum pvfs_durability how)
 {
 	struct fx *f = fx_new();
-	struct journal *j = mmap(NULL, sizeof(*j), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+	struct journal *j = mmap(NULL, sizeof(*j), PROT_READ | PROT_WRITE,
+				 MAP_SHARED | MAP_ANONYMOUS, -1, 0);
 	unsigned int round;
 	int status;
 	pid_t pid;
@@ -391,9 +411,11 @@ static void panics_under_load(void **state)
 	fx_client_init(&c, f, 1);
 	for (i = 0; i < 5; i++) {
 		w[i] = (struct worker){
-			.c = fx_thread(&c, i), .seed = i, .steps = PANIC_STEPS, .dir = &dir, .stop = &stop,
+			.c = fx_thread(&c, i), .seed = i, .steps = PANIC_STEPS, .dir = &dir,
+			.stop = &stop,
 		};
-		assert_int_equal(pthread_create(&w[i].thread, NULL, i < 4 ? mkdir_thread : panic_thread, &w[i]), 0);
+		assert_int_equal(pthread_create(&w[i].thread, NULL, i < 4 ? mkdir_thread :
+						panic_thread, &w[i]), 0);
 	}
 	for (i = 0; i < 5; i++) {
 		if (i == 4)

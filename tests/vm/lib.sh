@@ -8,12 +8,12 @@
 #
 # environment:
 #	PVFS_VM_KERNELS	kernels to test on (default "6.1 6.12")
-#	PVFS_BUILD	directory with the binaries
+#	PVFS_VM_BUILD	directory with the binaries (default build/: the sanitizers are too slow here)
 # shellcheck shell=bash
 
 set -u
 cd "${BASH_SOURCE[0]%/*}/../.." || exit 1
-build=${PVFS_BUILD:-$PWD/build}
+build=${PVFS_VM_BUILD:-$PWD/build}
 export PVFS_BUILD=$build
 kernels=${PVFS_VM_KERNELS:-6.1 6.12}
 tap_n=0

@@ -371,7 +371,7 @@ static void ready_event(struct cluster *c, struct daemon *d)
 /* Return: 0 when all that were started serve. */
 static int wait_ready(struct cluster *c, u64 deadline)
 {
-	struct pollfd *p = calloc(c->n, sizeof(*p));
+	struct pollfd *p = calloc(c->n + 1, sizeof(*p));
 	u32 i, left;
 	int rc = 0;
 	u64 now;

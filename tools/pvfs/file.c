@@ -168,7 +168,8 @@ static int read_dir(struct ls *l, const char *path, struct name_list *list)
 			list->n++;
 	}
 	pvfs_closedir(d);
-	qsort(list->e, list->n, sizeof(*list->e), by_name);
+	if (list->n)
+		qsort(list->e, list->n, sizeof(*list->e), by_name);
 	return rc;
 }
 

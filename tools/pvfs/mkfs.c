@@ -200,7 +200,7 @@ out:
 static int free_ports(const char *host, unsigned int n, unsigned int *ports)
 {
 	struct addrinfo hints = { .ai_socktype = SOCK_STREAM, .ai_flags = AI_PASSIVE }, *ai;
-	struct sockaddr_storage ss;
+	struct sockaddr_storage ss = { 0 };
 	socklen_t len;
 	int *fds = calloc(n, sizeof(*fds)), err = 0;
 	unsigned int i, k = 0;

@@ -38,7 +38,7 @@ static int set_mounted(const char *path, const struct pvfs_striping *s)
 	char text[64], base[16];
 
 	base_text(s, base);
-	snprintf(text, sizeof(text), "base=%s count=%u size=%u", base, s->pcount, s->ssize);
+	snprintf(text, sizeof(text), "base=%s pcount=%u ssize=%u", base, s->pcount, s->ssize);
 	return setxattr(path, XATTR_LAYOUT, text, strlen(text), 0) ? -errno : 0;
 }
 
@@ -136,7 +136,7 @@ int cmd_getstripe(int argc, char **argv)
 	o = out_new("files", cols, ARRAY_SIZE(cols));
 	for (i = optind; i < argc; i++) {
 		if (mounted_path(argv[i], text, sizeof(text))) {
-			if (sscanf(text, "base=%15s count=%u size=%u", base, &count, &size) != 3) {
+			if (sscanf(text, "base=%15s pcount=%u ssize=%u", base, &count, &size) != 3) {
 				fail("%s: its layout '%s' is not understood", argv[i], text);
 				failed = 1;
 				continue;

@@ -42,9 +42,10 @@ describe()
 		\( -type d -printf '\0' -o -printf '%s\0' \) | sort -z | tr '\0' '\n')
 }
 
+# diff calls two fifos different.
 same_trees()
 {
-	diff -r --no-dereference "$1" "$2" || return 1
+	diff -r --no-dereference -x fifo "$1" "$2" || return 1
 	diff <(describe "$1") <(describe "$2")
 }
 
@@ -133,7 +134,7 @@ find_tool()
 	[ "$(find . -links 2 -type f | wc -l)" = 2 ]
 	[ "$(find . -perm -4000)" = ./size-4095 ]
 	[ "$(find . -user 1234)" = ./size-4096 ]
-	[ "$(find . -empty -type d)" = ./empty ]
+	[ "$(find . -empty -type d | sort)" = $'./a/b/c\n./empty' ]
 	find . -newermt 2002-01-01 ! -newermt 2010-01-01 -type l | grep -q dangling
 	find . -depth -print0 | xargs -0 ls -ld
 }
