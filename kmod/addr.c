@@ -86,7 +86,10 @@ const struct address_space_operations pvfs_aops = {
 	.direct_IO = noop_direct_IO,	/* tells the VFS that O_DIRECT is fine; file.c does it */
 };
 
-/** pvfs_cache_check - at open, with fresh attributes: throw the pages away if they are of another version */
+/**
+ * pvfs_cache_check - at open, with fresh attributes: throw the pages away if they are of another version
+ * @inode: the inode
+ */
 void pvfs_cache_check(struct inode *inode)
 {
 	struct pvfs_inode *pi = PVFS_I(inode);
@@ -100,7 +103,12 @@ void pvfs_cache_check(struct inode *inode)
 		invalidate_inode_pages2(inode->i_mapping);
 }
 
-/** pvfs_cache_drop - a range of the file is (about to be) written: throw its pages away */
+/**
+ * pvfs_cache_drop - a range of the file is (about to be) written: throw its pages away
+ * @inode: the inode
+ * @pos: first byte
+ * @len: bytes
+ */
 void pvfs_cache_drop(struct inode *inode, loff_t pos, u64 len)
 {
 	if (len && inode->i_mapping->nrpages)

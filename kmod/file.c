@@ -51,7 +51,12 @@ struct pvfs_file *pvfs_file_alloc(u32 flags)
 	return pf;
 }
 
-/** pvfs_session_sample - which session of which mgr an open is about to be made in */
+/**
+ * pvfs_session_sample - which session of which mgr an open is about to be made in
+ * @vol: the volume
+ * @session: filled with its number, 0: none
+ * @epoch: filled with the mgr's
+ */
 void pvfs_session_sample(struct pvfs_volume *vol, u64 *session, u64 *epoch)
 {
 	spin_lock(&vol->lock);
@@ -110,6 +115,7 @@ static int reclaim_inode(struct inode *inode, bool recovery)
 
 /**
  * pvfs_files_reclaim - tell a new mgr, or a new session, what is open
+ * @vol: the volume
  *
  * Called by volume.c while other requests to the mgr are held. Opens that are made while this runs see by themselves
  * that the session is another: pvfs_file_opened().
@@ -149,8 +155,11 @@ int pvfs_files_reclaim(struct pvfs_volume *vol)
 
 /**
  * pvfs_file_opened - the mgr has opened an inode for us
+ * @inode: the inode
+ * @cap: from the answer
  * @pf: with flags as opened
- * @session, @epoch: what pvfs_session_sample() said before the request was made
+ * @session: what pvfs_session_sample() said before the request was made
+ * @epoch: the same
  *
  * Return: 0; on failure the open has been given back to the mgr.
  */
@@ -214,6 +223,8 @@ static void close_done(struct pvfs_request *req)
 
 /**
  * pvfs_close_at_mgr - give an open back, without waiting
+ * @vol: the volume
+ * @fid: which inode
  * @flags: as opened
  * @inode: if the open was counted by pvfs_file_opened(); it counts until the mgr has answered. Else NULL
  */
@@ -243,6 +254,7 @@ void pvfs_close_at_mgr(struct pvfs_volume *vol, const struct pvfs_fid *fid, u32 
 
 /**
  * pvfs_file_cap - a capability that is good now
+ * @inode: the inode
  * @rights: PVFS_CAP_* that it must have, one of them or none
  * @cap: copied to
  * @session: in which it is good
@@ -288,7 +300,11 @@ int pvfs_file_cap(struct inode *inode, u32 rights, struct pvfs_cap *cap, u64 *se
 
 /* ---------------------------------------------------------------- open, close */
 
-/** pvfs_open_noop - for finish_open(): all has been done */
+/**
+ * pvfs_open_noop - for finish_open(): all has been done
+ * @inode: the inode
+ * @file: the open file
+ */
 int pvfs_open_noop(struct inode *inode, struct file *file)
 {
 	return 0;

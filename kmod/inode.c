@@ -267,7 +267,10 @@ out:
 	return 0;
 }
 
-/** pvfs_inode_stale - the mgr said that there is no such inode (any more) */
+/**
+ * pvfs_inode_stale - the mgr said that there is no such inode (any more)
+ * @inode: the inode
+ */
 void pvfs_inode_stale(struct inode *inode)
 {
 	struct pvfs_inode *pi = PVFS_I(inode);
@@ -340,7 +343,10 @@ bool pvfs_fresh_take(struct inode *inode)
 	return ret;
 }
 
-/** pvfs_attr_trusted - with actimeo: are the attributes we have young enough? */
+/**
+ * pvfs_attr_trusted - with actimeo: are the attributes we have young enough?
+ * @inode: the inode
+ */
 bool pvfs_attr_trusted(struct inode *inode)
 {
 	unsigned int ms = PVFS_VOL(inode)->opts.actimeo_ms;
@@ -350,7 +356,10 @@ bool pvfs_attr_trusted(struct inode *inode)
 	       time_before(jiffies, READ_ONCE(pi->attr_time) + msecs_to_jiffies(ms));
 }
 
-/** pvfs_attr_distrust - we have changed something: what we know is old, whatever actimeo says */
+/**
+ * pvfs_attr_distrust - we have changed something: what we know is old, whatever actimeo says
+ * @inode: the inode
+ */
 void pvfs_attr_distrust(struct inode *inode)
 {
 	struct pvfs_inode *pi = PVFS_I(inode);
@@ -361,7 +370,10 @@ void pvfs_attr_distrust(struct inode *inode)
 	spin_unlock(&pi->lock);
 }
 
-/** pvfs_revalidate - make sure that the attributes are not older than this call (or than actimeo allows) */
+/**
+ * pvfs_revalidate - make sure that the attributes are not older than this call (or than actimeo allows)
+ * @inode: the inode
+ */
 int pvfs_revalidate(struct inode *inode)
 {
 	if (pvfs_fresh_take(inode) || pvfs_attr_trusted(inode))
@@ -371,7 +383,10 @@ int pvfs_revalidate(struct inode *inode)
 
 /* ---------------------------------------------------------------- our writes */
 
-/** pvfs_use_init - for the first open */
+/**
+ * pvfs_use_init - for the first open
+ * @inode: the inode
+ */
 int pvfs_use_init(struct inode *inode)
 {
 	struct pvfs_inode *pi = PVFS_I(inode);
@@ -397,14 +412,21 @@ int pvfs_use_init(struct inode *inode)
 	return 0;
 }
 
-/** pvfs_use_put - drops a reference; NULL is fine */
+/**
+ * pvfs_use_put - drops a reference; NULL is fine
+ * @use: whose; may be NULL
+ */
 void pvfs_use_put(struct pvfs_use *use)
 {
 	if (use && refcount_dec_and_test(&use->ref))
 		kfree(use);
 }
 
-/** pvfs_writes_report - what goes along with a request: our writes since the last report that was answered */
+/**
+ * pvfs_writes_report - what goes along with a request: our writes since the last report that was answered
+ * @inode: the inode
+ * @ret: filled
+ */
 void pvfs_writes_report(struct inode *inode, struct pvfs_wreport *ret)
 {
 	struct pvfs_use *w = smp_load_acquire(&PVFS_I(inode)->use);
@@ -417,7 +439,11 @@ void pvfs_writes_report(struct inode *inode, struct pvfs_wreport *ret)
 	spin_unlock(&w->lock);
 }
 
-/** pvfs_writes_ack - a report was taken in by the mgr; what came after it stays. NULL is fine. */
+/**
+ * pvfs_writes_ack - a report was taken in by the mgr; what came after it stays. NULL is fine.
+ * @w: whose; may be NULL
+ * @sent: what was reported
+ */
 void pvfs_writes_ack(struct pvfs_use *w, const struct pvfs_wreport *sent)
 {
 	if (!w || !sent->end)
@@ -429,7 +455,10 @@ void pvfs_writes_ack(struct pvfs_use *w, const struct pvfs_wreport *sent)
 	spin_unlock(&w->lock);
 }
 
-/** pvfs_writes_pending - have we written what the mgr has not been told? */
+/**
+ * pvfs_writes_pending - have we written what the mgr has not been told?
+ * @inode: the inode
+ */
 bool pvfs_writes_pending(struct inode *inode)
 {
 	struct pvfs_use *w = smp_load_acquire(&PVFS_I(inode)->use);

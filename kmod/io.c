@@ -133,6 +133,8 @@ static struct pvfs_io *big_get(size_t len)
 
 /**
  * pvfs_io_get - a transfer to be filled
+ * @inode: the file
+ * @write: memory to file; else file to memory
  * @pos: in the file, bytes
  * @len: bytes wanted; what is too much for one transfer is cut off
  * @fill: for the page cache: never waits for another transfer, which may be waiting for a page that we are to fill
@@ -181,7 +183,10 @@ struct pvfs_io *pvfs_io_get(struct inode *inode, bool write, loff_t pos, size_t 
 	return io;
 }
 
-/** pvfs_io_put - done with it; what mem pointed to is the caller's business. NULL is fine. */
+/**
+ * pvfs_io_put - done with it; what mem pointed to is the caller's business. NULL is fine.
+ * @io: the transfer
+ */
 void pvfs_io_put(struct pvfs_io *io)
 {
 	if (!io)
@@ -473,6 +478,7 @@ static void ask_in_new_session(struct pvfs_io *io)
 
 /**
  * pvfs_io_finish - wait for the iods' answers
+ * @io: the transfer
  *
  * When it returns nothing below touches the memory any more. Fills the results; for a write, what the mgr will have to
  * be told is noted. Bytes that a datafile does not have are left as they were: see pvfs_io_zero().
@@ -518,6 +524,7 @@ int pvfs_io_finish(struct pvfs_io *io)
 
 /**
  * pvfs_io_zero - fill in what the datafiles did not have
+ * @io: the transfer
  * @limit: file offset; bytes from there on are left alone
  *
  * For a read that was answered: what lies below the file's end and in no datafile is a hole.
@@ -550,7 +557,10 @@ void pvfs_io_zero(struct pvfs_io *io, u64 limit)
 
 /* ---------------------------------------------------------------- fsync */
 
-/** pvfs_io_verf_init - room for the verifiers of writes; before the first of them */
+/**
+ * pvfs_io_verf_init - room for the verifiers of writes; before the first of them
+ * @inode: the inode
+ */
 int pvfs_io_verf_init(struct inode *inode)
 {
 	struct pvfs_inode *pi = PVFS_I(inode);
@@ -666,6 +676,8 @@ static int sync_batch(struct inode *inode, struct sync_part *parts, unsigned int
 
 /**
  * pvfs_io_fsync - have the iods put our writes on stable storage
+ * @inode: the file
+ * @datasync: times are of no interest
  *
  * Only the datafiles that we wrote to since the last time are asked. That writes were lost in a crash of an iod is not
  * returned, but noted in the mapping for each open file to be told once.

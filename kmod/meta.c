@@ -198,6 +198,8 @@ int pvfs_meta_lookup(struct inode *dir, const struct qstr *name, struct pvfs_att
 
 /**
  * pvfs_meta_create - open by name, creating as @flags say
+ * @dir: the directory
+ * @name: the name in it
  * @flags: PVFS_O_*
  * @mode: permission bits, umask applied
  * @rep: filled
@@ -219,6 +221,10 @@ int pvfs_meta_create(struct inode *dir, const struct qstr *name, u32 flags, umod
 
 /**
  * pvfs_meta_mknod - make a fifo, socket, device or an empty regular file
+ * @dir: the directory
+ * @name: the name in it
+ * @rdev: device number, of a device
+ * @attr: filled with attributes, checked
  * @mode: type and permission bits
  */
 int pvfs_meta_mknod(struct inode *dir, const struct qstr *name, umode_t mode, dev_t rdev, struct pvfs_attr *attr)
@@ -238,7 +244,15 @@ int pvfs_meta_mknod(struct inode *dir, const struct qstr *name, umode_t mode, de
 	return attr_check(PVFS_VOL(dir), attr);
 }
 
-/** pvfs_meta_mkdir - make a directory; @mode: permission bits, umask applied */
+/**
+ * pvfs_meta_mkdir - make a directory
+ * @dir: the directory
+ * @name: the name in it
+ * @mode: permission bits, umask applied
+ * @attr: filled with attributes, checked
+ *
+ * Return: 0 or -errno, as all here: see vfs.h.
+ */
 int pvfs_meta_mkdir(struct inode *dir, const struct qstr *name, umode_t mode, struct pvfs_attr *attr)
 {
 	struct pvfs_mkdir_req m = { .dir = fid_of(dir), .name = pvfs_qstr(name), .mode = mode & S_IALLUGO };
@@ -253,7 +267,15 @@ int pvfs_meta_mkdir(struct inode *dir, const struct qstr *name, umode_t mode, st
 	return attr_check(PVFS_VOL(dir), attr);
 }
 
-/** pvfs_meta_symlink - make a symbolic link to @target (1 .. PVFS_SYMLINK_MAX bytes) */
+/**
+ * pvfs_meta_symlink - make a symbolic link to @target (1 .. PVFS_SYMLINK_MAX bytes)
+ * @dir: the directory
+ * @name: the name in it
+ * @target: 1 .. PVFS_SYMLINK_MAX bytes, NUL-terminated
+ * @attr: filled with attributes, checked
+ *
+ * Return: 0 or -errno, as all here: see vfs.h.
+ */
 int pvfs_meta_symlink(struct inode *dir, const struct qstr *name, const char *target, struct pvfs_attr *attr)
 {
 	struct pvfs_symlink_req m = { .dir = fid_of(dir), .name = pvfs_qstr(name), .target = PVFS_STR(target) };
@@ -268,7 +290,15 @@ int pvfs_meta_symlink(struct inode *dir, const struct qstr *name, const char *ta
 	return attr_check(PVFS_VOL(dir), attr);
 }
 
-/** pvfs_meta_link - one more name for @inode; @attr: its attributes after */
+/**
+ * pvfs_meta_link - one more name for @inode
+ * @inode: the inode
+ * @dir: the directory
+ * @name: the name in it
+ * @attr: its attributes after
+ *
+ * Return: 0 or -errno, as all here: see vfs.h.
+ */
 int pvfs_meta_link(struct inode *inode, struct inode *dir, const struct qstr *name, struct pvfs_attr *attr)
 {
 	struct pvfs_link_req m = { .fid = fid_of(inode), .dir = fid_of(dir), .name = pvfs_qstr(name) };
@@ -283,7 +313,14 @@ int pvfs_meta_link(struct inode *inode, struct inode *dir, const struct qstr *na
 	return own_attr_check(inode, attr);
 }
 
-/** pvfs_meta_unlink - take a name away; @attr: what it named, as that is after */
+/**
+ * pvfs_meta_unlink - take a name away
+ * @dir: the directory
+ * @name: the name in it
+ * @attr: what it named, as that is after
+ *
+ * Return: 0 or -errno, as all here: see vfs.h.
+ */
 int pvfs_meta_unlink(struct inode *dir, const struct qstr *name, struct pvfs_attr *attr)
 {
 	struct pvfs_unlink_req m = { .dir = fid_of(dir), .name = pvfs_qstr(name) };
@@ -298,7 +335,13 @@ int pvfs_meta_unlink(struct inode *dir, const struct qstr *name, struct pvfs_att
 	return attr_check(PVFS_VOL(dir), attr);
 }
 
-/** pvfs_meta_rmdir - remove an empty directory */
+/**
+ * pvfs_meta_rmdir - remove an empty directory
+ * @dir: the directory
+ * @name: the name in it
+ *
+ * Return: 0 or -errno, as all here: see vfs.h.
+ */
 int pvfs_meta_rmdir(struct inode *dir, const struct qstr *name)
 {
 	struct pvfs_rmdir_req m = { .dir = fid_of(dir), .name = pvfs_qstr(name) };
@@ -312,6 +355,10 @@ int pvfs_meta_rmdir(struct inode *dir, const struct qstr *name)
 
 /**
  * pvfs_meta_rename - move a name, replacing another
+ * @sdir: the directory that has the name
+ * @sname: the name
+ * @ddir: the directory to move it to
+ * @dname: the name it gets
  * @flags: 0 or RENAME_NOREPLACE, which is the protocol's 1
  * @rep: what moved, and what was replaced
  */
@@ -336,6 +383,7 @@ int pvfs_meta_rename(struct inode *sdir, const struct qstr *sname, struct inode 
 
 /**
  * pvfs_meta_readlink - read a symbolic link
+ * @inode: the inode
  * @target: room for PVFS_SYMLINK_MAX + 1 bytes; NUL-terminated
  */
 int pvfs_meta_readlink(struct inode *inode, char *target)
@@ -376,9 +424,12 @@ int pvfs_meta_readlink(struct inode *inode, char *target)
 
 /**
  * pvfs_meta_readdir - a part of a directory
+ * @dir: the directory
  * @cookie: of the last entry that was used; 0: from the start
  * @attrs: with attributes
- * @bv, @nbv, @bytes: memory for the entries
+ * @bv: memory for the entries
+ * @nbv: bio_vecs of it
+ * @bytes: its size
  * @rep: filled
  * @ret_len: bytes of entries
  */
@@ -416,6 +467,7 @@ int pvfs_meta_readdir(struct inode *dir, u64 cookie, bool attrs, const struct bi
 
 /**
  * pvfs_meta_getattr_start - begin to ask for an inode's attributes
+ * @inode: the inode
  * @sent: filled with the report of our writes that goes along
  *
  * Return: a submitted request, for pvfs_meta_getattr_finish(); or ERR_PTR.
@@ -438,6 +490,8 @@ struct pvfs_request *pvfs_meta_getattr_start(struct inode *inode, struct pvfs_wr
 
 /**
  * pvfs_meta_getattr_finish - wait for the answer and take it in
+ * @inode: the inode
+ * @sent: what pvfs_meta_getattr_start() said went along
  * @req: from pvfs_meta_getattr_start(); taken
  */
 int pvfs_meta_getattr_finish(struct inode *inode, struct pvfs_request *req, const struct pvfs_wreport *sent)
@@ -455,7 +509,14 @@ int pvfs_meta_getattr_finish(struct inode *inode, struct pvfs_request *req, cons
 	return err;
 }
 
-/** pvfs_meta_getattr_fid - attributes of an inode that we have only the number of: the root */
+/**
+ * pvfs_meta_getattr_fid - attributes of an inode that we have only the number of: the root
+ * @vol: the volume
+ * @fid: the inode's number
+ * @attr: filled with attributes, checked
+ *
+ * Return: 0 or -errno, as all here: see vfs.h.
+ */
 int pvfs_meta_getattr_fid(struct pvfs_volume *vol, const struct pvfs_fid *fid, struct pvfs_attr *attr)
 {
 	struct pvfs_getattr_req m = { .fid = *fid };
@@ -469,7 +530,12 @@ int pvfs_meta_getattr_fid(struct pvfs_volume *vol, const struct pvfs_fid *fid, s
 	return attr_check(vol, attr);
 }
 
-/** pvfs_meta_getattr - ask for an inode's attributes, telling what we wrote; -EAGAIN is asked again */
+/**
+ * pvfs_meta_getattr - ask for an inode's attributes, telling what we wrote; -EAGAIN is asked again
+ * @inode: the inode
+ *
+ * Return: 0 or -errno, as all here: see vfs.h.
+ */
 int pvfs_meta_getattr(struct inode *inode)
 {
 	struct pvfs_request *req;
@@ -488,7 +554,13 @@ int pvfs_meta_getattr(struct inode *inode)
 	return err;
 }
 
-/** pvfs_meta_setattr - change attributes; @m: all but cred, fid and report are the caller's */
+/**
+ * pvfs_meta_setattr - change attributes
+ * @inode: the inode
+ * @m: all but cred, fid and report are the caller's
+ *
+ * Return: 0 or -errno, as all here: see vfs.h.
+ */
 int pvfs_meta_setattr(struct inode *inode, struct pvfs_setattr_req *m)
 {
 	struct pvfs_setattr_rep r;
@@ -504,7 +576,12 @@ int pvfs_meta_setattr(struct inode *inode, struct pvfs_setattr_req *m)
 	return err;
 }
 
-/** pvfs_meta_report - fsync: what we wrote is recorded at the mgr when this returns */
+/**
+ * pvfs_meta_report - fsync: what we wrote is recorded at the mgr when this returns
+ * @inode: the inode
+ *
+ * Return: 0 or -errno, as all here: see vfs.h.
+ */
 int pvfs_meta_report(struct inode *inode)
 {
 	struct pvfs_report_req m = { .fid = fid_of(inode) };
@@ -519,7 +596,14 @@ int pvfs_meta_report(struct inode *inode)
 	return err;
 }
 
-/** pvfs_meta_open - open by inode; @rep: attributes (taken in already) and capability */
+/**
+ * pvfs_meta_open - open by inode
+ * @inode: the inode
+ * @flags: PVFS_O_*
+ * @rep: attributes (taken in already) and capability
+ *
+ * Return: 0 or -errno, as all here: see vfs.h.
+ */
 int pvfs_meta_open(struct inode *inode, u32 flags, struct pvfs_open_rep *rep)
 {
 	struct pvfs_open_req m = { .fid = fid_of(inode), .flags = flags };
@@ -532,6 +616,8 @@ int pvfs_meta_open(struct inode *inode, u32 flags, struct pvfs_open_rep *rep)
 
 /**
  * pvfs_meta_reclaim - tell a new mgr, or a new session, what we have open
+ * @inode: the inode
+ * @rep: filled with the answer
  * @flags: PVFS_O_READ | PVFS_O_WRITE
  * @count: how many opens of this kind there are
  * @recovery: part of recovery: passes while other requests are held
@@ -556,7 +642,13 @@ int pvfs_meta_reclaim(struct inode *inode, u32 flags, u32 count, bool recovery, 
 	return own_attr_result(inode, final_error(vol, PVFS_OP_RECLAIM, err), &rep->attr);
 }
 
-/** pvfs_meta_statfs - how much there is, and how much is left */
+/**
+ * pvfs_meta_statfs - how much there is, and how much is left
+ * @vol: the volume
+ * @rep: filled with the answer
+ *
+ * Return: 0 or -errno, as all here: see vfs.h.
+ */
 int pvfs_meta_statfs(struct pvfs_volume *vol, struct pvfs_statfs_rep *rep)
 {
 	struct pvfs_statfs_req m = {};
@@ -564,7 +656,13 @@ int pvfs_meta_statfs(struct pvfs_volume *vol, struct pvfs_statfs_rep *rep)
 	return meta_statfs(vol, META_ROOM, &m, rep);
 }
 
-/** pvfs_meta_setlayout - layout of a file that was never written, or of a directory's new files */
+/**
+ * pvfs_meta_setlayout - layout of a file that was never written, or of a directory's new files
+ * @inode: the inode
+ * @layout: pcount 1 or more, base 0xffff for any
+ *
+ * Return: 0 or -errno, as all here: see vfs.h.
+ */
 int pvfs_meta_setlayout(struct inode *inode, const struct pvfs_layout *layout)
 {
 	struct pvfs_setlayout_req m = { .fid = fid_of(inode), .layout = *layout };

@@ -15,7 +15,10 @@
 
 /* ---------------------------------------------------------------- what the dentry cache holds */
 
-/** pvfs_dentry_validated - the mgr has just confirmed this name */
+/**
+ * pvfs_dentry_validated - the mgr has just confirmed this name
+ * @dentry: the name
+ */
 void pvfs_dentry_validated(struct dentry *dentry)
 {
 	WRITE_ONCE(dentry->d_time, jiffies);

@@ -280,7 +280,7 @@ int lib_inodes_reclaim(struct pvfs_fs *fs)
 		for (ino = fs->inodes[b]; ino; ino = ino->next)
 			n++;
 	}
-	all = calloc(n + 1, sizeof(ino));
+	all = calloc(n + 1, sizeof(void *));
 	for (b = 0; all && b < INODE_BUCKETS; b++) {
 		for (ino = fs->inodes[b]; ino; ino = ino->next) {
 			ino->refs++;

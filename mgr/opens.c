@@ -40,7 +40,7 @@ int mgr_opens_init(struct mgr_opens *o)
 	pthread_condattr_t ca;
 	unsigned int i;
 
-	o->bucket = calloc(MGR_OPEN_BUCKETS, sizeof(*o->bucket));
+	o->bucket = calloc(MGR_OPEN_BUCKETS, sizeof(struct mgr_ofile *));
 	if (!o->bucket)
 		return -ENOMEM;
 	pthread_condattr_init(&ca);

@@ -421,33 +421,32 @@ int main(int argc, char **argv)
 			return EX_USAGE;
 		}
 	}
+	rc = EX_USAGE;
 	if (argc - optind != 2) {
 		usage(stderr);
-		return EX_USAGE;
+		goto out;
 	}
 	dev = argv[optind];
 	dir = argv[optind + 1];
 	if (parse_device(dev, &o))
-		return EX_USAGE;
+		goto out;
 	for (opt = opts ? strtok_r(opts, ",", &save) : NULL; opt; opt = strtok_r(NULL, ",", &save)) {
 		if (one_option(&o, opt))
-			return EX_USAGE;
-	}
-	if (o.repeated && !(o.flags & MS_REMOUNT) && !o.sloppy) {
-		complain("unknown option '%s'; see pvfs(5)", o.repeated);
-		return EX_USAGE;
+			goto out;
 	}
 	if (o.timeo && !o.soft) {
 		complain("option 'timeo' goes with 'soft': a hard mount waits as long as a server is away");
-		return EX_USAGE;
+		goto out;
 	}
+	rc = EX_FAIL;
 	if (o.soft && append(&o.kernel, "soft"))
-		return EX_FAIL;
+		goto out;
 	if (!o.fake && geteuid()) {
 		complain("only root may mount");
-		return EX_FAIL;
+		goto out;
 	}
 	rc = do_mount(&o, dev, dir);
+out:
 	free(opts);
 	free(o.kernel);
 	return rc;

@@ -45,6 +45,7 @@ for who in pvfs mount; do
 	SECONDS=0
 	fails "$who: no manager, host and port named" $status "$host:1: no answer" run "$K" "$host:1/test" "$host:1:/test"
 	if [ $SECONDS -le 8 ]; then pass "... in bounded time"; else fail "... in bounded time" "$SECONDS s"; fi
+	rm -f "$T/mute.port"
 	"$BIN/tests/integ/fake_peer" mute >"$T/mute.port" &
 	PIDS+=($!)
 	wait_for 5 test -s "$T/mute.port"

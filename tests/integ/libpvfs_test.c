@@ -2,7 +2,8 @@
 /*
  * libpvfs_test.c - every call of libpvfs against a real cluster: results, and how many requests they take.
  *
- * libpvfs.t starts the cluster (4 iods) and gives PVFS_TEST_MGR, PVFS_TEST_VOLUME and PVFS_TEST_KEY.
+ * libpvfs.t starts the cluster (4 iods) and gives PVFS_TEST_MGR, PVFS_TEST_VOLUME, PVFS_TEST_KEY, and
+ * PVFS_TEST_RESTART: a command that kills the daemon it is given and starts it again.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -801,6 +802,70 @@ static void test_fork(void **state)
 	OK(pvfs_unlink(fs, "/fork"));
 }
 
+/* kill -9 of a daemon, and another start. */
+static void restart(const char *daemon)
+{
+	char cmd[1024];
+
+	snprintf(cmd, sizeof(cmd), "%s %s", getenv("PVFS_TEST_RESTART"), daemon);
+	assert_int_equal(system(cmd), 0);
+}
+
+/* What is open stays open: with a name and without, for reading and for writing, with a size that only iods know. */
+static void test_mgr_restart(void **state)
+{
+	struct pvfs_file *f = open_new("/restart"), *g, *r;
+	struct pvfs_stat st;
+	struct pvfs_fh fh;
+
+	write_at(f, 0, 5 * SSIZE + 5);
+	g = open_new("/restart2");
+	write_at(g, 0, 3 * SSIZE);
+	OK(pvfs_open(other, "/restart2", O_RDONLY, 0, &r));
+	OK(pvfs_fstat(g, &st));
+	fh = st.fh;
+	OK(pvfs_unlink(other, "/restart2"));
+	restart("mgr");
+	OK(pvfs_stat(other, "/restart", &st));
+	assert_int_equal(st.st.st_size, 5 * SSIZE + 5);
+	write_at(f, 5 * SSIZE + 5, SSIZE);
+	write_at(g, 3 * SSIZE, SSIZE);
+	OK(pvfs_stat(other, "/restart", &st));
+	assert_int_equal(st.st.st_size, 6 * SSIZE + 5);
+	OK(pvfs_fstat(g, &st));
+	assert_int_equal(st.st.st_size, 4 * SSIZE);
+	assert_int_equal(st.st.st_nlink, 0);
+	restart("mgr");
+	OK(pvfs_fsync(f));
+	OK(pvfs_close(g));
+	check_at(r, 0, 4 * SSIZE);
+	OK(pvfs_close(f));
+	OK(pvfs_close(r));
+	OK(pvfs_stat(other, "/restart", &st));
+	assert_int_equal(st.st.st_size, 6 * SSIZE + 5);
+	/* Let go by its last user, whose close nobody waited for. */
+	assert_int_equal(pvfs_umount(other), 0);
+	other = mount_one();
+	assert_int_equal(pvfs_stat_fh(other, &fh, &st), -ESTALE);
+	OK(pvfs_unlink(fs, "/restart"));
+}
+
+static void test_iod_restart(void **state)
+{
+	struct pvfs_file *f = open_new("/restart");
+
+	write_at(f, 0, 8 * SSIZE);
+	restart("iod0");
+	check_at(f, 0, 8 * SSIZE);
+	write_at(f, 8 * SSIZE, 8 * SSIZE);
+	restart("iod1");
+	/* The machine did not go down: nothing was lost. */
+	OK(pvfs_fsync(f));
+	check_at(f, 0, 16 * SSIZE);
+	OK(pvfs_close(f));
+	OK(pvfs_unlink(fs, "/restart"));
+}
+
 static void test_mount_errors(void **state)
 {
 	struct pvfs_mount_opts o = PVFS_MOUNT_OPTS_INIT;
@@ -836,6 +901,8 @@ int main(void)
 		cmocka_unit_test(test_concurrent_names),
 		cmocka_unit_test(test_handles),
 		cmocka_unit_test(test_fork),
+		cmocka_unit_test(test_mgr_restart),
+		cmocka_unit_test(test_iod_restart),
 		cmocka_unit_test(test_mount_errors),
 	};
 

@@ -8,7 +8,6 @@
 #include "tool.h"
 #include "run.h"
 #include "../../common/storeid.h"
-#include <arpa/inet.h>
 #include <ctype.h>
 #include <fcntl.h>
 #include <libgen.h>
@@ -199,8 +198,9 @@ out:
 /* @n ports that are free at this moment. */
 static int free_ports(const char *host, unsigned int n, unsigned int *ports)
 {
-	struct addrinfo hints = { .ai_socktype = SOCK_STREAM, .ai_flags = AI_PASSIVE }, *ai;
+	struct addrinfo hints = { .ai_socktype = SOCK_STREAM, .ai_flags = AI_PASSIVE }, *ai = NULL;
 	struct sockaddr_storage ss = { 0 };
+	char port[16] = "";
 	socklen_t len;
 	int *fds = calloc(n, sizeof(*fds)), err = 0;
 	unsigned int i, k = 0;
@@ -222,9 +222,10 @@ static int free_ports(const char *host, unsigned int n, unsigned int *ports)
 		len = sizeof(ss);
 		if (bind(fds[i], ai->ai_addr, ai->ai_addrlen) || getsockname(fds[i], (struct sockaddr *)&ss, &len))
 			err = -errno;
+		else if (getnameinfo((struct sockaddr *)&ss, len, NULL, 0, port, sizeof(port), NI_NUMERICSERV))
+			err = -EINVAL;
 		else
-			ports[i] = ntohs(ss.ss_family == AF_INET6 ? ((struct sockaddr_in6 *)&ss)->sin6_port :
-						  ((struct sockaddr_in *)&ss)->sin_port);
+			ports[i] = atoi(port);
 	}
 	for (i = 0; i < k; i++)
 		close(fds[i]);
