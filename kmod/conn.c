@@ -326,6 +326,7 @@ static void conn_drop(struct pvfs_conn *c, struct list_head *done, struct list_h
 	if (c->abort || c->state == PVFS_CONN_DEAD) {
 		list_splice_init(&c->urgent, &again);
 		list_splice_tail_init(&c->queue, &again);
+		list_splice_tail_init(&c->later, &again);
 		list_for_each_entry(req, &again, link)
 			pvfs_req_set_state(req, PVFS_REQ_DONE);
 		list_splice_tail_init(&again, done);
@@ -402,6 +403,7 @@ void pvfs_server_fail_unsure(struct pvfs_server *s)
 		struct pvfs_conn *c = &s->chan[i];
 
 		spin_lock_bh(&c->lock);
+		list_splice_tail_init(&c->later, &c->queue);
 		list_for_each_entry_safe(req, next, &c->queue, link) {
 			if (!req->resend || !req->has_slot)
 				continue;
@@ -585,6 +587,17 @@ void pvfs_server_push(struct pvfs_server *s)
 
 	for (i = 0; i < s->nchan; i++)
 		conn_push(&s->chan[i], PVFS_CNT_THREAD_SENDS);
+}
+
+static void conn_again_work(struct work_struct *work)
+{
+	struct pvfs_conn *c = container_of(to_delayed_work(work), struct pvfs_conn, again_work);
+
+	spin_lock_bh(&c->lock);
+	list_splice_init(&c->later, &c->queue);
+	kick_connect(c, 0);
+	spin_unlock_bh(&c->lock);
+	conn_push(c, PVFS_CNT_THREAD_SENDS);
 }
 
 void pvfs_conn_submit(struct pvfs_server *s, struct pvfs_request *req)
@@ -803,9 +816,19 @@ static int rx_message(struct pvfs_conn *c)
 	if (h->credits)
 		c->credits = min_t(u32, h->credits, PVFS_CHAN_TAGS);
 	tag_drop(c, req);
+	forget = req->detached;
+	if (h->status == pvfs_errno_to_wire(EAGAIN) && req->has_slot && !forget && c->state == PVFS_CONN_UP) {
+		/* Not now, says the mgr: the same request again after a pause. */
+		pvfs_req_set_state(req, PVFS_REQ_QUEUED);
+		req->resend = true;
+		list_move_tail(&req->link, &c->later);
+		queue_delayed_work(connect_wq, &c->again_work, msecs_to_jiffies(PVFS_AGAIN_MS));
+		spin_unlock_bh(&c->lock);
+		c->rx_req = NULL;
+		return 1;
+	}
 	list_del_init(&req->link);
 	pvfs_req_set_state(req, PVFS_REQ_DONE);
-	forget = req->detached;
 	spin_unlock_bh(&c->lock);
 	c->rx_req = NULL;
 	trace_pvfs_reply(req);
@@ -941,11 +964,13 @@ struct pvfs_server *pvfs_server_new(struct pvfs_volume *vol, u8 role, u32 index,
 		spin_lock_init(&c->lock);
 		INIT_LIST_HEAD(&c->urgent);
 		INIT_LIST_HEAD(&c->queue);
+		INIT_LIST_HEAD(&c->later);
 		INIT_LIST_HEAD(&c->posted);
 		INIT_LIST_HEAD(&c->answers);
 		mutex_init(&c->tx_mutex);
 		mutex_init(&c->rx_mutex);
 		INIT_DELAYED_WORK(&c->connect_work, conn_connect_work);
+		INIT_DELAYED_WORK(&c->again_work, conn_again_work);
 	}
 	return s;
 }
@@ -964,6 +989,7 @@ void pvfs_server_free(struct pvfs_server *s)
 		spin_unlock_bh(&c->lock);
 		cancel_delayed_work_sync(&c->connect_work);
 		conn_take_down(c, -ESHUTDOWN);
+		cancel_delayed_work_sync(&c->again_work);
 		pvfs_kpvfsd_flush(c);
 	}
 	kvfree(s->chan);

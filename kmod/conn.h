@@ -15,6 +15,7 @@
 #define PVFS_CHAN_ANSWERS 16
 
 #define PVFS_CONNECT_MS 5000		/* for the TCP connection, and again for the hello */
+#define PVFS_AGAIN_MS 100		/* after EAGAIN */
 #define PVFS_BACKOFF_MIN_MS 50
 #define PVFS_BACKOFF_MAX_MS 5000
 
@@ -54,6 +55,7 @@ struct pvfs_conn {
 	enum pvfs_conn_state state;
 	struct list_head urgent;	/* QUEUED requests that (re)establish the session */
 	struct list_head queue;		/* other QUEUED requests, oldest first */
+	struct list_head later;		/* QUEUED requests that the server told to come back: again_work moves them */
 	struct list_head posted;	/* POSTED requests, oldest first */
 	struct list_head answers;
 	u32 nanswers;
@@ -87,6 +89,7 @@ struct pvfs_conn {
 	unsigned long flags;		/* PVFS_CONN_* bits, atomic */
 	struct llist_node ready;	/* on the thread's list while KICKED */
 	struct delayed_work connect_work;
+	struct delayed_work again_work;
 
 	/* the socket's own callbacks, put back before it is released */
 	void (*old_data_ready)(struct sock *sk);

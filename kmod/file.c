@@ -462,6 +462,8 @@ static int mem_bounce(struct pvfs_io *io, struct iov_iter *from)
 			break;
 		if (from)
 			here = copy_page_from_iter(page, 0, here, from);
+		else	/* on 6.1 splice may put the page itself into a pipe, whose reader looks at this */
+			SetPageUptodate(page);
 		if (!here) {
 			put_page(page);
 			return got ? 0 : -EFAULT;

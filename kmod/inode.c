@@ -378,6 +378,9 @@ int pvfs_revalidate(struct inode *inode)
 {
 	if (pvfs_fresh_take(inode) || pvfs_attr_trusted(inode))
 		return 0;
+	/* Removed by us and still somebody's current directory: the mgr has forgotten it, nothing changes any more. */
+	if (S_ISDIR(inode->i_mode) && !inode->i_nlink)
+		return 0;
 	return pvfs_meta_getattr(inode);
 }
 

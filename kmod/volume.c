@@ -46,9 +46,15 @@ int pvfs_slot_get(struct pvfs_volume *vol, struct pvfs_request *req)
 {
 	int err = slot_try(vol, req);
 
-	if (err == -EAGAIN && wait_event_killable(vol->slot_wait, (err = slot_try(vol, req)) != -EAGAIN))
+	if (err != -EAGAIN)
+		return err;
+	if (!wait_event_killable(vol->slot_wait, (err = slot_try(vol, req)) != -EAGAIN))
+		return err;
+	/* A close is made by dying tasks too, and a little patience saves the mgr from thinking the file open. */
+	if (req->op != PVFS_OP_CLOSE)
 		return -EINTR;
-	return err;
+	wait_event_idle_timeout(vol->slot_wait, (err = slot_try(vol, req)) != -EAGAIN, 5 * HZ);
+	return err == -EAGAIN ? -EINTR : err;
 }
 
 void pvfs_slot_put(struct pvfs_volume *vol, struct pvfs_request *req)

@@ -208,6 +208,7 @@ void lib_session_opens_end(struct pvfs_fs *fs)
 struct async_close {
 	struct pvfs_fs *fs;
 	struct pvfs_rpc rpc;
+	u16 slot;
 	u8 body[128], rep[64];
 };
 
@@ -216,6 +217,7 @@ static void async_close_done(struct pvfs_rpc *rpc)
 	struct async_close *a = rpc->arg;
 	struct pvfs_fs *fs = a->fs;
 
+	slot_put(fs, a->slot);
 	free(a);
 	pthread_mutex_lock(&fs->lock);
 	fs->async--;
@@ -253,6 +255,8 @@ int lib_fs_close_async(struct pvfs_fs *fs, const struct pvfs_close_req *req)
 		pthread_cond_wait(&fs->cond, &fs->lock);
 	fs->async++;
 	pthread_mutex_unlock(&fs->lock);
+	slot_get(fs, &a->slot, &a->rpc.slot_seq);
+	a->rpc.slot = a->slot;
 	pvfs_peer_submit(fs->mgr, &a->rpc);
 	return 0;
 }

@@ -9,7 +9,6 @@ LINK = $(CC) $(CFLAGS) $(LDFLAGS) -o $@ $(filter %.o %.a,$^)
 UNIT := $(patsubst tests/%.c,$(B)/tests/%,$(UNIT_SRC))
 INTEG_BIN := $(patsubst tests/%.c,$(B)/tests/%,$(wildcard tests/integ/*.c))
 FUZZ_BIN := $(patsubst tests/%.c,$(B)/tests/%,$(wildcard tests/fuzz/*.c))
-GUEST_BIN := $(patsubst tests/%.c,$(B)/tests/%,$(wildcard tests/vm/guest/*.c tests/bench/*.c))
 
 # ---------------------------------------------------------------- user space
 
@@ -42,11 +41,6 @@ $(UNIT) $(INTEG_BIN) $(FUZZ_BIN): $(B)/tests/%: $(B)/obj/tests/%.o $(CORE) $(LIB
 	@mkdir -p $(@D)
 	$(LINK) $(LIBS) -ldb-5.3 -lcmocka
 
-# Programs that run in the guest stand alone.
-$(GUEST_BIN): $(B)/tests/%: $(B)/obj/tests/%.o
-	@mkdir -p $(@D)
-	$(LINK)
-
 comma := ,
 -include $(shell find $(B)/obj -name '*.d' 2>/dev/null)
 
@@ -70,7 +64,8 @@ modules: ## the kernel module, for KVER=6.1|6.12|<installed version>; without KV
 # ---------------------------------------------------------------- tests
 
 .PHONY: test test-unit test-integ test-vm test-build
-test-build: all $(UNIT) $(INTEG_BIN) $(FUZZ_BIN) $(GUEST_BIN)
+test-build: all $(UNIT) $(INTEG_BIN) $(FUZZ_BIN)
+	@$(MAKE) --no-print-directory -s -f tests/vm/guest/tools.mk B=$(B)
 
 test: ## the whole suite; what CI runs
 	$(MAKE) -j2 test-build

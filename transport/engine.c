@@ -79,13 +79,21 @@ static int arm(int epfd, struct pvfs_source *s, u32 events)
 {
 	struct epoll_event ev = { .events = events | EPOLLONESHOT, .data.ptr = s };
 	bool added = s->added;
+	int fd = s->fd;
 
 	/* Before the call: from then on the source is another's. */
 	s->added = true;
-	if (!epoll_ctl(epfd, added ? EPOLL_CTL_MOD : EPOLL_CTL_ADD, s->fd, &ev))
+	atomic_fetch_add_explicit(&s->handed, 1, memory_order_release);
+	if (!epoll_ctl(epfd, added ? EPOLL_CTL_MOD : EPOLL_CTL_ADD, fd, &ev))
 		return 0;
 	s->added = added;
 	return -errno;
+}
+
+static void source_ready(struct pvfs_source *s, u32 events)
+{
+	atomic_load_explicit(&s->handed, memory_order_acquire);
+	s->ready(s, events);
 }
 
 int pvfs_engine_arm(struct pvfs_engine *e, struct pvfs_source *s, u32 events)
@@ -127,9 +135,7 @@ static void out_ready(struct pvfs_source *src, u32 events)
 	/* Let another thread have what comes meanwhile: each event has its own owner. */
 	pvfs_engine_arm(e, src, EPOLLIN);
 	for (i = 0; i < n; i++) {
-		struct pvfs_source *s = ev[i].data.ptr;
-
-		s->ready(s, ev[i].events);
+		source_ready(ev[i].data.ptr, ev[i].events);
 	}
 }
 
@@ -278,7 +284,7 @@ static void *engine_thread(void *arg)
 		if (n < 1 || !ev.data.ptr)
 			continue;
 		atomic_fetch_add_explicit(&e->wakeups, 1, memory_order_relaxed);
-		((struct pvfs_source *)ev.data.ptr)->ready(ev.data.ptr, ev.events);
+		source_ready(ev.data.ptr, ev.events);
 	}
 	scratch = NULL;
 	free(mem);

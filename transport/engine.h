@@ -21,11 +21,13 @@
  * @fd: the descriptor
  * @ready: called on an engine thread with EPOLL* bits when an armed event came
  * @added: known to epoll already; whoever owns the source
+ * @handed: orders what its owners did, one after the other: written when it is given away, read when it is got
  */
 struct pvfs_source {
 	int fd;
 	void (*ready)(struct pvfs_source *s, u32 events);
 	bool added;
+	atomic_uint handed;
 };
 
 /**

@@ -33,13 +33,22 @@ static bool mounted_path(const char *arg, char *layout, size_t n)
 	return true;
 }
 
-static int set_mounted(const char *path, const struct pvfs_striping *s)
+/* What was not given stays as it is there. */
+static int set_mounted(const char *path, const struct pvfs_striping *s, bool base_given)
 {
-	char text[64], base[16];
+	char text[96] = "", base[16];
+	int n = 0;
 
 	base_text(s, base);
-	snprintf(text, sizeof(text), "base=%s pcount=%u ssize=%u", base, s->pcount, s->ssize);
-	return setxattr(path, XATTR_LAYOUT, text, strlen(text), 0) ? -errno : 0;
+	if (base_given)
+		n += snprintf(text + n, sizeof(text) - n, "base=%s ", base);
+	if (s->pcount)
+		n += snprintf(text + n, sizeof(text) - n, "pcount=%u ", s->pcount);
+	if (s->ssize)
+		n += snprintf(text + n, sizeof(text) - n, "ssize=%u ", s->ssize);
+	if (!n)
+		return 0;
+	return setxattr(path, XATTR_LAYOUT, text, n - 1, 0) ? -errno : 0;
 }
 
 static int set_remote(struct pvfs_fs *fs, const char *path, const struct pvfs_striping *s)
@@ -62,6 +71,7 @@ int cmd_setstripe(int argc, char **argv)
 	struct pvfs_striping s = { .base = PVFS_BASE_ANY };
 	struct pvfs_fs *fs = NULL;
 	int c, i, rc, failed = 0;
+	bool base_given = false;
 	unsigned long v;
 	char old[128];
 	u64 size;
@@ -80,6 +90,7 @@ int cmd_setstripe(int argc, char **argv)
 			s.pcount = v;
 			break;
 		case 'b':
+			base_given = true;
 			if (strcmp(optarg, "any")) {
 				if (parse_number(optarg, 0, PVFS_IOD_MAX - 1, &v))
 					return EXIT_USAGE;
@@ -96,7 +107,7 @@ int cmd_setstripe(int argc, char **argv)
 		return tool_usage("of what?");
 	for (i = optind; i < argc; i++) {
 		if (mounted_path(argv[i], old, sizeof(old))) {
-			rc = set_mounted(argv[i], &s);
+			rc = set_mounted(argv[i], &s, base_given);
 		} else {
 			if (!fs && tool_connect(&fs))
 				return EXIT_FAILURE;

@@ -397,7 +397,7 @@ down_and_up()
 	[ ! -d /sys/module/pvfs ]
 	[ ! -e /run/pvfs-cluster ]
 	refuse pidof pvfs-mgr pvfs-iod
-	refuse grep pvfs /proc/mounts
+	refuse grep " pvfs " /proc/mounts
 	"$cluster" down
 	"$cluster" up --iods 3 --store ext4 --mount /mnt/three
 	"$cluster" up --iods 3 --store ext4 --mount /mnt/three
@@ -414,8 +414,8 @@ check "sort sed split gzip grep truncate" text_tools
 check "dd in all sizes, buffered and direct" dd_sizes
 check "cp -a keeps everything" eval 'cp -a "$tmp/tree" "$M/tree" && same_trees "$tmp/tree" "$M/tree"'
 check "cp -a back, from a cold cache" eval 'drop_caches; cp -a "$M/tree" "$tmp/cold" && same_trees "$tmp/tree" "$tmp/cold"'
-check "tar in and out" eval 'mkdir "$M/tar" && tar -C "$tmp/tree" -cf - . | tar -C "$M/tar" -xpf - &&
-	same_trees "$tmp/tree" "$M/tar" && tar -C "$M/tar" -cf "$M/t.tar" . && mkdir "$tmp/untar" &&
+check "tar in and out" eval 'mkdir "$M/tar" && tar -C "$tmp/tree" -H posix -cf - . | tar -C "$M/tar" -xpf - &&
+	same_trees "$tmp/tree" "$M/tar" && tar -C "$M/tar" -H posix -cf "$M/t.tar" . && mkdir "$tmp/untar" &&
 	tar -C "$tmp/untar" -xpf "$M/t.tar" && same_trees "$tmp/tree" "$tmp/untar" && rm -r "$M/tar" "$M/t.tar"'
 check "find" find_tool
 check "gcc, make, shared libraries" compiler
