@@ -296,7 +296,7 @@ int pvfs_syscall_nr(void)
 }
 
 /**
- * pvfs_fresh_leave - a LOOKUP of this task has just brought attributes
+ * pvfs_fresh_leave - a LOOKUP of this task, for the last component of a path, has just brought attributes
  * @inode: whose
  *
  * The kernel makes stat(path) of two calls to us: one that finds the name, one that reads the attributes. To ask the

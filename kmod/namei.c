@@ -81,7 +81,7 @@ static bool open_follows(struct dentry *dentry, struct inode *inode, unsigned in
 	       S_ISREG(inode->i_mode) && !d_mountpoint(dentry);
 }
 
-static int revalidate(struct inode *dir, struct dentry *dentry, struct inode *inode)
+static int revalidate(struct inode *dir, struct dentry *dentry, struct inode *inode, unsigned int flags)
 {
 	struct pvfs_inode *pi = PVFS_I(inode);
 	struct name_snapshot name;
@@ -101,7 +101,8 @@ static int revalidate(struct inode *dir, struct dentry *dentry, struct inode *in
 	if (err)
 		return err;
 	pvfs_dentry_validated(dentry);
-	pvfs_fresh_leave(inode);
+	if (!(flags & LOOKUP_PARENT))
+		pvfs_fresh_leave(inode);
 	return 1;
 }
 
@@ -130,7 +131,7 @@ static int pvfs_d_revalidate(struct dentry *dentry, unsigned int flags)
 	if (unlink_follows(d_inode(parent), inode, flags))
 		ret = 1;
 	else
-		ret = revalidate(d_inode(parent), dentry, inode);
+		ret = revalidate(d_inode(parent), dentry, inode, flags);
 	dput(parent);
 	return ret;
 }
@@ -175,7 +176,7 @@ static struct dentry *pvfs_lookup(struct inode *dir, struct dentry *dentry, unsi
 	err = pvfs_meta_lookup(dir, &dentry->d_name, &attr);
 	if (!err) {
 		inode = pvfs_iget(dir->i_sb, &attr);
-		if (!IS_ERR(inode))
+		if (!IS_ERR(inode) && !(flags & LOOKUP_PARENT))
 			pvfs_fresh_leave(inode);
 	} else if (err != -ENOENT) {
 		return ERR_PTR(err);

@@ -1,0 +1,68 @@
+// SPDX-License-Identifier: GPL-2.0 OR LGPL-2.1
+/*
+ * mkcorpus.c - writes a seed for fuzzing per operation, its request and its reply, made from ops.def and msg.def:
+ * mkcorpus DIR. The same every time, so that running it again after a new operation adds that one's files.
+ */
+#include "tests/unit/msg_fill.h"
+#include <stdio.h>
+#include <stdlib.h>
+
+#define FLAGS 0x07	/* see fuzz_server.c: proved itself, header and body mended */
+
+static const char *dir;
+static int failed;
+
+static void write_seed(const char *name, const char *kind, struct pvfs_head *h, const u8 *body)
+{
+	u8 payload[64];
+	struct pvfs_hdr hdr;
+	char path[4096];
+	u8 flags = FLAGS;
+	FILE *f;
+
+	h->body_crc = h->body_len ? pvfs_crc32c(0, body, h->body_len) : 0;
+	memset(payload, 0x5a, sizeof(payload));
+	pvfs_head_encode(h, &hdr);
+	snprintf(path, sizeof(path), "%s/%s-%s", dir, name, kind);
+	f = fopen(path, "wb");
+	if (!f || fwrite(&flags, 1, 1, f) != 1 || fwrite(&hdr, sizeof(hdr), 1, f) != 1 ||
+	    fwrite(body, 1, h->body_len, f) != h->body_len ||
+	    fwrite(payload, 1, h->payload_len, f) != h->payload_len || fclose(f)) {
+		perror(path);
+		failed = 1;
+	}
+}
+
+int main(int argc, char **argv)
+{
+	static u8 body[PVFS_BODY_MAX];
+	struct filler fl;
+	struct pvfs_head h;
+
+	if (argc != 2) {
+		fprintf(stderr, "usage: %s DIR\n", argv[0]);
+		return 2;
+	}
+	dir = argv[1];
+#define ONE(num, name, fl_) do { \
+		struct pvfs_##name m; \
+		fl = (struct filler){ .state = 0x123456789abcdefull + num, .len = 20 }; \
+		memset(&m, 0, sizeof(m)); \
+		fill_##name(&m, &fl); \
+		h = (struct pvfs_head){ .op = num, .flags = fl_, .tag = num, .session = 7, .slot_seq = 1 }; \
+		h.body_len = pvfs_##name##_encode(&m, body, sizeof(body)); \
+	} while (0)
+#define PVFS_OP(num, NAME, lower, who, opf) \
+	ONE(num, lower##_req, 0); \
+	h.payload_len = num == PVFS_OP_WRITE ? 64 : 0; \
+	write_seed(#NAME, "req", &h, body); \
+	ONE(num, lower##_rep, PVFS_HF_REPLY); \
+	h.slot_seq = 0; \
+	h.credits = 64; \
+	h.payload_len = num == PVFS_OP_READ || num == PVFS_OP_STATS || num == PVFS_OP_READDIR || \
+			num == PVFS_OP_SESSION_OPEN ? 40 : 0; \
+	write_seed(#NAME, "rep", &h, body);
+#include "common/ops.def"
+#undef PVFS_OP
+	return failed;
+}
