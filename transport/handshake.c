@@ -92,7 +92,7 @@ void pvfs_conn_set_session(struct pvfs_conn *c, u64 session)
 	pthread_mutex_lock(&sc->s->lock);
 	if (sc->peer.session != session) {
 		srv_hash_remove(sc);
-		sc->peer.session = session;
+		__atomic_store_n(&sc->peer.session, session, __ATOMIC_RELAXED);
 		if (session && sc->peer.role == PVFS_ROLE_CLIENT)
 			old = take_place(sc);
 	}

@@ -368,7 +368,7 @@ static int bad(struct srv_conn *sc, const char *why)
 }
 
 /* May this request be served at all? 0 or the error it is answered with. */
-static int check_request(struct srv_conn *sc, const struct pvfs_head *h)
+static int check_request(struct srv_conn *sc, const struct pvfs_head *h, u64 session)
 {
 	const struct pvfs_op_info *info = pvfs_op_info(h->op);
 	bool client = sc->peer.role == PVFS_ROLE_CLIENT;
@@ -379,10 +379,10 @@ static int check_request(struct srv_conn *sc, const struct pvfs_head *h)
 		return 0;
 	if (info->flags & PVFS_OPF_SERVER)
 		return -EACCES;
-	if (!(info->flags & PVFS_OPF_NOSESS) && !sc->peer.session)
+	if (!(info->flags & PVFS_OPF_NOSESS) && !session)
 		return -ESTALE;
 	/* A slot belongs to a session: a request made under another one must not take it for its own. */
-	if ((info->flags & PVFS_OPF_ONCE) && h->session != sc->peer.session)
+	if ((info->flags & PVFS_OPF_ONCE) && h->session != session)
 		return -ESTALE;
 	return 0;
 }
@@ -392,6 +392,7 @@ static int conn_head(struct pvfs_conn *c)
 	struct srv_conn *sc = srv_conn(c);
 	struct pvfs_head *h = &c->h;
 	struct srv_call *k;
+	u64 session;
 
 	if (sc->state != SRV_OPEN) {
 		if (h->flags || h->payload_len || h->body_len > sizeof(sc->small) ||
@@ -408,9 +409,10 @@ static int conn_head(struct pvfs_conn *c)
 		return bad(sc, "a second hello");
 	if (h->payload_len > sc->s->p.payload_max)
 		return bad(sc, "payload over the limit");
-	sc->verdict = check_request(sc, h);
-	/* Handlers, and the sharing out of memory, go by what the connection proved. */
-	h->session = sc->peer.session;
+	/* Handlers, and the sharing out of memory, go by what the connection proved. SESSION_OPEN may be changing it. */
+	session = __atomic_load_n(&sc->peer.session, __ATOMIC_RELAXED);
+	sc->verdict = check_request(sc, h, session);
+	h->session = session;
 	k = sc->call;
 	if (!k) {
 		k = srv_call_new(sc->s, h->body_len);

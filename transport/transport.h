@@ -181,7 +181,7 @@ struct pvfs_peerinfo {
 struct pvfs_call {
 	struct pvfs_conn *conn;
 	struct pvfs_peerinfo *peer;	/* of @conn; stable while the call lives */
-	struct pvfs_head head;
+	struct pvfs_head head;		/* .session is what the connection has proved, whatever was sent */
 	const struct pvfs_op_info *info;
 	u8 *body;			/* head.body_len bytes, checksum verified */
 	u8 *payload;			/* head.payload_len bytes, or NULL */

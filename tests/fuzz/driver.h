@@ -24,6 +24,7 @@
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 int LLVMFuzzerInitialize(int *argc, char ***argv);
+void fuzz_end(void);		/* ends what LLVMFuzzerInitialize() began */
 
 /*
  * Makes the header at @p one that is not refused at first sight: identity and checksum right, lengths within what is
@@ -257,6 +258,7 @@ int main(int argc, char **argv)
 	for (i = 0; i < fuzz_nseeds; i++)
 		free(fuzz_seeds[i].p);
 	free(fuzz_seeds);
+	fuzz_end();
 	return 0;
 }
 

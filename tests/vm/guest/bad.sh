@@ -31,13 +31,16 @@ bad_mount()
 	grep -qi -- "$word" "$tmp/mount" || { echo "does not say '$word'"; return 1; }
 }
 
-# Runs a command in the background; its process is $bg, its output $tmp/bg,
-# its status will be in $tmp/bg.rc.
+# Runs a command in the background; its output is in $tmp/bg, its status will be
+# in $tmp/bg.rc.
 background()
 {
 	rm -f "$tmp/bg.rc"
-	("$@" >"$tmp/bg" 2>&1; echo $? >"$tmp/bg.rc") &
-	bg=$!
+	(
+		rc=0
+		"$@" >"$tmp/bg" 2>&1 || rc=$?
+		echo $rc >"$tmp/bg.rc"
+	) &
 }
 
 # Waits up to $1 s for the background command; fails when it still runs.
@@ -115,7 +118,7 @@ through_fstab()
 prepare()
 {
 	"$tools/pario" write "$M/big" 64 4
-	cp -r "$src/include/linux" "$M/tree"
+	cp -r "$src/include/net" "$M/tree"
 	sync
 }
 
@@ -254,16 +257,16 @@ kill_at()
 untar_through_kills()
 {
 	mkdir "$M/untar"
-	tar -C "$src" -cf "$tmp/u.tar" include/linux include/net
+	tar -C "$src" -cf "$tmp/u.tar" include/uapi include/net
 	background tar -C "$M/untar" -xf "$tmp/u.tar"
-	kill_at mgr "$M/untar" 300
-	kill_at iod0 "$M/untar" 700
-	kill_at mgr "$M/untar" 1100
+	kill_at mgr "$M/untar" 200
+	kill_at iod0 "$M/untar" 500
+	kill_at mgr "$M/untar" 800
 	ended 300
 	cat "$tmp/bg"
 	[ "$(cat "$tmp/bg.rc")" = 0 ]
 	drop_caches
-	diff -r "$src/include/linux" "$M/untar/include/linux"
+	diff -r "$src/include/uapi" "$M/untar/include/uapi"
 	diff -r "$src/include/net" "$M/untar/include/net"
 	rm -r "$M/untar"
 }
@@ -431,6 +434,27 @@ usage_errors()
 	done
 }
 
+# A failed check must not spoil the next ones: whatever it had killed or stopped
+# is started, its second mount goes.
+repair()
+{
+	local d
+
+	for d in mgr iod0 iod1 iod2 iod3; do
+		"$cluster" kill $d CONT || "$cluster" start $d
+	done
+	for d in /mnt/soft /mnt/pool; do
+		"$cluster" umount -f $d
+	done
+	mountpoint -q "$M" || "$cluster" mount
+} >/dev/null 2>&1
+
+try()
+{
+	check "$@" || repair
+}
+
+limit=180
 up
 check "wrong key" wrong_key
 check "missing key" bad_mount 20 no-such-file -o "$KEY=$tmp/no-such-file" "$("$cluster" device)"
@@ -445,20 +469,20 @@ check "no volume in the name" bad_mount 20 : 127.0.0.1
 check "an option that does not exist" bad_mount 20 nonsense -o nonsense=1 "$("$cluster" device)"
 check "an option out of bounds" bad_mount 20 nconnect -o nconnect=100000 "$("$cluster" device)"
 check "through /etc/fstab" through_fstab
-check "files to work on" prepare
-check "iod killed while read: hard waits, others go on, kill works" hard_read
-check "iod comes back: the read goes on" hard_resumes
-check "iod killed while written: the write goes on" hard_write
-check "iod killed: soft gives EIO in time, and recovers" soft_read
-check "mgr killed: hard waits, kill works, comes back" hard_mgr
-check "mgr killed: soft gives up in time, and recovers" soft_mgr
-check "open files outlive the mgr's restart" open_over_restart
-check "untar through kill -9 of mgr, iod, mgr" untar_through_kills
-check "umount -f with requests in flight, unload, mount" umount_in_flight
-check "killed reader, umount at once" killed_and_unmounted
-check "more requests than the pool holds" bounded_pool
-check "unload leaves no cache behind" unloaded_clean
-check "every byte is still right" eval '"$tools/pario" read "$M/big" 64 2 && diff -r "$src/include/linux" "$M/tree"'
+try "files to work on" prepare
+try "iod killed while read: hard waits, others go on, kill works" hard_read
+try "iod comes back: the read goes on" hard_resumes
+try "iod killed while written: the write goes on" hard_write
+try "iod killed: soft gives EIO in time, and recovers" soft_read
+try "mgr killed: hard waits, kill works, comes back" hard_mgr
+try "mgr killed: soft gives up in time, and recovers" soft_mgr
+try "open files outlive the mgr's restart" open_over_restart
+try "untar through kill -9 of mgr, iod, mgr" untar_through_kills
+try "umount -f with requests in flight, unload, mount" umount_in_flight
+try "killed reader, umount at once" killed_and_unmounted
+try "more requests than the pool holds" bounded_pool
+try "unload leaves no cache behind" unloaded_clean
+try "every byte is still right" eval '"$tools/pario" read "$M/big" 64 2 && diff -r "$src/include/net" "$M/tree"'
 check "down" "$cluster" down
 check "full disk under the iods" full_iod
 check "full disk under the mgr" full_mgr

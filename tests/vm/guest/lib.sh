@@ -44,17 +44,31 @@ result()
 	fi
 }
 
-# check NAME COMMAND...
+# check NAME COMMAND...; one that takes longer than $limit seconds is killed, with
+# the processes it started itself, and has failed.
+limit=300
 check()
 {
-	local name=$1 rc t0=$SECONDS
+	local name=$1 rc t0=$SECONDS pid dog
 
 	shift
 	(
 		set -e
 		"$@"
-	) >"$tmp/out" 2>&1 </dev/null
+	) >"$tmp/out" 2>&1 </dev/null &
+	pid=$!
+	(
+		sleep $limit
+		echo "killed after $limit s" >>"$tmp/out"
+		pkill -KILL -P $pid
+		kill -KILL $pid
+	) >/dev/null 2>&1 &
+	dog=$!
+	wait $pid 2>/dev/null
 	rc=$?
+	pkill -KILL -P $dog 2>/dev/null
+	kill -KILL $dog 2>/dev/null
+	wait $dog 2>/dev/null
 	result $rc "$name"
 	if [ $rc != 0 ]; then
 		diag "status $rc: $*"
