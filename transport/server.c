@@ -11,6 +11,7 @@
 #include "server.h"
 #include "../common/log.h"
 #include <pthread.h>
+#include <signal.h>
 #include <stdlib.h>
 #include <time.h>
 #include <unistd.h>
@@ -735,6 +736,15 @@ static void server_free(struct pvfs_server *s)
 	free(s);
 }
 
+/* sendfile() has no MSG_NOSIGNAL: a client that went away must not end the daemon. */
+static void ignore_sigpipe(void)
+{
+	struct sigaction sa;
+
+	if (!sigaction(SIGPIPE, NULL, &sa) && sa.sa_handler == SIG_DFL)
+		signal(SIGPIPE, SIG_IGN);
+}
+
 int pvfs_server_start(struct pvfs_engine *e, const struct pvfs_addr *addrs, int naddrs,
 		      const struct pvfs_server_params *p, struct pvfs_server **ret, const char **ret_why)
 {
@@ -744,6 +754,7 @@ int pvfs_server_start(struct pvfs_engine *e, const struct pvfs_addr *addrs, int 
 	*ret_why = "out of memory";
 	if (!s)
 		return -ENOMEM;
+	ignore_sigpipe();
 	s->e = e;
 	s->p = *p;
 	s->p.auth_ms = p->auth_ms ?: AUTH_MS_DEFAULT;

@@ -91,7 +91,7 @@ static void set_port(struct pvfs_addr *a, u16 port)
 
 int pvfs_addr_resolve(const char *text, u16 port, struct pvfs_addr *ret_addr, const char **ret_why)
 {
-	struct addrinfo hints = { .ai_socktype = SOCK_STREAM, .ai_flags = AI_ADDRCONFIG }, *list;
+	struct addrinfo hints = { .ai_socktype = SOCK_STREAM, .ai_flags = AI_ADDRCONFIG }, *list, *ai;
 	struct pvfs_addr a = { 0 };
 	char host[PVFS_HOST_MAX + 1];
 	int rc;
@@ -121,8 +121,12 @@ int pvfs_addr_resolve(const char *text, u16 port, struct pvfs_addr *ret_addr, co
 		*ret_why = rc == EAI_SYSTEM ? strerror(errno) : gai_strerror(rc);
 		return -EHOSTUNREACH;
 	}
-	memcpy(&a.ss, list->ai_addr, list->ai_addrlen);
-	a.len = list->ai_addrlen;
+	/* IPv4 if there is one, so that who listens and who connects choose alike, whatever the resolver's order. */
+	for (ai = list; ai && ai->ai_family != AF_INET; ai = ai->ai_next)
+		;
+	ai = ai ?: list;
+	memcpy(&a.ss, ai->ai_addr, ai->ai_addrlen);
+	a.len = ai->ai_addrlen;
 	freeaddrinfo(list);
 	set_port(&a, port);
 	*ret_addr = a;

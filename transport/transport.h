@@ -244,6 +244,7 @@ struct pvfs_server_params {
  *
  * A connection that comes with the session and channel of an older one replaces it: the older one is shut down and
  * its running calls are awaited before AUTH is answered, so that a request sent again never overtakes its first copy.
+ * Sets SIGPIPE to be ignored if it was not dealt with.
  *
  * Return: 0, or -errno with *@ret_why saying which address and why.
  */
