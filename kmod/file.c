@@ -18,7 +18,6 @@
 
 #define PIN_BATCH 32			/* pages taken from an iterator at a time */
 #define BOUNCE_MAX (256u << 10)		/* bytes that go through pages of ours at a time */
-#define CLOSE_WAIT_MS 5000		/* at unmount, for what the mgr has to be told */
 #define RECOVERY_POLL_MS 20		/* while a capability waits for the session to come back */
 
 /* ---------------------------------------------------------------- opens, as the mgr counts them */
@@ -186,8 +185,8 @@ int pvfs_file_opened(struct inode *inode, struct pvfs_file *pf, const struct pvf
 	spin_unlock(&vol->open_lock);
 	err = keep_cap(inode, cap, class, session);
 	/*
-	 * Was it another mgr, or another session, that opened it, or is it another by now? Then recovery may have
-	 * passed before this open was on the list. A RECLAIM sets the count, so one too many does no harm.
+	 * Was it another mgr, or another session, that opened it, or is it another by now? Then recovery may have passed
+	 * before this open was on the list. A RECLAIM sets the count, so one too many does no harm.
 	 */
 	pvfs_session_sample(vol, &session_now, &epoch_now);
 	if (!err && (session_now != session || epoch_now != epoch))
@@ -200,7 +199,6 @@ int pvfs_file_opened(struct inode *inode, struct pvfs_file *pf, const struct pvf
 static void close_done(struct pvfs_request *req)
 {
 	struct pvfs_use *use = req->priv;
-	struct inode *held = NULL;
 	struct pvfs_volume *vol;
 	struct pvfs_close_req m;
 
@@ -217,17 +215,10 @@ static void close_done(struct pvfs_request *req)
 			pi->nopen[pvfs_open_class(m.flags)]--;
 			if (!(pi->nopen[1] | pi->nopen[2] | pi->nopen[3]))
 				list_del_init(&pi->open_link);
-			if (m.report.end)
-				held = &pi->vfs_inode;
 		}
 		spin_unlock(&vol->open_lock);
 	}
 	pvfs_use_put(use);
-	if (!held)
-		return;
-	iput(held);
-	if (atomic_dec_and_test(&vol->closing))
-		wake_up_all(&vol->async_wait);
 }
 
 /**
@@ -236,9 +227,6 @@ static void close_done(struct pvfs_request *req)
  * @fid: which inode
  * @flags: as opened
  * @inode: if the open was counted by pvfs_file_opened(); it counts until the mgr has answered. Else NULL
- *
- * A CLOSE that tells of writes holds the inode until it is answered: what else is asked about it meanwhile must carry
- * the same report, because the mgr may deal with it before the CLOSE. pvfs_closes_wait() is for unmounting.
  */
 void pvfs_close_at_mgr(struct pvfs_volume *vol, const struct pvfs_fid *fid, u32 flags, struct inode *inode)
 {
@@ -247,7 +235,7 @@ void pvfs_close_at_mgr(struct pvfs_volume *vol, const struct pvfs_fid *fid, u32 
 	struct pvfs_request *req;
 
 	req = pvfs_req_alloc(vol->mgr, PVFS_OP_CLOSE, 0);
-	if (IS_ERR(req)) {		/* every slot is taken, and none comes free */
+	if (IS_ERR(req)) {		/* not that it would for a CLOSE */
 		pr_warn_ratelimited("%s: cannot close inode %llu at the mgr\n", vol->opts.volume, fid->ino);
 		return;
 	}
@@ -255,10 +243,6 @@ void pvfs_close_at_mgr(struct pvfs_volume *vol, const struct pvfs_fid *fid, u32 
 		if (flags & PVFS_O_WRITE)
 			pvfs_writes_report(inode, &m.report);
 		refcount_inc(&use->ref);
-		if (m.report.end) {
-			ihold(inode);
-			atomic_inc(&vol->closing);
-		}
 	}
 	req->flags = PVFS_RF_ASYNC;
 	req->done = close_done;
@@ -266,18 +250,6 @@ void pvfs_close_at_mgr(struct pvfs_volume *vol, const struct pvfs_fid *fid, u32 
 	req->body_len = pvfs_close_req_encode(&m, req->body, req->body_room);
 	pvfs_req_submit(req);
 	pvfs_req_put(req);
-}
-
-/**
- * pvfs_closes_wait - wait until no CLOSE holds an inode, for some seconds; then see to it
- * @vol: the volume, which nobody can use any more
- */
-void pvfs_closes_wait(struct pvfs_volume *vol)
-{
-	if (wait_event_timeout(vol->async_wait, !atomic_read(&vol->closing), msecs_to_jiffies(CLOSE_WAIT_MS)))
-		return;
-	pvfs_volume_abort(vol);
-	wait_event(vol->async_wait, !atomic_read(&vol->closing));
 }
 
 /**
@@ -389,11 +361,7 @@ out_other:
 
 static int pvfs_file_open(struct inode *inode, struct file *file)
 {
-	/*
-	 * The open truncates only if the mgr knows all that we wrote: an OPEN has no report, and the mgr, taking us
-	 * at our word, could believe that there is nothing to cut. Else the VFS's call of setattr does it.
-	 */
-	u32 flags = pvfs_open_flags(file, pvfs_writes_pending(inode) ? 0 : file->f_flags & O_TRUNC);
+	u32 flags = pvfs_open_flags(file, file->f_flags & O_TRUNC);
 	struct dentry *dentry = file_dentry(file);
 	struct pvfs_open_rep rep;
 	struct pvfs_file *pf;

@@ -118,7 +118,7 @@ void pvfs_evict_inode(struct inode *inode)
 	truncate_inode_pages_final(&inode->i_data);
 	clear_inode(inode);
 	if (pi->use) {
-		/* What is left are closes of readers that the mgr has not answered. */
+		/* What is left are closes that the mgr has not answered: it forgets them itself when it is a new one. */
 		spin_lock(&vol->open_lock);
 		pi->use->pi = NULL;
 		list_del_init(&pi->open_link);
@@ -406,7 +406,7 @@ int pvfs_use_init(struct inode *inode)
 	spin_lock_init(&use->lock);
 	spin_lock(&pi->lock);
 	if (!pi->use) {
-		/* Pairs with smp_load_acquire() of those who do not take the lock. */
+		/* Pairs with the readers, who do not take the lock. */
 		smp_store_release(&pi->use, use);
 		use = NULL;
 	}
@@ -432,7 +432,6 @@ void pvfs_use_put(struct pvfs_use *use)
  */
 void pvfs_writes_report(struct inode *inode, struct pvfs_wreport *ret)
 {
-	/* Pairs with pvfs_use_init(). */
 	struct pvfs_use *w = smp_load_acquire(&PVFS_I(inode)->use);
 
 	memset(ret, 0, sizeof(*ret));
@@ -465,7 +464,6 @@ void pvfs_writes_ack(struct pvfs_use *w, const struct pvfs_wreport *sent)
  */
 bool pvfs_writes_pending(struct inode *inode)
 {
-	/* Pairs with pvfs_use_init(). */
 	struct pvfs_use *w = smp_load_acquire(&PVFS_I(inode)->use);
 
 	return w && READ_ONCE(w->rep.end);

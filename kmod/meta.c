@@ -24,7 +24,7 @@ struct who {
 };
 
 /* More groups than the protocol carries are left out: that can refuse, but never grant. */
-static int who_get(struct who *w, struct pvfs_cred *ret)
+static int who_get(struct who *w)
 {
 	const struct cred *cred = current_cred();
 	const struct group_info *gi = cred->group_info;
@@ -42,7 +42,6 @@ static int who_get(struct who *w, struct pvfs_cred *ret)
 	w->cred.uid = from_kuid_munged(&init_user_ns, cred->fsuid);
 	w->cred.gid = from_kgid_munged(&init_user_ns, cred->fsgid);
 	w->cred.groups = (struct pvfs_str){ .p = p, .len = n * 4 };
-	*ret = w->cred;
 	return 0;
 }
 
@@ -91,7 +90,7 @@ static int meta_##name(struct pvfs_volume *vol, u32 room, const struct pvfs_##na
 	struct pvfs_request *req; \
 	unsigned int tries = 0; \
 	int err; \
-	\
+ \
 	do { \
 		req = pvfs_req_alloc(vol->mgr, PVFS_OP_##OP, room); \
 		if (IS_ERR(req)) \
@@ -161,6 +160,14 @@ static struct pvfs_fid fid_of(const struct inode *inode)
 	return PVFS_I(inode)->fid;
 }
 
+#define WITH_CRED(m) \
+	struct who w; \
+	int err = who_get(&w); \
+ \
+	if (err) \
+		return err; \
+	(m).cred = w.cred
+
 /* Room for a body with these credentials. */
 static u32 room(const struct who *w)
 {
@@ -179,12 +186,8 @@ int pvfs_meta_lookup(struct inode *dir, const struct qstr *name, struct pvfs_att
 {
 	struct pvfs_lookup_req m = { .dir = fid_of(dir), .name = pvfs_qstr(name) };
 	struct pvfs_lookup_rep r;
-	struct who w;
-	int err;
 
-	err = who_get(&w, &m.cred);
-	if (err)
-		return err;
+	WITH_CRED(m);
 	err = meta_lookup(PVFS_VOL(dir), room(&w), &m, &r);
 	who_put(&w);
 	if (err)
@@ -209,12 +212,8 @@ int pvfs_meta_create(struct inode *dir, const struct qstr *name, u32 flags, umod
 	struct pvfs_create_req m = {
 		.dir = fid_of(dir), .name = pvfs_qstr(name), .flags = flags, .mode = mode & S_IALLUGO,
 	};
-	struct who w;
-	int err;
 
-	err = who_get(&w, &m.cred);
-	if (err)
-		return err;
+	WITH_CRED(m);
 	err = meta_create(PVFS_VOL(dir), room(&w), &m, rep);
 	who_put(&w);
 	return err ?: attr_check(PVFS_VOL(dir), &rep->attr);
@@ -235,12 +234,8 @@ int pvfs_meta_mknod(struct inode *dir, const struct qstr *name, umode_t mode, de
 		.rdev = (u64)MAJOR(rdev) << 32 | MINOR(rdev),
 	};
 	struct pvfs_mknod_rep r;
-	struct who w;
-	int err;
 
-	err = who_get(&w, &m.cred);
-	if (err)
-		return err;
+	WITH_CRED(m);
 	err = meta_mknod(PVFS_VOL(dir), room(&w), &m, &r);
 	who_put(&w);
 	if (err)
@@ -262,12 +257,8 @@ int pvfs_meta_mkdir(struct inode *dir, const struct qstr *name, umode_t mode, st
 {
 	struct pvfs_mkdir_req m = { .dir = fid_of(dir), .name = pvfs_qstr(name), .mode = mode & S_IALLUGO };
 	struct pvfs_mkdir_rep r;
-	struct who w;
-	int err;
 
-	err = who_get(&w, &m.cred);
-	if (err)
-		return err;
+	WITH_CRED(m);
 	err = meta_mkdir(PVFS_VOL(dir), room(&w), &m, &r);
 	who_put(&w);
 	if (err)
@@ -289,12 +280,8 @@ int pvfs_meta_symlink(struct inode *dir, const struct qstr *name, const char *ta
 {
 	struct pvfs_symlink_req m = { .dir = fid_of(dir), .name = pvfs_qstr(name), .target = PVFS_STR(target) };
 	struct pvfs_symlink_rep r;
-	struct who w;
-	int err;
 
-	err = who_get(&w, &m.cred);
-	if (err)
-		return err;
+	WITH_CRED(m);
 	err = meta_symlink(PVFS_VOL(dir), room(&w) + m.target.len, &m, &r);
 	who_put(&w);
 	if (err)
@@ -316,12 +303,8 @@ int pvfs_meta_link(struct inode *inode, struct inode *dir, const struct qstr *na
 {
 	struct pvfs_link_req m = { .fid = fid_of(inode), .dir = fid_of(dir), .name = pvfs_qstr(name) };
 	struct pvfs_link_rep r;
-	struct who w;
-	int err;
 
-	err = who_get(&w, &m.cred);
-	if (err)
-		return err;
+	WITH_CRED(m);
 	err = meta_link(PVFS_VOL(dir), room(&w), &m, &r);
 	who_put(&w);
 	if (err)
@@ -342,12 +325,8 @@ int pvfs_meta_unlink(struct inode *dir, const struct qstr *name, struct pvfs_att
 {
 	struct pvfs_unlink_req m = { .dir = fid_of(dir), .name = pvfs_qstr(name) };
 	struct pvfs_unlink_rep r;
-	struct who w;
-	int err;
 
-	err = who_get(&w, &m.cred);
-	if (err)
-		return err;
+	WITH_CRED(m);
 	err = meta_unlink(PVFS_VOL(dir), room(&w), &m, &r);
 	who_put(&w);
 	if (err)
@@ -367,12 +346,8 @@ int pvfs_meta_rmdir(struct inode *dir, const struct qstr *name)
 {
 	struct pvfs_rmdir_req m = { .dir = fid_of(dir), .name = pvfs_qstr(name) };
 	struct pvfs_rmdir_rep r;
-	struct who w;
-	int err;
 
-	err = who_get(&w, &m.cred);
-	if (err)
-		return err;
+	WITH_CRED(m);
 	err = meta_rmdir(PVFS_VOL(dir), room(&w), &m, &r);
 	who_put(&w);
 	return err;
@@ -394,12 +369,8 @@ int pvfs_meta_rename(struct inode *sdir, const struct qstr *sname, struct inode 
 		.sdir = fid_of(sdir), .sname = pvfs_qstr(sname),
 		.ddir = fid_of(ddir), .dname = pvfs_qstr(dname), .flags = flags,
 	};
-	struct who w;
-	int err;
 
-	err = who_get(&w, &m.cred);
-	if (err)
-		return err;
+	WITH_CRED(m);
 	err = meta_rename(PVFS_VOL(sdir), room(&w), &m, rep);
 	who_put(&w);
 	if (err)
@@ -593,12 +564,8 @@ int pvfs_meta_getattr(struct inode *inode)
 int pvfs_meta_setattr(struct inode *inode, struct pvfs_setattr_req *m)
 {
 	struct pvfs_setattr_rep r;
-	struct who w;
-	int err;
 
-	err = who_get(&w, &m->cred);
-	if (err)
-		return err;
+	WITH_CRED(*m);
 	m->fid = fid_of(inode);
 	pvfs_writes_report(inode, &m->report);
 	err = meta_setattr(PVFS_VOL(inode), room(&w), m, &r);
@@ -640,12 +607,8 @@ int pvfs_meta_report(struct inode *inode)
 int pvfs_meta_open(struct inode *inode, u32 flags, struct pvfs_open_rep *rep)
 {
 	struct pvfs_open_req m = { .fid = fid_of(inode), .flags = flags };
-	struct who w;
-	int err;
 
-	err = who_get(&w, &m.cred);
-	if (err)
-		return err;
+	WITH_CRED(m);
 	err = meta_open(PVFS_VOL(inode), room(&w), &m, rep);
 	who_put(&w);
 	return own_attr_result(inode, err, &rep->attr);
@@ -704,12 +667,8 @@ int pvfs_meta_setlayout(struct inode *inode, const struct pvfs_layout *layout)
 {
 	struct pvfs_setlayout_req m = { .fid = fid_of(inode), .layout = *layout };
 	struct pvfs_setlayout_rep r;
-	struct who w;
-	int err;
 
-	err = who_get(&w, &m.cred);
-	if (err)
-		return err;
+	WITH_CRED(m);
 	err = meta_setlayout(PVFS_VOL(inode), room(&w), &m, &r);
 	who_put(&w);
 	return own_attr_result(inode, err, &r.attr);

@@ -12,10 +12,9 @@
  * LOOKUP, whose answer brings the attributes along; open files' attributes by GETATTR; data by READ. With actimeo
  * names and attributes may be that old.
  *
- * Lock order: inode->i_rwsem, pvfs_inode.sync_mutex, mapping->invalidate_lock, folio lock, then the leaves:
- * vol->open_lock, pvfs_inode.lock, pvfs_use.lock; inode->i_lock may be taken under vol->open_lock. No request is made
- * under a leaf. Requests are made under i_rwsem (as the VFS takes it; shared by writers) and under folio locks (filling
- * a page); nothing that completes a request takes either.
+ * Lock order: inode->i_rwsem, mapping->invalidate_lock, folio lock, then the leaves: vol->open_lock, pvfs_inode.lock,
+ * pvfs_use.lock; inode->i_lock may be taken under vol->open_lock. No request is made under a leaf. Requests are made under i_rwsem (as the VFS takes it; shared by
+ * writers) and under folio locks (filling a page); nothing that completes a request takes either.
  */
 #ifndef PVFS_VFS_H
 #define PVFS_VFS_H
@@ -56,7 +55,7 @@ struct pvfs_inode {
 	/* vol->open_lock protects these */
 	struct list_head open_link;	/* on vol->open_list while anything is open */
 	u64 reclaim_pass;		/* last pass of pvfs_files_reclaim() that has seen it */
-	u32 nopen[4];			/* opens by PVFS_O_READ | PVFS_O_WRITE, until their CLOSE was answered */
+	u32 nopen[4];			/* opens by PVFS_O_READ | PVFS_O_WRITE, until the mgr answered their CLOSE */
 
 	spinlock_t lock;		/* protects all that follows, and i_size of a regular file */
 	struct pvfs_layout layout;
@@ -179,7 +178,6 @@ u32 pvfs_open_flags(const struct file *file, unsigned int oflags);
 struct pvfs_file *pvfs_file_alloc(u32 flags);
 int pvfs_file_opened(struct inode *inode, struct pvfs_file *pf, const struct pvfs_cap *cap, u64 session, u64 epoch);
 void pvfs_close_at_mgr(struct pvfs_volume *vol, const struct pvfs_fid *fid, u32 flags, struct inode *inode);
-void pvfs_closes_wait(struct pvfs_volume *vol);
 int pvfs_open_noop(struct inode *inode, struct file *file);
 void pvfs_session_sample(struct pvfs_volume *vol, u64 *session, u64 *epoch);
 int pvfs_file_cap(struct inode *inode, u32 rights, struct pvfs_cap *cap, u64 *session);
@@ -243,7 +241,7 @@ struct pvfs_io {
 	/* results, after finish */
 	int err;			/* first error, 0 when all parts did it */
 	u32 good;			/* bytes from pos on before the first part that failed */
-	u64 end_seen;			/* read: the file is at least so long, say the datafiles asked */
+	u64 end_seen;			/* read: the file is at least so long, as far as the datafiles asked can tell */
 	struct pvfs_ts wtime;		/* write: the latest */
 	u32 trunc_gen;			/* known when it started */
 	u64 session;			/* whose capability it carries */
