@@ -81,8 +81,8 @@ enum pvfs_peer_state pvfs_peer_state(struct pvfs_peer *p, int *ret_err, char *wh
 	state = p->state;
 	if (ret_err)
 		*ret_err = p->last_err;
-	if (why && n)
-		snprintf(why, n, "%s", p->why);
+	if (why && n)	/* a request may have given up before the connection did */
+		snprintf(why, n, "%s", *p->why || state == PVFS_PEER_UP ? p->why : "it has not answered yet");
 	pthread_mutex_unlock(&p->lock);
 	return state;
 }

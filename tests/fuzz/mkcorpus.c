@@ -44,19 +44,23 @@ int main(int argc, char **argv)
 		return 2;
 	}
 	dir = argv[1];
-#define ONE(num, name, fl_) do { \
+#define ONE(num, name, fl_, below_) do { \
 		struct pvfs_##name m; \
-		fl = (struct filler){ .state = 0x123456789abcdefull + num, .len = 20 }; \
+		fl = (struct filler){ .state = 0x123456789abcdefull + num, .len = 20, .below = below_ }; \
 		memset(&m, 0, sizeof(m)); \
 		fill_##name(&m, &fl); \
 		h = (struct pvfs_head){ .op = num, .flags = fl_, .tag = num, .session = 7, .slot_seq = 1 }; \
 		h.body_len = pvfs_##name##_encode(&m, body, sizeof(body)); \
 	} while (0)
 #define PVFS_OP(num, NAME, lower, who, opf) \
-	ONE(num, lower##_req, 0); \
+	ONE(num, lower##_req, 0, 0); \
 	h.payload_len = num == PVFS_OP_WRITE ? 64 : 0; \
 	write_seed(#NAME, "req", &h, body); \
-	ONE(num, lower##_rep, PVFS_HF_REPLY); \
+	/* With small numbers, such as inodes that exist have. */ \
+	ONE(num, lower##_req, 0, 4); \
+	h.payload_len = num == PVFS_OP_WRITE ? 64 : 0; \
+	write_seed(#NAME, "small", &h, body); \
+	ONE(num, lower##_rep, PVFS_HF_REPLY, 0); \
 	h.slot_seq = 0; \
 	h.credits = 64; \
 	h.payload_len = num == PVFS_OP_READ || num == PVFS_OP_STATS || num == PVFS_OP_READDIR || \

@@ -14,6 +14,7 @@
 struct filler {
 	u64 state;
 	u32 len;		/* of strings and blobs, at most; 0xffffffff: as long as they may be */
+	u32 below;		/* numbers are below this; 0: any */
 };
 
 static u8 fill_bytes[65536];
@@ -23,7 +24,7 @@ static inline u64 fill_next(struct filler *f)
 	f->state ^= f->state << 13;
 	f->state ^= f->state >> 7;
 	f->state ^= f->state << 17;
-	return f->state;
+	return f->below ? (f->state >> 11) % f->below : f->state;
 }
 
 static inline void fill_str(struct filler *f, struct pvfs_str *s, u32 max)
@@ -34,6 +35,7 @@ static inline void fill_str(struct filler *f, struct pvfs_str *s, u32 max)
 		for (i = 0; i < sizeof(fill_bytes); i++)
 			fill_bytes[i] = 'a' + i % 26;
 	s->len = f->len == 0xffffffff ? max : (u32)(fill_next(f) % (min(f->len, max) + 1));
+	s->len -= s->len == f->len || max % 4 ? 0 : s->len % 4;
 	s->p = fill_bytes + fill_next(f) % (sizeof(fill_bytes) - s->len);
 }
 

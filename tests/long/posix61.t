@@ -1,9 +1,0 @@
-#!/bin/bash
-# SPDX-License-Identifier: GPL-2.0-only
-# What a POSIX file system does, through the module, on every supported kernel.
-. "${0%/*}/../vm/lib.sh"
-build_tools
-for k in 6.1; do
-	guest_suite "$k" posix.sh 600
-done
-finish
