@@ -185,8 +185,8 @@ int pvfs_file_opened(struct inode *inode, struct pvfs_file *pf, const struct pvf
 	spin_unlock(&vol->open_lock);
 	err = keep_cap(inode, cap, class, session);
 	/*
-	 * Was it another mgr, or another session, that opened it, or is it another by now? Then recovery may have passed
-	 * before this open was on the list. A RECLAIM sets the count, so one too many does no harm.
+	 * Was it another mgr, or another session, that opened it, or is it another by now? Then recovery may have
+	 * passed before this open was on the list. A RECLAIM sets the count, so one too many does no harm.
 	 */
 	pvfs_session_sample(vol, &session_now, &epoch_now);
 	if (!err && (session_now != session || epoch_now != epoch))
@@ -217,6 +217,8 @@ static void close_done(struct pvfs_request *req)
 				list_del_init(&pi->open_link);
 		}
 		spin_unlock(&vol->open_lock);
+		if (m.report.end)	/* see pvfs_close_at_mgr() */
+			pvfs_use_iput(use);
 	}
 	pvfs_use_put(use);
 }
@@ -227,6 +229,9 @@ static void close_done(struct pvfs_request *req)
  * @fid: which inode
  * @flags: as opened
  * @inode: if the open was counted by pvfs_file_opened(); it counts until the mgr has answered. Else NULL
+ *
+ * A CLOSE that tells of writes holds the inode until it is answered: what else is asked about it meanwhile must carry
+ * the same report, because the mgr may deal with it before the CLOSE. pvfs_closes_wait() is for unmounting.
  */
 void pvfs_close_at_mgr(struct pvfs_volume *vol, const struct pvfs_fid *fid, u32 flags, struct inode *inode)
 {
@@ -235,7 +240,7 @@ void pvfs_close_at_mgr(struct pvfs_volume *vol, const struct pvfs_fid *fid, u32 
 	struct pvfs_request *req;
 
 	req = pvfs_req_alloc(vol->mgr, PVFS_OP_CLOSE, 0);
-	if (IS_ERR(req)) {		/* not that it would for a CLOSE */
+	if (IS_ERR(req)) {		/* every slot is taken, and none comes free */
 		pr_warn_ratelimited("%s: cannot close inode %llu at the mgr\n", vol->opts.volume, fid->ino);
 		return;
 	}
@@ -243,6 +248,10 @@ void pvfs_close_at_mgr(struct pvfs_volume *vol, const struct pvfs_fid *fid, u32 
 		if (flags & PVFS_O_WRITE)
 			pvfs_writes_report(inode, &m.report);
 		refcount_inc(&use->ref);
+		if (m.report.end) {
+			ihold(inode);
+			atomic_inc(&vol->closing);
+		}
 	}
 	req->flags = PVFS_RF_ASYNC;
 	req->done = close_done;
@@ -361,7 +370,11 @@ out_other:
 
 static int pvfs_file_open(struct inode *inode, struct file *file)
 {
-	u32 flags = pvfs_open_flags(file, file->f_flags & O_TRUNC);
+	/*
+	 * The open truncates only if the mgr knows all that we wrote: an OPEN has no report, and the mgr, taking us
+	 * at our word, could believe that there is nothing to cut. Else the VFS's call of setattr does it.
+	 */
+	u32 flags = pvfs_open_flags(file, pvfs_writes_pending(inode) ? 0 : file->f_flags & O_TRUNC);
 	struct dentry *dentry = file_dentry(file);
 	struct pvfs_open_rep rep;
 	struct pvfs_file *pf;

@@ -16,8 +16,10 @@
 
 /* Longest time between a LOOKUP's answer and its use by the same system call. */
 #define FRESH_NS (10 * NSEC_PER_MSEC)
+#define CLOSE_WAIT_MS 5000		/* at unmount, for what the mgr has to be told */
 
 static struct kmem_cache *inode_cache;
+static struct workqueue_struct *put_wq;
 
 /* ---------------------------------------------------------------- what comes from outside */
 
@@ -76,9 +78,15 @@ static void pvfs_inode_init_once(void *p)
 
 int pvfs_inode_cache_init(void)
 {
+	put_wq = alloc_workqueue("pvfs_put", WQ_UNBOUND, 0);
+	if (!put_wq)
+		return -ENOMEM;
 	inode_cache = kmem_cache_create("pvfs_inode", sizeof(struct pvfs_inode), 0,
 					SLAB_RECLAIM_ACCOUNT | SLAB_ACCOUNT, pvfs_inode_init_once);
-	return inode_cache ? 0 : -ENOMEM;
+	if (inode_cache)
+		return 0;
+	destroy_workqueue(put_wq);
+	return -ENOMEM;
 }
 
 void pvfs_inode_cache_exit(void)
@@ -86,6 +94,7 @@ void pvfs_inode_cache_exit(void)
 	/* Inodes are freed by RCU callbacks of ours. */
 	rcu_barrier();
 	kmem_cache_destroy(inode_cache);
+	destroy_workqueue(put_wq);
 }
 
 struct inode *pvfs_alloc_inode(struct super_block *sb)
@@ -118,7 +127,7 @@ void pvfs_evict_inode(struct inode *inode)
 	truncate_inode_pages_final(&inode->i_data);
 	clear_inode(inode);
 	if (pi->use) {
-		/* What is left are closes that the mgr has not answered: it forgets them itself when it is a new one. */
+		/* What is left are closes of readers that the mgr has not answered. */
 		spin_lock(&vol->open_lock);
 		pi->use->pi = NULL;
 		list_del_init(&pi->open_link);
@@ -386,6 +395,49 @@ int pvfs_revalidate(struct inode *inode)
 
 /* ---------------------------------------------------------------- our writes */
 
+static void use_put_work(struct work_struct *work)
+{
+	struct pvfs_use *use = container_of(work, struct pvfs_use, put_work);
+	int n = atomic_xchg(&use->puts, 0), i;
+	struct pvfs_volume *vol = use->vol;
+
+	/* While one of these references is left, so is the inode. */
+	for (i = 0; i < n; i++)
+		iput(&use->pi->vfs_inode);
+	if (n && atomic_sub_and_test(n, &vol->closing))
+		wake_up_all(&vol->async_wait);
+	pvfs_use_put(use);
+}
+
+/**
+ * pvfs_use_iput - drop a reference to the inode from where nothing may be waited for
+ * @use: the inode's
+ *
+ * The last reference to an inode waits for its pages, which may be on their way from an iod: the threads that
+ * complete requests must not.
+ */
+void pvfs_use_iput(struct pvfs_use *use)
+{
+	atomic_inc(&use->puts);
+	refcount_inc(&use->ref);
+	if (!queue_work(put_wq, &use->put_work))
+		pvfs_use_put(use);
+}
+
+/**
+ * pvfs_closes_wait - wait until no CLOSE holds an inode, for some seconds; then see to it
+ * @vol: the volume, which nobody can use any more
+ */
+void pvfs_closes_wait(struct pvfs_volume *vol)
+{
+	if (!wait_event_timeout(vol->async_wait, !atomic_read(&vol->closing), msecs_to_jiffies(CLOSE_WAIT_MS))) {
+		pvfs_volume_abort(vol);
+		wait_event(vol->async_wait, !atomic_read(&vol->closing));
+	}
+	/* The one that was last may still be looking at the volume. */
+	flush_workqueue(put_wq);
+}
+
 /**
  * pvfs_use_init - for the first open
  * @inode: the inode
@@ -404,9 +456,10 @@ int pvfs_use_init(struct inode *inode)
 	use->vol = PVFS_VOL(inode);
 	use->pi = pi;
 	spin_lock_init(&use->lock);
+	INIT_WORK(&use->put_work, use_put_work);
 	spin_lock(&pi->lock);
 	if (!pi->use) {
-		/* Pairs with the readers, who do not take the lock. */
+		/* Pairs with smp_load_acquire() of those who do not take the lock. */
 		smp_store_release(&pi->use, use);
 		use = NULL;
 	}
@@ -432,6 +485,7 @@ void pvfs_use_put(struct pvfs_use *use)
  */
 void pvfs_writes_report(struct inode *inode, struct pvfs_wreport *ret)
 {
+	/* Pairs with pvfs_use_init(). */
 	struct pvfs_use *w = smp_load_acquire(&PVFS_I(inode)->use);
 
 	memset(ret, 0, sizeof(*ret));
@@ -464,6 +518,7 @@ void pvfs_writes_ack(struct pvfs_use *w, const struct pvfs_wreport *sent)
  */
 bool pvfs_writes_pending(struct inode *inode)
 {
+	/* Pairs with pvfs_use_init(). */
 	struct pvfs_use *w = smp_load_acquire(&PVFS_I(inode)->use);
 
 	return w && READ_ONCE(w->rep.end);

@@ -198,6 +198,7 @@ struct pvfs_volume {
 	/* open files: the VFS half's, walked by pvfs_files_reclaim() */
 	spinlock_t open_lock;		/* protects open_list and each inode's link on it */
 	struct list_head open_list;
+	atomic_t closing;		/* CLOSEs on their way that hold an inode; 0 wakes async_wait */
 
 	struct pvfs_stats __percpu *stats;
 	struct proc_dir_entry *proc;

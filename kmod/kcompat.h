@@ -14,13 +14,15 @@
 #include <linux/version.h>
 #include <net/sock.h>
 
-#if LINUX_VERSION_CODE < KERNEL_VERSION(6, 1, 0)
+#define PVFS_KERNEL_SINCE(major, minor) (LINUX_VERSION_CODE - KERNEL_VERSION(major, minor, 0) >= 0)
+
+#if !PVFS_KERNEL_SINCE(6, 1)
 #error "pvfs needs Linux 6.1 or later"
 #endif
 
 /* ---------------------------------------------------------------- identity mapping of a mount */
 
-#if LINUX_VERSION_CODE >= KERNEL_VERSION(6, 3, 0)
+#if PVFS_KERNEL_SINCE(6, 3)
 #define pvfs_idmap mnt_idmap		/* as in "struct pvfs_idmap *" */
 #define PVFS_NOP_IDMAP (&nop_mnt_idmap)
 #else
@@ -30,7 +32,7 @@
 
 static inline void pvfs_fillattr(struct pvfs_idmap *idmap, u32 mask, struct inode *inode, struct kstat *stat)
 {
-#if LINUX_VERSION_CODE >= KERNEL_VERSION(6, 6, 0)
+#if PVFS_KERNEL_SINCE(6, 6)
 	generic_fillattr(idmap, mask, inode, stat);
 #else
 	generic_fillattr(idmap, inode, stat);
@@ -39,7 +41,7 @@ static inline void pvfs_fillattr(struct pvfs_idmap *idmap, u32 mask, struct inod
 
 /* ---------------------------------------------------------------- inode times */
 
-#if LINUX_VERSION_CODE >= KERNEL_VERSION(6, 7, 0)
+#if PVFS_KERNEL_SINCE(6, 7)
 static inline void pvfs_set_atime(struct inode *inode, struct timespec64 t)
 {
 	inode_set_atime_to_ts(inode, t);
@@ -97,7 +99,7 @@ static inline struct timespec64 pvfs_mtime(const struct inode *inode)
 static inline ssize_t pvfs_iter_pages(struct iov_iter *iter, struct page **pages, size_t maxsize,
 				      unsigned int maxpages, size_t *off)
 {
-#if LINUX_VERSION_CODE >= KERNEL_VERSION(6, 3, 0)
+#if PVFS_KERNEL_SINCE(6, 3)
 	return iov_iter_extract_pages(iter, &pages, maxsize, maxpages, 0, off);
 #else
 	return iov_iter_get_pages2(iter, pages, maxsize, maxpages, off);
@@ -111,7 +113,7 @@ static inline ssize_t pvfs_iter_pages(struct iov_iter *iter, struct page **pages
  */
 static inline void pvfs_iter_page_put(struct page *page, bool user, bool dirty)
 {
-#if LINUX_VERSION_CODE >= KERNEL_VERSION(6, 3, 0)
+#if PVFS_KERNEL_SINCE(6, 3)
 	if (!user)
 		return;
 	if (dirty)
@@ -127,7 +129,7 @@ static inline void pvfs_iter_page_put(struct page *page, bool user, bool dirty)
 
 /* ---------------------------------------------------------------- the rest */
 
-#if LINUX_VERSION_CODE >= KERNEL_VERSION(6, 5, 0)
+#if PVFS_KERNEL_SINCE(6, 5)
 #define pvfs_splice_read copy_splice_read
 #else
 #define pvfs_splice_read generic_file_splice_read
@@ -135,7 +137,7 @@ static inline void pvfs_iter_page_put(struct page *page, bool user, bool dirty)
 
 static inline void pvfs_vm_flags_clear(struct vm_area_struct *vma, unsigned long flags)
 {
-#if LINUX_VERSION_CODE >= KERNEL_VERSION(6, 3, 0)
+#if PVFS_KERNEL_SINCE(6, 3)
 	vm_flags_clear(vma, flags);
 #else
 	vma->vm_flags &= ~flags;
@@ -145,7 +147,7 @@ static inline void pvfs_vm_flags_clear(struct vm_area_struct *vma, unsigned long
 /* Is the task a helper that does not run the system call that its registers show? */
 static inline bool pvfs_task_is_worker(const struct task_struct *task)
 {
-#if LINUX_VERSION_CODE >= KERNEL_VERSION(6, 4, 0)
+#if PVFS_KERNEL_SINCE(6, 4)
 	return !task->mm || (task->flags & (PF_KTHREAD | PF_IO_WORKER | PF_USER_WORKER));
 #else
 	return !task->mm || (task->flags & (PF_KTHREAD | PF_IO_WORKER));

@@ -24,7 +24,7 @@ struct who {
 };
 
 /* More groups than the protocol carries are left out: that can refuse, but never grant. */
-static int who_get(struct who *w)
+static int who_get(struct who *w, struct pvfs_cred *ret)
 {
 	const struct cred *cred = current_cred();
 	const struct group_info *gi = cred->group_info;
@@ -42,6 +42,7 @@ static int who_get(struct who *w)
 	w->cred.uid = from_kuid_munged(&init_user_ns, cred->fsuid);
 	w->cred.gid = from_kgid_munged(&init_user_ns, cred->fsgid);
 	w->cred.groups = (struct pvfs_str){ .p = p, .len = n * 4 };
+	*ret = w->cred;
 	return 0;
 }
 
@@ -90,7 +91,7 @@ static int meta_##name(struct pvfs_volume *vol, u32 room, const struct pvfs_##na
 	struct pvfs_request *req; \
 	unsigned int tries = 0; \
 	int err; \
- \
+	\
 	do { \
 		req = pvfs_req_alloc(vol->mgr, PVFS_OP_##OP, room); \
 		if (IS_ERR(req)) \
@@ -160,14 +161,6 @@ static struct pvfs_fid fid_of(const struct inode *inode)
 	return PVFS_I(inode)->fid;
 }
 
-#define WITH_CRED(m) \
-	struct who w; \
-	int err = who_get(&w); \
- \
-	if (err) \
-		return err; \
-	(m).cred = w.cred
-
 /* Room for a body with these credentials. */
 static u32 room(const struct who *w)
 {
@@ -186,8 +179,12 @@ int pvfs_meta_lookup(struct inode *dir, const struct qstr *name, struct pvfs_att
 {
 	struct pvfs_lookup_req m = { .dir = fid_of(dir), .name = pvfs_qstr(name) };
 	struct pvfs_lookup_rep r;
+	struct who w;
+	int err;
 
-	WITH_CRED(m);
+	err = who_get(&w, &m.cred);
+	if (err)
+		return err;
 	err = meta_lookup(PVFS_VOL(dir), room(&w), &m, &r);
 	who_put(&w);
 	if (err)
@@ -212,8 +209,12 @@ int pvfs_meta_create(struct inode *dir, const struct qstr *name, u32 flags, umod
 	struct pvfs_create_req m = {
 		.dir = fid_of(dir), .name = pvfs_qstr(name), .flags = flags, .mode = mode & S_IALLUGO,
 	};
+	struct who w;
+	int err;
 
-	WITH_CRED(m);
+	err = who_get(&w, &m.cred);
+	if (err)
+		return err;
 	err = meta_create(PVFS_VOL(dir), room(&w), &m, rep);
 	who_put(&w);
 	return err ?: attr_check(PVFS_VOL(dir), &rep->attr);
@@ -234,8 +235,12 @@ int pvfs_meta_mknod(struct inode *dir, const struct qstr *name, umode_t mode, de
 		.rdev = (u64)MAJOR(rdev) << 32 | MINOR(rdev),
 	};
 	struct pvfs_mknod_rep r;
+	struct who w;
+	int err;
 
-	WITH_CRED(m);
+	err = who_get(&w, &m.cred);
+	if (err)
+		return err;
 	err = meta_mknod(PVFS_VOL(dir), room(&w), &m, &r);
 	who_put(&w);
 	if (err)
@@ -257,8 +262,12 @@ int pvfs_meta_mkdir(struct inode *dir, const struct qstr *name, umode_t mode, st
 {
 	struct pvfs_mkdir_req m = { .dir = fid_of(dir), .name = pvfs_qstr(name), .mode = mode & S_IALLUGO };
 	struct pvfs_mkdir_rep r;
+	struct who w;
+	int err;
 
-	WITH_CRED(m);
+	err = who_get(&w, &m.cred);
+	if (err)
+		return err;
 	err = meta_mkdir(PVFS_VOL(dir), room(&w), &m, &r);
 	who_put(&w);
 	if (err)
@@ -280,8 +289,12 @@ int pvfs_meta_symlink(struct inode *dir, const struct qstr *name, const char *ta
 {
 	struct pvfs_symlink_req m = { .dir = fid_of(dir), .name = pvfs_qstr(name), .target = PVFS_STR(target) };
 	struct pvfs_symlink_rep r;
+	struct who w;
+	int err;
 
-	WITH_CRED(m);
+	err = who_get(&w, &m.cred);
+	if (err)
+		return err;
 	err = meta_symlink(PVFS_VOL(dir), room(&w) + m.target.len, &m, &r);
 	who_put(&w);
 	if (err)
@@ -303,8 +316,12 @@ int pvfs_meta_link(struct inode *inode, struct inode *dir, const struct qstr *na
 {
 	struct pvfs_link_req m = { .fid = fid_of(inode), .dir = fid_of(dir), .name = pvfs_qstr(name) };
 	struct pvfs_link_rep r;
+	struct who w;
+	int err;
 
-	WITH_CRED(m);
+	err = who_get(&w, &m.cred);
+	if (err)
+		return err;
 	err = meta_link(PVFS_VOL(dir), room(&w), &m, &r);
 	who_put(&w);
 	if (err)
@@ -325,8 +342,12 @@ int pvfs_meta_unlink(struct inode *dir, const struct qstr *name, struct pvfs_att
 {
 	struct pvfs_unlink_req m = { .dir = fid_of(dir), .name = pvfs_qstr(name) };
 	struct pvfs_unlink_rep r;
+	struct who w;
+	int err;
 
-	WITH_CRED(m);
+	err = who_get(&w, &m.cred);
+	if (err)
+		return err;
 	err = meta_unlink(PVFS_VOL(dir), room(&w), &m, &r);
 	who_put(&w);
 	if (err)
@@ -346,8 +367,12 @@ int pvfs_meta_rmdir(struct inode *dir, const struct qstr *name)
 {
 	struct pvfs_rmdir_req m = { .dir = fid_of(dir), .name = pvfs_qstr(name) };
 	struct pvfs_rmdir_rep r;
+	struct who w;
+	int err;
 
-	WITH_CRED(m);
+	err = who_get(&w, &m.cred);
+	if (err)
+		return err;
 	err = meta_rmdir(PVFS_VOL(dir), room(&w), &m, &r);
 	who_put(&w);
 	return err;
@@ -369,8 +394,12 @@ int pvfs_meta_rename(struct inode *sdir, const struct qstr *sname, struct inode 
 		.sdir = fid_of(sdir), .sname = pvfs_qstr(sname),
 		.ddir = fid_of(ddir), .dname = pvfs_qstr(dname), .flags = flags,
 	};
+	struct who w;
+	int err;
 
-	WITH_CRED(m);
+	err = who_get(&w, &m.cred);
+	if (err)
+		return err;
 	err = meta_rename(PVFS_VOL(sdir), room(&w), &m, rep);
 	who_put(&w);
 	if (err)
@@ -564,8 +593,12 @@ int pvfs_meta_getattr(struct inode *inode)
 int pvfs_meta_setattr(struct inode *inode, struct pvfs_setattr_req *m)
 {
 	struct pvfs_setattr_rep r;
+	struct who w;
+	int err;
 
-	WITH_CRED(*m);
+	err = who_get(&w, &m->cred);
+	if (err)
+		return err;
 	m->fid = fid_of(inode);
 	pvfs_writes_report(inode, &m->report);
 	err = meta_setattr(PVFS_VOL(inode), room(&w), m, &r);
@@ -607,8 +640,12 @@ int pvfs_meta_report(struct inode *inode)
 int pvfs_meta_open(struct inode *inode, u32 flags, struct pvfs_open_rep *rep)
 {
 	struct pvfs_open_req m = { .fid = fid_of(inode), .flags = flags };
+	struct who w;
+	int err;
 
-	WITH_CRED(m);
+	err = who_get(&w, &m.cred);
+	if (err)
+		return err;
 	err = meta_open(PVFS_VOL(inode), room(&w), &m, rep);
 	who_put(&w);
 	return own_attr_result(inode, err, &rep->attr);
@@ -667,8 +704,12 @@ int pvfs_meta_setlayout(struct inode *inode, const struct pvfs_layout *layout)
 {
 	struct pvfs_setlayout_req m = { .fid = fid_of(inode), .layout = *layout };
 	struct pvfs_setlayout_rep r;
+	struct who w;
+	int err;
 
-	WITH_CRED(m);
+	err = who_get(&w, &m.cred);
+	if (err)
+		return err;
 	err = meta_setlayout(PVFS_VOL(inode), room(&w), &m, &r);
 	who_put(&w);
 	return own_attr_result(inode, err, &r.attr);

@@ -243,7 +243,8 @@ static int pvfs_atomic_open(struct inode *dir, struct dentry *dentry, struct fil
 			return -EINVAL;
 		return no_open(dir, dentry, file);
 	}
-	pf = pvfs_file_alloc(pvfs_open_flags(file, oflags));
+	/* Not to truncate: that goes with a report of our writes, and we do not know yet to what inode. */
+	pf = pvfs_file_alloc(pvfs_open_flags(file, oflags & ~O_TRUNC));
 	if (!pf)
 		return -ENOMEM;
 	pvfs_session_sample(vol, &session, &epoch);
@@ -277,8 +278,6 @@ static int pvfs_atomic_open(struct inode *dir, struct dentry *dentry, struct fil
 		d_drop(dentry);
 		goto out_free;
 	}
-	if (pf->flags & PVFS_O_TRUNC)
-		pf->truncated = !rep.created;
 	pvfs_cache_check(inode);
 	/* Held across splice(), which takes a reference and may fail. */
 	ihold(inode);

@@ -326,8 +326,9 @@ static void pvfs_kill_sb(struct super_block *sb)
 {
 	struct pvfs_volume *vol = sb->s_fs_info;
 
+	if (vol)
+		pvfs_closes_wait(vol);	/* some hold inodes */
 	kill_anon_super(sb);
-	/* Closes that are still on their way hold no inode, only what they have to say. */
 	if (vol)
 		pvfs_volume_close(vol);
 }

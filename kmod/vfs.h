@@ -12,9 +12,10 @@
  * LOOKUP, whose answer brings the attributes along; open files' attributes by GETATTR; data by READ. With actimeo
  * names and attributes may be that old.
  *
- * Lock order: inode->i_rwsem, mapping->invalidate_lock, folio lock, then the leaves: vol->open_lock, pvfs_inode.lock,
- * pvfs_use.lock; inode->i_lock may be taken under vol->open_lock. No request is made under a leaf. Requests are made under i_rwsem (as the VFS takes it; shared by
- * writers) and under folio locks (filling a page); nothing that completes a request takes either.
+ * Lock order: inode->i_rwsem, pvfs_inode.sync_mutex, mapping->invalidate_lock, folio lock, then the leaves:
+ * vol->open_lock, pvfs_inode.lock, pvfs_use.lock; inode->i_lock may be taken under vol->open_lock. No request is made
+ * under a leaf. Requests are made under i_rwsem (as the VFS takes it; shared by writers) and under folio locks (filling
+ * a page); nothing that completes a request takes either.
  */
 #ifndef PVFS_VFS_H
 #define PVFS_VFS_H
@@ -29,7 +30,7 @@ struct dir_context;
  * struct pvfs_use - what the answer to a CLOSE may still want of an inode
  *
  * Apart from the inode because that may be gone when the answer comes. One reference is the inode's, one each
- * CLOSE's on its way.
+ * CLOSE's on its way, one @put_work's while it is queued.
  */
 struct pvfs_use {
 	refcount_t ref;
@@ -37,6 +38,8 @@ struct pvfs_use {
 	struct pvfs_inode *pi;		/* vol->open_lock; NULL: gone */
 	spinlock_t lock;		/* protects rep */
 	struct pvfs_wreport rep;	/* what our writes did and the mgr may not know; end 0: nothing */
+	struct work_struct put_work;	/* drops @puts references to the inode */
+	atomic_t puts;
 };
 
 /*
@@ -55,7 +58,7 @@ struct pvfs_inode {
 	/* vol->open_lock protects these */
 	struct list_head open_link;	/* on vol->open_list while anything is open */
 	u64 reclaim_pass;		/* last pass of pvfs_files_reclaim() that has seen it */
-	u32 nopen[4];			/* opens by PVFS_O_READ | PVFS_O_WRITE, until the mgr answered their CLOSE */
+	u32 nopen[4];			/* opens by PVFS_O_READ | PVFS_O_WRITE, until their CLOSE was answered */
 
 	spinlock_t lock;		/* protects all that follows, and i_size of a regular file */
 	struct pvfs_layout layout;
@@ -152,6 +155,8 @@ int pvfs_syscall_nr(void);
 
 int pvfs_use_init(struct inode *inode);
 void pvfs_use_put(struct pvfs_use *use);
+void pvfs_use_iput(struct pvfs_use *use);
+void pvfs_closes_wait(struct pvfs_volume *vol);
 void pvfs_writes_report(struct inode *inode, struct pvfs_wreport *ret);
 void pvfs_writes_ack(struct pvfs_use *use, const struct pvfs_wreport *sent);
 void pvfs_writes_note(struct inode *inode, u64 end, const struct pvfs_ts *wtime, u32 trunc_gen);
@@ -241,7 +246,7 @@ struct pvfs_io {
 	/* results, after finish */
 	int err;			/* first error, 0 when all parts did it */
 	u32 good;			/* bytes from pos on before the first part that failed */
-	u64 end_seen;			/* read: the file is at least so long, as far as the datafiles asked can tell */
+	u64 end_seen;			/* read: the file is at least so long, say the datafiles asked */
 	struct pvfs_ts wtime;		/* write: the latest */
 	u32 trunc_gen;			/* known when it started */
 	u64 session;			/* whose capability it carries */

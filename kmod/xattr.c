@@ -90,7 +90,7 @@ static int pvfs_xattr_set(const struct xattr_handler *handler, struct pvfs_idmap
 	memcpy(text, value, size);
 	text[size] = 0;
 	layout_get(inode, &l);
-	while ((word = strsep(&rest, " \n")))
+	while ((word = strsep(&rest, "\n ")))
 		if (*word && parse_word(&l, word))
 			return -EINVAL;
 	l.pcount = l.pcount ?: PVFS_VOL(inode)->niods;
