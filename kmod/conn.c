@@ -7,12 +7,23 @@
  * a new one, so a request that is sent again never overtakes its first copy.
  *
  * Who sends: whoever finds tx_mutex free, the submitter as a rule; nobody waits for the network while holding it.
- * Who receives: the channel's kpvfsd thread only. Who takes a connection down: that thread, under both mutexes.
+ * Who receives: a task that waits for its reply anyway, one at a time (pvfs_conn_wait()); the channel's kpvfsd thread
+ * when there is none. Who takes a connection down: either, under both mutexes.
  */
+#include <linux/moduleparam.h>
+#include <linux/sched/mm.h>
+#include <linux/sched/stat.h>
 #include <linux/slab.h>
 #include <net/net_namespace.h>
 #include "conn.h"
 #include "trace.h"
+
+#define POLL_BYTES 16384u		/* larger transfers are not polled for */
+#define POLL_WAKES 8u			/* for how many times as long as a wake-up takes */
+
+static unsigned int poll_us = 1000;
+module_param(poll_us, uint, 0644);
+MODULE_PARM_DESC(poll_us, "longest time to poll for a reply on a CPU that is idle otherwise, microseconds; 0: never");
 
 static struct workqueue_struct *connect_wq;
 
@@ -365,14 +376,16 @@ static void end_lists(struct list_head *done, struct list_head *forgotten, int e
 	}
 }
 
-static void conn_take_down(struct pvfs_conn *c, int err)
+/* @faulty: only if it still is; another may have come first, and this be a new connection. */
+static void conn_take_down(struct pvfs_conn *c, int err, bool faulty)
 {
 	LIST_HEAD(forgotten);
 	LIST_HEAD(done);
 
 	mutex_lock(&c->tx_mutex);
 	mutex_lock(&c->rx_mutex);
-	conn_drop(c, &done, &forgotten);
+	if (!faulty || READ_ONCE(c->fault))
+		conn_drop(c, &done, &forgotten);
 	mutex_unlock(&c->rx_mutex);
 	mutex_unlock(&c->tx_mutex);
 	end_lists(&done, &forgotten, err);
@@ -388,7 +401,7 @@ void pvfs_server_abort(struct pvfs_server *s)
 		spin_lock_bh(&c->lock);
 		c->abort = true;
 		spin_unlock_bh(&c->lock);
-		conn_take_down(c, -EIO);
+		conn_take_down(c, -EIO, false);
 	}
 }
 
@@ -668,10 +681,10 @@ void pvfs_conn_abandon(struct pvfs_request *req, int err)
 	if (withdrawn)
 		pvfs_req_forget(req);
 	if (done)
-		wait_for_completion(&req->completion);
+		wait_event(req->wait, smp_load_acquire(&req->ended));
 }
 
-/* ---------------------------------------------------------------- receiving; rx_mutex held, on the thread */
+/* ---------------------------------------------------------------- receiving; rx_mutex held */
 
 /* 1: @n bytes are in @p; 0: not yet; -errno. */
 static int recv_part(struct pvfs_conn *c, void *p, u32 n)
@@ -917,7 +930,7 @@ void pvfs_conn_service(struct pvfs_conn *c)
 	fault = c->fault;
 	spin_unlock_bh(&c->lock);
 	if (fault) {
-		conn_take_down(c, fault);
+		conn_take_down(c, fault, true);
 		return;
 	}
 	if (READ_ONCE(c->tx_full)) {
@@ -930,6 +943,125 @@ void pvfs_conn_service(struct pvfs_conn *c)
 		conn_push(c, PVFS_CNT_THREAD_SENDS);
 	if (n > 0)	/* fair to the other channels of this thread: come back for the rest */
 		pvfs_kpvfsd_kick(c);
+}
+
+/* ---------------------------------------------------------------- the waiter as receiver */
+
+void pvfs_conn_readable(struct pvfs_conn *c)
+{
+	unsigned long flags;
+	bool reader;
+
+	spin_lock_irqsave(&c->reader.lock, flags);
+	reader = waitqueue_active(&c->reader);
+	if (reader) {
+		if (!test_and_set_bit(PVFS_CONN_READABLE, &c->flags))
+			WRITE_ONCE(c->readable_at, ktime_get_ns());
+		/* Who sent it will sleep soon, says "sync": on loopback the reader may run on the sender's CPU. */
+		__wake_up_locked_sync_key(&c->reader, TASK_NORMAL, NULL);
+	}
+	spin_unlock_irqrestore(&c->reader.lock, flags);
+	if (!reader)
+		pvfs_kpvfsd_kick(c);
+}
+
+static bool reader_begin(struct pvfs_conn *c, struct wait_queue_entry *w)
+{
+	bool mine;
+
+	spin_lock_irq(&c->reader.lock);
+	mine = !waitqueue_active(&c->reader);
+	if (mine)
+		__add_wait_queue(&c->reader, w);
+	spin_unlock_irq(&c->reader.lock);
+	return mine;
+}
+
+static void reader_end(struct pvfs_conn *c, struct wait_queue_entry *w)
+{
+	spin_lock_irq(&c->reader.lock);
+	__remove_wait_queue(&c->reader, w);
+	spin_unlock_irq(&c->reader.lock);
+	/* What has come since we looked last is the thread's. */
+	if (test_and_clear_bit(PVFS_CONN_READABLE, &c->flags))
+		pvfs_kpvfsd_kick(c);
+}
+
+/* A moving average over eight. Racy: it is a hint. */
+static void average(u64 *avg, u64 ns)
+{
+	u64 old = READ_ONCE(*avg);
+
+	WRITE_ONCE(*avg, old - old / 8 + ns / 8);
+}
+
+/*
+ * Looks out for the reply for a while before going to sleep. That pays where a near server answers in little more time
+ * than it takes to sleep and to be woken, both of which are measured; and costs nothing while this CPU has nothing else
+ * to do.
+ */
+static void poll_reply(struct pvfs_conn *c, struct pvfs_request *req)
+{
+	u64 most = min(READ_ONCE(poll_us) * NSEC_PER_USEC, READ_ONCE(c->wake_ns) * POLL_WAKES), start;
+
+	if (req->bv_len > POLL_BYTES || READ_ONCE(c->reply_ns) > most)
+		return;
+	start = ktime_get_ns();
+	while (!smp_load_acquire(&req->ended)) {
+		if (test_and_clear_bit(PVFS_CONN_READABLE, &c->flags))
+			pvfs_conn_service(c);
+		else if (need_resched() || !single_task_running() || ktime_get_ns() - start > most)
+			break;
+		else
+			cpu_relax();
+	}
+}
+
+long pvfs_conn_wait(struct pvfs_request *req, long left)
+{
+	struct pvfs_conn *c = req->conn;
+	DEFINE_WAIT_FUNC(readable, default_wake_function);
+	DEFINE_WAIT(ended);
+	unsigned int nofs;
+	bool slept = false;
+
+	if (smp_load_acquire(&req->ended))
+		return 1;
+	if (!reader_begin(c, &readable)) {
+		left = wait_event_killable_timeout(req->wait, smp_load_acquire(&req->ended), left);
+		return left;
+	}
+	nofs = memalloc_nofs_save();
+	poll_reply(c, req);
+	for (;;) {
+		prepare_to_wait(&req->wait, &ended, TASK_KILLABLE);
+		if (smp_load_acquire(&req->ended)) {
+			if (req->bv_len <= POLL_BYTES)
+				average(&c->reply_ns, ktime_get_ns() - req->t_post);
+			left = 1;
+			break;
+		}
+		if (test_and_clear_bit(PVFS_CONN_READABLE, &c->flags)) {
+			finish_wait(&req->wait, &ended);
+			if (slept)
+				average(&c->wake_ns, ktime_get_ns() - READ_ONCE(c->readable_at));
+			slept = false;
+			pvfs_conn_service(c);
+			continue;
+		}
+		if (fatal_signal_pending(current)) {
+			left = -ERESTARTSYS;
+			break;
+		}
+		if (!left)
+			break;
+		left = schedule_timeout(left);
+		slept = true;
+	}
+	finish_wait(&req->wait, &ended);
+	memalloc_nofs_restore(nofs);
+	reader_end(c, &readable);
+	return left;
 }
 
 /* ---------------------------------------------------------------- servers */
@@ -969,6 +1101,7 @@ struct pvfs_server *pvfs_server_new(struct pvfs_volume *vol, u8 role, u32 index,
 		INIT_LIST_HEAD(&c->answers);
 		mutex_init(&c->tx_mutex);
 		mutex_init(&c->rx_mutex);
+		init_waitqueue_head(&c->reader);
 		INIT_DELAYED_WORK(&c->connect_work, conn_connect_work);
 		INIT_DELAYED_WORK(&c->again_work, conn_again_work);
 	}
@@ -988,7 +1121,7 @@ void pvfs_server_free(struct pvfs_server *s)
 		conn_set_state(c, PVFS_CONN_DEAD);
 		spin_unlock_bh(&c->lock);
 		cancel_delayed_work_sync(&c->connect_work);
-		conn_take_down(c, -ESHUTDOWN);
+		conn_take_down(c, -ESHUTDOWN, false);
 		cancel_delayed_work_sync(&c->again_work);
 		pvfs_kpvfsd_flush(c);
 	}

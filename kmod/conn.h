@@ -88,6 +88,10 @@ struct pvfs_conn {
 
 	unsigned long flags;		/* PVFS_CONN_* bits, atomic */
 	struct llist_node ready;	/* on the thread's list while KICKED */
+	u64 reply_ns;			/* averages: from post to reply of small requests, */
+	u64 wake_ns;			/* and from data_ready to the reader's looking at it */
+	u64 readable_at;		/* ns; when READABLE was set */
+	wait_queue_head_t reader;	/* at most one task: it waits for a reply and receives for all meanwhile */
 	struct delayed_work connect_work;
 	struct delayed_work again_work;
 
@@ -99,6 +103,7 @@ struct pvfs_conn {
 
 #define PVFS_CONN_KICKED 0
 #define PVFS_CONN_SERVING 1
+#define PVFS_CONN_READABLE 2	/* the reader has been woken for data; set under reader.lock while there is one */
 
 /**
  * struct pvfs_server - one server node: the mgr or an iod
@@ -140,7 +145,15 @@ int pvfs_server_wait_up(struct pvfs_server *s, unsigned int ms);
 void pvfs_conn_submit(struct pvfs_server *s, struct pvfs_request *req);
 /* The owner wants to leave: after it returned no payload and no reply memory is touched. */
 void pvfs_conn_abandon(struct pvfs_request *req, int err);
-/* On the thread: receive, send, deal with faults. */
+/*
+ * Waits, killably, for the end of a request of ours. If nobody does so yet we receive for the channel meanwhile: then
+ * the reply wakes who asked for it, instead of a thread that would have to wake it. @left: jiffies. Return: as
+ * wait_event_killable_timeout().
+ */
+long pvfs_conn_wait(struct pvfs_request *req, long left);
+/* From the socket's callback: data, or the end of it. */
+void pvfs_conn_readable(struct pvfs_conn *c);
+/* On the thread or a reader: receive, send, deal with faults. */
 void pvfs_conn_service(struct pvfs_conn *c);
 /* Marks the connection bad; its thread takes it down. Any context. */
 void pvfs_conn_fault(struct pvfs_conn *c, int err);

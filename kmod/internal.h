@@ -13,7 +13,6 @@
 
 #include <linux/atomic.h>
 #include <linux/bvec.h>
-#include <linux/completion.h>
 #include <linux/cred.h>
 #include <linux/fs.h>
 #include <linux/ktime.h>
@@ -118,7 +117,8 @@ struct pvfs_request {
 	u16 slot;			/* ONCE only; held until DONE */
 	bool has_slot;
 	u32 slot_seq;
-	struct completion completion;
+	wait_queue_head_t wait;		/* not ASYNC: the owner sleeps here until `ended' */
+	bool ended;
 	u64 t_submit, t_post;		/* ns */
 	u8 inline_body[PVFS_REQ_BODY];
 	u8 inline_rep[PVFS_REQ_REP];

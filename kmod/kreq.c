@@ -79,7 +79,7 @@ struct pvfs_request *pvfs_req_alloc(struct pvfs_server *server, enum pvfs_op op,
 	req->err = -EIO;
 	refcount_set(&req->ref, 1);
 	INIT_LIST_HEAD(&req->link);
-	init_completion(&req->completion);
+	init_waitqueue_head(&req->wait);
 	if (body_room > PVFS_REQ_BODY) {
 		req->body = kmalloc(body_room, GFP_NOFS);
 		req->body_room = body_room;
@@ -182,8 +182,12 @@ void pvfs_req_complete(struct pvfs_request *req, int err)
 			wake_up_all(&vol->async_wait);
 		return;
 	}
-	pvfs_count(vol, PVFS_CNT_WAKEUPS, 1);
-	complete(&req->completion);
+	/* Both pairs with pvfs_conn_wait(). */
+	smp_store_release(&req->ended, true);
+	if (wq_has_sleeper(&req->wait)) {
+		pvfs_count(vol, PVFS_CNT_WAKEUPS, 1);
+		wake_up(&req->wait);
+	}
 	pvfs_req_put(req);
 }
 
@@ -198,21 +202,13 @@ int pvfs_req_wait(struct pvfs_request *req)
 	struct pvfs_opts *o = &req->server->vol->opts;
 	long left;
 
-	if (o->soft) {
-		left = wait_for_completion_killable_timeout(&req->completion, msecs_to_jiffies(o->timeo_ms));
-		if (left > 0)
-			return req->err;
-		if (!left)
-			pr_warn_ratelimited("%s: %s not answered within %u ms, failed (soft)\n",
-					    req->server->name, pvfs_op_name(req->op), o->timeo_ms);
-		left = left ? -EINTR : -EIO;
-	} else {
-		left = wait_for_completion_killable(&req->completion);
-		if (!left)
-			return req->err;
-		left = -EINTR;
-	}
-	pvfs_conn_abandon(req, left);
+	left = pvfs_conn_wait(req, o->soft ? msecs_to_jiffies(o->timeo_ms) : MAX_SCHEDULE_TIMEOUT);
+	if (left > 0)
+		return req->err;
+	if (!left)
+		pr_warn_ratelimited("%s: %s not answered within %u ms, failed (soft)\n",
+				    req->server->name, pvfs_op_name(req->op), o->timeo_ms);
+	pvfs_conn_abandon(req, left ? -EINTR : -EIO);
 	/* It may have been completed before it could be abandoned: then the result stands. */
 	return req->err;
 }

@@ -125,7 +125,7 @@ static void data_ready(struct sock *sk)
 	read_lock_bh(&sk->sk_callback_lock);
 	c = sk->sk_user_data;
 	if (c)
-		pvfs_kpvfsd_kick(c);
+		pvfs_conn_readable(c);
 	read_unlock_bh(&sk->sk_callback_lock);
 }
 

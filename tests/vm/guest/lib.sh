@@ -46,7 +46,7 @@ result()
 
 # check NAME COMMAND...; one that takes longer than $limit seconds is killed, with
 # the processes it started itself, and has failed.
-limit=300
+limit=200
 check()
 {
 	local name=$1 rc t0=$SECONDS pid dog

@@ -222,8 +222,8 @@ programs()
 	drop_caches
 	[ "$(./sha256sum ./bash | cut -d' ' -f1)" = "$(sha256sum </bin/bash | cut -d' ' -f1)" ]
 	# Removed and replaced while it runs.
-	(./bash -c 'rm bash; read -r x <p; echo "still $x"' >out; true) &
 	mkfifo p
+	(./bash -c 'rm bash; read -r x <p; echo "still $x"' >out; true) &
 	for i in $(seq 100); do [ -e bash ] || break; sleep 0.05; done
 	cp /bin/true bash
 	drop_caches
