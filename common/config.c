@@ -226,9 +226,9 @@ static const char *split_addr(const char *text, char host[PVFS_HOST_MAX + 8],
 	char *stop;
 	size_t n;
 
+	*ret_port = 0;
 	if (!strncmp(text, "loop:", 5)) {
 		snprintf(host, PVFS_HOST_MAX + 8, "%s", text);
-		*ret_port = 0;
 		return text[5] ? NULL : "has no name after 'loop:'";
 	}
 	if (*text == '[') {
@@ -249,7 +249,6 @@ static const char *split_addr(const char *text, char host[PVFS_HOST_MAX + 8],
 	if (strcspn(text, " \t\r\n/") < n)
 		return "has a space or '/' in the host";
 	snprintf(host, PVFS_HOST_MAX + 8, "%.*s", (int)n, text);
-	*ret_port = 0;
 	if (!colon)
 		return NULL;
 	port = isdigit((unsigned char)colon[1]) ? strtoul(colon + 1, &stop, 10) : 0;

@@ -590,7 +590,7 @@ static void conn_push(struct pvfs_conn *c, enum pvfs_counter who)
 			return;
 		send_all(c, who);
 		mutex_unlock(&c->tx_mutex);
-		smp_mb();
+		smp_mb();	/* gave the mutex up, then look: see above */
 	} while (can_send(c));
 }
 
@@ -638,6 +638,11 @@ void pvfs_conn_submit(struct pvfs_server *s, struct pvfs_request *req)
 		conn_push(c, PVFS_CNT_DIRECT_SENDS);
 }
 
+static bool ended(struct pvfs_request *req)
+{
+	return smp_load_acquire(&req->ended);	/* pairs with pvfs_req_complete() */
+}
+
 void pvfs_conn_abandon(struct pvfs_request *req, int err)
 {
 	struct pvfs_conn *c = req->conn;
@@ -681,7 +686,7 @@ void pvfs_conn_abandon(struct pvfs_request *req, int err)
 	if (withdrawn)
 		pvfs_req_forget(req);
 	if (done)
-		wait_event(req->wait, smp_load_acquire(&req->ended));
+		wait_event(req->wait, ended(req));
 }
 
 /* ---------------------------------------------------------------- receiving; rx_mutex held */
@@ -811,7 +816,7 @@ static int rx_message(struct pvfs_conn *c)
 
 	/* `posted' and the tag table change under rx_mutex only, so the request is still there. */
 	req = tag_find(c, h->tag);
-	if (smp_load_acquire(&c->tx_req) == req) {
+	if (smp_load_acquire(&c->tx_req) == req) {	/* pairs with send_request() */
 		/*
 		 * Its last bytes went out a moment ago and the sender has not looked up yet - or the server answers
 		 * what it has not read. The sender's mutex tells which; it is never held for long.
@@ -953,7 +958,7 @@ void pvfs_conn_readable(struct pvfs_conn *c)
 	bool reader;
 
 	spin_lock_irqsave(&c->reader.lock, flags);
-	reader = waitqueue_active(&c->reader);
+	reader = waitqueue_active(&c->reader);	/* changed under the lock only */
 	if (reader) {
 		if (!test_and_set_bit(PVFS_CONN_READABLE, &c->flags))
 			WRITE_ONCE(c->readable_at, ktime_get_ns());
@@ -970,7 +975,7 @@ static bool reader_begin(struct pvfs_conn *c, struct wait_queue_entry *w)
 	bool mine;
 
 	spin_lock_irq(&c->reader.lock);
-	mine = !waitqueue_active(&c->reader);
+	mine = !waitqueue_active(&c->reader);	/* changed under the lock only */
 	if (mine)
 		__add_wait_queue(&c->reader, w);
 	spin_unlock_irq(&c->reader.lock);
@@ -1007,13 +1012,14 @@ static void poll_reply(struct pvfs_conn *c, struct pvfs_request *req)
 	if (req->bv_len > POLL_BYTES || READ_ONCE(c->reply_ns) > most)
 		return;
 	start = ktime_get_ns();
-	while (!smp_load_acquire(&req->ended)) {
-		if (test_and_clear_bit(PVFS_CONN_READABLE, &c->flags))
+	while (!ended(req)) {
+		if (test_and_clear_bit(PVFS_CONN_READABLE, &c->flags)) {
 			pvfs_conn_service(c);
-		else if (need_resched() || !single_task_running() || ktime_get_ns() - start > most)
+			continue;
+		}
+		if (need_resched() || !single_task_running() || ktime_get_ns() - start > most)
 			break;
-		else
-			cpu_relax();
+		cpu_relax();
 	}
 }
 
@@ -1021,28 +1027,28 @@ long pvfs_conn_wait(struct pvfs_request *req, long left)
 {
 	struct pvfs_conn *c = req->conn;
 	DEFINE_WAIT_FUNC(readable, default_wake_function);
-	DEFINE_WAIT(ended);
+	DEFINE_WAIT(wait);
 	unsigned int nofs;
 	bool slept = false;
 
-	if (smp_load_acquire(&req->ended))
+	if (ended(req))
 		return 1;
 	if (!reader_begin(c, &readable)) {
-		left = wait_event_killable_timeout(req->wait, smp_load_acquire(&req->ended), left);
+		left = wait_event_killable_timeout(req->wait, ended(req), left);
 		return left;
 	}
 	nofs = memalloc_nofs_save();
 	poll_reply(c, req);
 	for (;;) {
-		prepare_to_wait(&req->wait, &ended, TASK_KILLABLE);
-		if (smp_load_acquire(&req->ended)) {
-			if (req->bv_len <= POLL_BYTES)
+		prepare_to_wait(&req->wait, &wait, TASK_KILLABLE);
+		if (ended(req)) {
+			if (req->t_post && req->bv_len <= POLL_BYTES)
 				average(&c->reply_ns, ktime_get_ns() - req->t_post);
 			left = 1;
 			break;
 		}
 		if (test_and_clear_bit(PVFS_CONN_READABLE, &c->flags)) {
-			finish_wait(&req->wait, &ended);
+			finish_wait(&req->wait, &wait);
 			if (slept)
 				average(&c->wake_ns, ktime_get_ns() - READ_ONCE(c->readable_at));
 			slept = false;
@@ -1058,7 +1064,7 @@ long pvfs_conn_wait(struct pvfs_request *req, long left)
 		left = schedule_timeout(left);
 		slept = true;
 	}
-	finish_wait(&req->wait, &ended);
+	finish_wait(&req->wait, &wait);
 	memalloc_nofs_restore(nofs);
 	reader_end(c, &readable);
 	return left;

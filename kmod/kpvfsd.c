@@ -65,9 +65,9 @@ static int kpvfsd(void *arg)
 		llist_for_each_entry_safe(c, next, list, ready) {
 			set_bit(PVFS_CONN_SERVING, &c->flags);
 			clear_bit(PVFS_CONN_KICKED, &c->flags);
-			smp_mb__after_atomic();
+			smp_mb__after_atomic();		/* a kick from now on makes us come again */
 			pvfs_conn_service(c);
-			smp_mb__before_atomic();
+			smp_mb__before_atomic();	/* whoever sees it cleared sees what we did */
 			clear_bit(PVFS_CONN_SERVING, &c->flags);
 			wake_up_all(&t->idle);
 			cond_resched();

@@ -182,7 +182,7 @@ void pvfs_req_complete(struct pvfs_request *req, int err)
 			wake_up_all(&vol->async_wait);
 		return;
 	}
-	/* Both pairs with pvfs_conn_wait(). */
+	/* Pairs with ended() in conn.c. */
 	smp_store_release(&req->ended, true);
 	if (wq_has_sleeper(&req->wait)) {
 		pvfs_count(vol, PVFS_CNT_WAKEUPS, 1);

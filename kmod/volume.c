@@ -44,11 +44,12 @@ static int slot_try(struct pvfs_volume *vol, struct pvfs_request *req)
 
 int pvfs_slot_get(struct pvfs_volume *vol, struct pvfs_request *req)
 {
-	int err = slot_try(vol, req);
+	int err = slot_try(vol, req), killed;
 
 	if (err != -EAGAIN)
 		return err;
-	if (!wait_event_killable(vol->slot_wait, (err = slot_try(vol, req)) != -EAGAIN))
+	killed = wait_event_killable(vol->slot_wait, (err = slot_try(vol, req)) != -EAGAIN);
+	if (!killed)
 		return err;
 	/* A close is made by dying tasks too, and a little patience saves the mgr from thinking the file open. */
 	if (req->op != PVFS_OP_CLOSE)

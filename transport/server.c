@@ -732,7 +732,6 @@ static void server_free(struct pvfs_server *s)
 	pthread_mutex_destroy(&s->free_lock);
 	pthread_cond_destroy(&s->cond);
 	explicit_bzero(&s->p, sizeof(s->p));
-	free(s->listeners);
 	free(s);
 }
 
@@ -748,8 +747,8 @@ static void ignore_sigpipe(void)
 int pvfs_server_start(struct pvfs_engine *e, const struct pvfs_addr *addrs, int naddrs,
 		      const struct pvfs_server_params *p, struct pvfs_server **ret, const char **ret_why)
 {
-	struct pvfs_server *s = calloc(1, sizeof(*s));
-	int i, err = -ENOMEM;
+	struct pvfs_server *s = calloc(1, sizeof(*s) + naddrs * sizeof(s->listeners[0]));
+	int i, err;
 
 	*ret_why = "out of memory";
 	if (!s)
@@ -769,9 +768,6 @@ int pvfs_server_start(struct pvfs_engine *e, const struct pvfs_addr *addrs, int 
 	pthread_mutex_init(&s->lock, NULL);
 	pthread_mutex_init(&s->free_lock, NULL);
 	pthread_cond_init(&s->cond, NULL);
-	s->listeners = calloc(naddrs, sizeof(*s->listeners));
-	if (!s->listeners)
-		goto fail;
 	for (i = 0; i < naddrs; i++) {
 		err = listen_on(s, &addrs[i]);
 		if (err) {
@@ -810,12 +806,11 @@ void pvfs_server_stop(struct pvfs_server *s, unsigned int grace_ms)
 {
 	u64 until = pvfs_now() + grace_ms * 1000000ull;
 	struct srv_conn *sc;
-	int i;
 
 	if (!s)
 		return;
-	for (i = 0; i < s->nlisteners; i++)
-		unlisten(s, s->listeners[i]);
+	while (s->nlisteners)
+		unlisten(s, s->listeners[--s->nlisteners]);
 	atomic_store(&s->stopping, true);
 	while (pvfs_now() < until && busy(s))
 		usleep(2000);

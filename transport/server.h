@@ -98,8 +98,7 @@ struct srv_listener {
 struct pvfs_server {
 	struct pvfs_engine *e;
 	struct pvfs_server_params p;
-	struct srv_listener **listeners;
-	int nlisteners;
+	int nlisteners;			/* entries of listeners[] */
 	u64 t_start;
 	struct pvfs_timer tick;
 	struct srv_count counts[PVFS_OP_LIMIT];
@@ -122,6 +121,8 @@ struct pvfs_server {
 	pthread_mutex_t free_lock;	/* protects the free list */
 	struct srv_call *free_calls;
 	u32 nfree;
+
+	struct srv_listener *listeners[];	/* fixed after the start */
 };
 
 static inline struct srv_conn *srv_conn(struct pvfs_conn *c)

@@ -117,7 +117,7 @@ int pvfs_addr_resolve(const char *text, u16 port, struct pvfs_addr *ret_addr, co
 		hints.ai_flags = 0;
 		rc = getaddrinfo(host, NULL, &hints, &list);
 	}
-	if (rc) {
+	if (rc || !list) {
 		*ret_why = rc == EAI_SYSTEM ? strerror(errno) : gai_strerror(rc);
 		return -EHOSTUNREACH;
 	}

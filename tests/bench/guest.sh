@@ -5,7 +5,10 @@
 # side by side, all on loopback, stores in memory. Prints lines "FS MEASURE
 # VALUE..." to $PVFS_OUT/raw.txt, one for each run, and progress to stdout.
 #
-#	guest.sh ROUNDS
+#	guest.sh ROUNDS [sweep]
+#
+# "sweep" measures PVFS alone, by connections to a server and by stripe unit: the
+# defaults are chosen from it.
 set -u
 
 top=$(cd "${0%/*}/../.." && pwd -P)
@@ -131,6 +134,49 @@ round()
 	rm -rf "$dir/w"
 }
 
+# What depends on how data is spread and carried.
+large()
+{
+	local fs=$1
+
+	put "$fs" write-1m $b write big $mb 1048576
+	cold
+	put "$fs" read-1m $b read big $mb 1048576
+	cold
+	put "$fs" readers-4 $b readers big $mb 1048576 4
+	rm big
+	put "$fs" writers-4 $b writers big $mb 1048576 4
+	cold
+	put "$fs" direct-read-4k $b randread big $mb 2000
+	rm big
+}
+
+sweep()
+{
+	local n s r
+
+	for ((r = 1; r <= rounds; r++)); do
+		raw_limits
+		for n in 1 2 4 8; do
+			"$top/tests/vm/cluster" mount -o nconnect=$n /mnt/sweep || die "no mount"
+			mkdir -p /mnt/sweep/w
+			cd /mnt/sweep/w || exit 1
+			large nconnect-$n
+			put nconnect-$n create-4 "$build/tests/vm/manyfiles" create . 1000 4
+			"$build/tests/vm/manyfiles" unlink . 1000 4 >/dev/null
+			cd /
+			"$top/tests/vm/cluster" umount /mnt/sweep
+		done
+		mkdir -p /mnt/pvfs/w
+		cd /mnt/pvfs/w || exit 1
+		for s in 16k 64k 256k 1m 4m; do
+			"$build/pvfs" setstripe -S $s /mnt/pvfs/w >/dev/null || die "no stripe unit $s"
+			large stripe-$s
+		done
+		cd /
+	done
+}
+
 raw_limits()
 {
 	put raw stream $b stream 2
@@ -139,6 +185,10 @@ raw_limits()
 
 "$top/tests/vm/cluster" up --iods 4 --mount /mnt/pvfs || die "the cluster does not start"
 grep -E ' /mnt/pvfs ' /proc/mounts
+if [ "${2-}" = sweep ]; then
+	sweep
+	exit
+fi
 nfs_up
 make_tar
 for ((r = 1; r <= rounds; r++)); do

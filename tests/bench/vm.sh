@@ -9,16 +9,17 @@ set -u
 usage()
 {
 	cat <<-END
-	usage: tests/bench/vm.sh [--kernel 6.1|6.12] [--rounds N] [--out DIR]
+	usage: tests/bench/vm.sh [--kernel 6.1|6.12] [--rounds N] [--out DIR] [--sweep]
 	  --kernel  stock kernel of the guest (default 6.1)
 	  --rounds  runs of each measure, medians count (default 3)
 	  --out     where to keep the results (default docs/results/DATE-COMMIT)
+	  --sweep   PVFS alone, by nconnect and by stripe unit
 	END
 }
 
 command="$0 $*"
 cd "${0%/*}/../.." || exit 1
-kernel=6.1 rounds=3 out=''
+kernel=6.1 rounds=3 out='' sweep=''
 while [ $# -gt 0 ]; do
 	case $1 in
 	--kernel|--rounds|--out)
@@ -32,6 +33,8 @@ while [ $# -gt 0 ]; do
 		rounds=$2; shift;;
 	--out)
 		out=$2; shift;;
+	--sweep)
+		sweep=sweep;;
 	-h|--help)
 		usage
 		exit 0;;
@@ -52,9 +55,14 @@ trap 'rm -rf "$run"' EXIT
 trap 'exit 130' INT TERM HUP
 
 tests/vm/run --kernel "$kernel" --mem 6144 --prealloc --timeout $((300 + 300 * rounds)) --out "$run" -- \
-	env PVFS_BUILD="$build" tests/bench/guest.sh "$rounds" || exit
+	env PVFS_BUILD="$build" tests/bench/guest.sh "$rounds" $sweep || exit
 
 mkdir -p "$out" || exit 1
+if [ -n "$sweep" ]; then
+	cp "$run/raw.txt" "$out/sweep-$kernel.txt"
+	echo "kept in $out"
+	exit
+fi
 cp "$run/raw.txt" "$out/raw-$kernel.txt"
 cp "$run/pvfs-stats.txt" "$out/stats-$kernel.txt"
 {

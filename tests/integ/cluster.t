@@ -80,6 +80,20 @@ fails "... and the volume is empty" 1 "No such file" p stat pvfs:/hello
 fails "start of nothing" 1 "give the directory of a cluster" "$PVFS" start "$T/nothing/"
 fails "an unknown subcommand" 2 "pvfs help" "$PVFS" frobnicate
 fails "an unknown option" 2 "unrecognized|invalid" "$PVFS" ls --frobnicate
+# The same over IPv6. A machine that has it turned off is told so by mkfs or start.
+if [ -e /proc/net/if_inet6 ] && grep -q ' lo$' /proc/net/if_inet6; then
+	CLUSTERS+=("$T/six")
+	"$PVFS" mkfs --dir "$T/six" --iods 2 --port 0 --name six --host ::1 >/dev/null 2>&1
+	ok "start over IPv6" "$PVFS" start "$T/six"
+	like "the manager's address is in brackets" "$(mgr_address "$T/six")" '^\[::1\]:[0-9]+$'
+	make_file "$T/big6" 3000000
+	ok "a file goes there" "$PVFS" cp --no-progress -c "$T/six/pvfs.conf" "$T/big6" pvfs:/big6
+	ok "and comes back, by the address alone" "$PVFS" cp --no-progress -m "$(mgr_address "$T/six")/six" \
+		-k "$T/six/cluster.key" pvfs:/big6 "$T/back6"
+	ok "... the same" cmp "$T/big6" "$T/back6"
+else
+	pass "IPv6 # SKIP: lo has no ::1 on this machine, so nothing was tried over IPv6"
+fi
 for c in mkfs start stop status ping df cp ls stat rm mkdir setstripe getstripe; do
 	ok "pvfs $c --help" "$PVFS" $c --help
 done
