@@ -63,7 +63,7 @@ modules: ## the kernel module, for KVER=6.1|6.12|<installed version>; without KV
 
 # ---------------------------------------------------------------- tests
 
-.PHONY: test test-unit test-integ test-vm test-long test-build
+.PHONY: test test-unit test-integ test-vm test-build
 test-build: all $(UNIT) $(INTEG_BIN) $(FUZZ_BIN)
 	@$(MAKE) --no-print-directory -s -f tests/vm/guest/tools.mk B=$(B)
 
@@ -87,11 +87,6 @@ test-vm: ## the module in a guest, on both stock kernels
 	$(MAKE) -j2 test-build
 	$(MAKE) modules
 	tests/run vm
-
-test-long: ## real amounts of data and lost servers, in a guest; not part of `make test', about an hour
-	$(MAKE) -j2 test-build
-	$(MAKE) modules
-	tests/run long
 
 .PHONY: demo shell bench check
 demo: ## from a bare machine to a mounted volume, shown

@@ -6,7 +6,7 @@
 # first kernel only; what it shows does not depend on the kernel.
 #
 # environment: PVFS_REAL_MB (default 1024), PVFS_REAL_FILES (default 100000)
-. "${0%/*}/../vm/lib.sh"
+. "${0%/*}/lib.sh"
 build_tools
 mb=${PVFS_REAL_MB:-1024}
 files=${PVFS_REAL_FILES:-100000}
