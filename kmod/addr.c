@@ -1,14 +1,20 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * addr.c - the page cache, which serves mmap and exec only: filling it, and throwing it away when the file is another.
+ * addr.c - the page cache, which serves mmap and exec only: filling it, writing back what was stored through shared
+ * mappings, and throwing it away when the file is another.
  *
- * Pages are never dirty: a mapping is private, or shared and read-only. They are right when the file is opened
- * (pvfs_cache_check()) and after a write of this client (pvfs_cache_drop()); a write of another client shows in a
- * mapping at the next open.
+ * Pages are right when the file is opened (pvfs_cache_check()) and after a write of this client (pvfs_cache_drop()); a
+ * write of another client shows in a mapping at the next open. What is stored in a mapping goes to the iods at msync,
+ * munmap, fsync and close, before a read or write of this client that may touch it, and when memory is wanted.
+ *
+ * write(2) goes past the cache. So that a page which was filled before such a write is not written back after it, a page
+ * becomes dirty only while no write is under way: writers hold the mapping's invalidate_lock shared from throwing the
+ * pages away to the iods' answer, page_mkwrite takes it exclusively. A truncation holds it exclusively as well.
  */
 #include <linux/highmem.h>
 #include <linux/mm.h>
 #include <linux/pagemap.h>
+#include <linux/writeback.h>
 #include "vfs.h"
 
 /* Reads @io, whose memory is pages of the cache, whole; what is not in the file is zeros. */
@@ -80,9 +86,132 @@ static void pvfs_readahead(struct readahead_control *rac)
 	}
 }
 
+/* ---------------------------------------------------------------- writing back */
+
+#define WB_BATCH 64			/* pages of one transfer */
+
+/* Pages next to each other, under writeback. */
+struct writeback {
+	struct inode *inode;
+	struct writeback_control *wbc;	/* NULL: none */
+	loff_t pos;			/* of the first */
+	u32 bytes;			/* of all; the last page may be cut off by the end of the file */
+	unsigned int n;
+	struct folio *folio[WB_BATCH];
+};
+
+/*
+ * Killed before it was written: it stays to be written by somebody else. Any other error is told by fsync, and close;
+ * then what was stored is lost, as on any file system.
+ */
+static void wb_end(struct writeback *wb, struct folio *folio, int err)
+{
+	if (err == -EINTR && wb->wbc)
+		folio_redirty_for_writepage(wb->wbc, folio);
+	else if (err == -EINTR)
+		filemap_dirty_folio(folio->mapping, folio);
+	else if (err)
+		mapping_set_error(folio->mapping, err);
+	folio_end_writeback(folio);
+}
+
+/* Writes them and waits. A transfer may be cut shorter than asked. */
+static int wb_flush(struct writeback *wb)
+{
+	unsigned int done = 0, full, i;
+	int err = 0;
+
+	while (done < wb->n && !err) {
+		u32 left = wb->bytes - done * PAGE_SIZE, len = 0;
+		/* Not waiting for other transfers: they may be waiting for these pages. */
+		struct pvfs_io *io = pvfs_io_get(wb->inode, true, wb->pos + (loff_t)done * PAGE_SIZE, left, true);
+
+		if (IS_ERR(io)) {
+			err = PTR_ERR(io);
+			break;
+		}
+		for (i = done; i < wb->n && io->nmem < io->mem_room && len < io->len; i++) {
+			u32 here = min_t(u32, PAGE_SIZE, left - len);
+
+			io->mem[io->nmem++] = (struct bio_vec){
+				.bv_page = folio_page(wb->folio[i], 0), .bv_len = here,
+			};
+			len += here;
+		}
+		io->len = len;
+		err = pvfs_io_run(io);
+		full = io->len == left ? wb->n - done : io->len / PAGE_SIZE;
+		pvfs_io_put(io);
+		if (!err && !full)
+			err = -EIO;	/* not even a page: can't be */
+		for (i = 0; !err && i < full; i++)
+			wb_end(wb, wb->folio[done++], 0);
+	}
+	while (done < wb->n)
+		wb_end(wb, wb->folio[done++], err);
+	wb->n = 0;
+	wb->bytes = 0;
+	return err;
+}
+
+/* @folio: locked, and no longer dirty; not locked on return. */
+static int wb_add(struct writeback *wb, struct folio *folio)
+{
+	loff_t size = i_size_read(wb->inode), pos = folio_pos(folio);
+	int err = 0;
+
+	if (wb->n && (wb->n == WB_BATCH || pos != wb->pos + wb->bytes))
+		err = wb_flush(wb);
+	if (pos >= size) {	/* cut off meanwhile */
+		folio_unlock(folio);
+		return err;
+	}
+	if (!wb->n)
+		wb->pos = pos;
+	wb->folio[wb->n++] = folio;
+	wb->bytes += min_t(loff_t, PAGE_SIZE, size - pos);
+	folio_start_writeback(folio);
+	folio_unlock(folio);
+	return err;
+}
+
+static int wb_page(pvfs_writepage_arg *arg, struct writeback_control *wbc, void *data)
+{
+	return wb_add(data, pvfs_writepage_folio(arg));
+}
+
+static int pvfs_writepages(struct address_space *mapping, struct writeback_control *wbc)
+{
+	struct writeback wb = { .inode = mapping->host, .wbc = wbc };
+	int err, last = 0;
+
+	err = write_cache_pages(mapping, wbc, wb_page, &wb);
+	if (wb.n)
+		last = wb_flush(&wb);
+	return err ?: last;
+}
+
+/* A dirty page is to be thrown away. Locked. */
+static int pvfs_launder_folio(struct folio *folio)
+{
+	struct inode *inode = folio->mapping->host;
+	struct writeback wb = { .inode = inode, .pos = folio_pos(folio), .n = 1, .folio = { folio } };
+	loff_t size = i_size_read(inode);
+
+	folio_wait_writeback(folio);
+	if (!folio_clear_dirty_for_io(folio) || wb.pos >= size)
+		return 0;
+	wb.bytes = min_t(loff_t, PAGE_SIZE, size - wb.pos);
+	folio_start_writeback(folio);
+	return wb_flush(&wb);
+}
+
 const struct address_space_operations pvfs_aops = {
 	.read_folio = pvfs_read_folio,
 	.readahead = pvfs_readahead,
+	.writepages = pvfs_writepages,
+	.dirty_folio = filemap_dirty_folio,
+	.launder_folio = pvfs_launder_folio,
 	.direct_IO = noop_direct_IO,	/* tells the VFS that O_DIRECT is fine; file.c does it */
 };
 
@@ -115,12 +244,70 @@ void pvfs_cache_drop(struct inode *inode, loff_t pos, u64 len)
 		invalidate_inode_pages2_range(inode->i_mapping, pos >> PAGE_SHIFT, (pos + len - 1) >> PAGE_SHIFT);
 }
 
+/**
+ * pvfs_cache_flush - what was stored in a range through a mapping is with the iods when this returns
+ * @inode: the inode
+ * @pos: first byte
+ * @len: bytes, > 0
+ *
+ * Return: 0 or -errno.
+ */
+int pvfs_cache_flush(struct inode *inode, loff_t pos, u64 len)
+{
+	struct address_space *mapping = inode->i_mapping;
+
+	if (!mapping->nrpages)
+		return 0;
+	return filemap_write_and_wait_range(mapping, pos, min_t(u64, pos + len - 1, LLONG_MAX));
+}
+
+/* ---------------------------------------------------------------- mappings */
+
+/* A page that was mapped for reading is stored to. */
+static vm_fault_t pvfs_page_mkwrite(struct vm_fault *vmf)
+{
+	struct inode *inode = file_inode(vmf->vma->vm_file);
+	struct address_space *mapping = inode->i_mapping;
+	struct folio *folio = page_folio(vmf->page);
+	vm_fault_t ret = VM_FAULT_LOCKED;
+
+	sb_start_pagefault(inode->i_sb);
+	filemap_invalidate_lock(mapping);
+	folio_lock(folio);
+	if (folio->mapping != mapping) {
+		ret = VM_FAULT_NOPAGE;		/* thrown away meanwhile: the fault comes again */
+	} else if (folio_pos(folio) >= i_size_read(inode)) {
+		ret = VM_FAULT_SIGBUS;
+	} else {
+		folio_wait_writeback(folio);
+		folio_mark_dirty(folio);
+	}
+	if (ret != VM_FAULT_LOCKED)
+		folio_unlock(folio);
+	filemap_invalidate_unlock(mapping);
+	sb_end_pagefault(inode->i_sb);
+	return ret;
+}
+
+/* munmap. Errors are kept for fsync and close. */
+static void pvfs_vma_close(struct vm_area_struct *vma)
+{
+	filemap_write_and_wait(vma->vm_file->f_mapping);
+}
+
+static const struct vm_operations_struct pvfs_vm_ops = {
+	.close = pvfs_vma_close,
+	.fault = filemap_fault,
+	.map_pages = filemap_map_pages,
+	.page_mkwrite = pvfs_page_mkwrite,
+};
+
 int pvfs_file_mmap(struct file *file, struct vm_area_struct *vma)
 {
-	if (vma->vm_flags & VM_SHARED) {
-		if (vma->vm_flags & VM_WRITE)
-			return -ENODEV;		/* nothing here writes pages back */
-		pvfs_vm_flags_clear(vma, VM_MAYWRITE);
-	}
-	return generic_file_readonly_mmap(file, vma);
+	/* VM_MAYWRITE is there if the file is open for writing: mprotect(2) may come later. */
+	if (!(vma->vm_flags & VM_SHARED) || !(vma->vm_flags & VM_MAYWRITE))
+		return generic_file_readonly_mmap(file, vma);
+	file_accessed(file);
+	vma->vm_ops = &pvfs_vm_ops;
+	return 0;
 }

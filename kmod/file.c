@@ -372,9 +372,11 @@ static int pvfs_file_open(struct inode *inode, struct file *file)
 {
 	/*
 	 * The open truncates only if the mgr knows all that we wrote: an OPEN has no report, and the mgr, taking us
-	 * at our word, could believe that there is nothing to cut. Else the VFS's call of setattr does it.
+	 * at our word, could believe that there is nothing to cut; and if nothing is left to be written back. Else the
+	 * VFS's call of setattr does it.
 	 */
-	u32 flags = pvfs_open_flags(file, pvfs_writes_pending(inode) ? 0 : file->f_flags & O_TRUNC);
+	bool tell = pvfs_writes_pending(inode) || mapping_tagged(inode->i_mapping, PAGECACHE_TAG_DIRTY);
+	u32 flags = pvfs_open_flags(file, tell ? 0 : file->f_flags & O_TRUNC);
 	struct dentry *dentry = file_dentry(file);
 	struct pvfs_open_rep rep;
 	struct pvfs_file *pf;
@@ -403,12 +405,53 @@ static int pvfs_file_open(struct inode *inode, struct file *file)
 	return 0;
 }
 
+/* close(2), of one of maybe several descriptors: errors of writing back are told here, too. */
+static int pvfs_file_flush(struct file *file, fl_owner_t id)
+{
+	if (!(file->f_mode & FMODE_WRITE) || !file->f_mapping->nrpages)
+		return 0;
+	return filemap_write_and_wait(file->f_mapping);
+}
+
+/* A close for which the dying task could not wait: pages are still to be written, which needs the open. */
+struct late_close {
+	struct work_struct work;
+	struct inode *inode;
+	u32 flags;
+};
+
+static void late_close_work(struct work_struct *work)
+{
+	struct late_close *late = container_of(work, struct late_close, work);
+	struct inode *inode = late->inode;
+	struct pvfs_volume *vol = PVFS_VOL(inode);
+
+	filemap_write_and_wait(inode->i_mapping);
+	pvfs_close_at_mgr(vol, &PVFS_I(inode)->fid, late->flags, inode);
+	kfree(late);
+	pvfs_use_iput(PVFS_I(inode)->use);	/* also counts vol->closing down */
+}
+
 static int pvfs_file_release(struct inode *inode, struct file *file)
 {
 	struct pvfs_file *pf = file->private_data;
+	struct late_close *late = NULL;
 
-	if (pvfs_open_class(pf->flags))
+	if (file->f_mode & FMODE_WRITE && inode->i_mapping->nrpages) {
+		filemap_write_and_wait(inode->i_mapping);
+		if (mapping_tagged(inode->i_mapping, PAGECACHE_TAG_DIRTY))
+			late = kmalloc(sizeof(*late), GFP_KERNEL);
+	}
+	if (late) {
+		INIT_WORK(&late->work, late_close_work);
+		late->inode = inode;
+		late->flags = pf->flags;
+		ihold(inode);
+		atomic_inc(&PVFS_VOL(inode)->closing);
+		queue_work(system_unbound_wq, &late->work);
+	} else if (pvfs_open_class(pf->flags)) {
 		pvfs_close_at_mgr(PVFS_VOL(inode), &PVFS_I(inode)->fid, pf->flags, inode);
+	}
 	kfree(pf);
 	return 0;
 }
@@ -624,6 +667,9 @@ static ssize_t pvfs_read_iter(struct kiocb *iocb, struct iov_iter *to)
 
 	if (iocb->ki_flags & IOCB_NOWAIT)
 		return -EAGAIN;
+	if (iov_iter_count(to))
+		/* An error is told by fsync; what could be had is read all the same. */
+		pvfs_cache_flush(inode, iocb->ki_pos, iov_iter_count(to));
 	while (iov_iter_count(to)) {
 		n = read_some(inode, iocb->ki_pos, to);
 		if (n <= 0) {
@@ -663,10 +709,13 @@ static ssize_t write_some(struct inode *inode, loff_t pos, struct iov_iter *from
 	if (err)
 		goto out_io;
 	had = io->len;
+	/* The memory is there already: it may be a mapping of this file, whose pages take the same lock to come in. */
+	filemap_invalidate_lock_shared(inode->i_mapping);
 	pvfs_cache_drop(inode, pos, had);
 	err = pvfs_io_run(io);
 	/* A page may have been filled meanwhile, from before the write or from its middle. */
 	pvfs_cache_drop(inode, pos, had);
+	filemap_invalidate_unlock_shared(inode->i_mapping);
 	if (!err || io->nparts)
 		n = err ? io->good : io->len;
 	if (pin)
@@ -685,6 +734,21 @@ out_io:
 static bool has_priv_bits(struct inode *inode)
 {
 	return READ_ONCE(inode->i_mode) & (S_ISUID | S_ISGID);
+}
+
+/*
+ * Before a write: dirty pages in its way go first, while no transfer is held that they could wait for. One that goes
+ * beyond the end makes the rest of the last page part of the file, whatever a mapping holds there: it reads as zeros.
+ */
+static void cache_prepare(struct inode *inode, loff_t pos, size_t len)
+{
+	loff_t size = i_size_read(inode);
+
+	if (!inode->i_mapping->nrpages)
+		return;
+	pvfs_cache_flush(inode, min(pos, size), max_t(loff_t, pos - size, 0) + len);
+	if (pos > size)
+		pvfs_cache_drop(inode, size, pos - size);
 }
 
 static ssize_t pvfs_write_iter(struct kiocb *iocb, struct iov_iter *from)
@@ -722,6 +786,7 @@ static ssize_t pvfs_write_iter(struct kiocb *iocb, struct iov_iter *from)
 	err = pvfs_io_verf_init(inode);
 	if (err)
 		goto out_unlock;
+	cache_prepare(inode, iocb->ki_pos, iov_iter_count(from));
 	while (iov_iter_count(from)) {
 		n = write_some(inode, iocb->ki_pos, from);
 		if (n <= 0) {
@@ -762,7 +827,7 @@ static int pvfs_fsync(struct file *file, loff_t start, loff_t end, int datasync)
 	struct inode *inode = file_inode(file);
 	int err, lost;
 
-	err = pvfs_io_fsync(inode, datasync);
+	err = file_write_and_wait_range(file, start, end) ?: pvfs_io_fsync(inode, datasync);
 	/* The size is data too. */
 	if (!err && pvfs_writes_pending(inode))
 		err = pvfs_meta_report(inode);
@@ -776,6 +841,7 @@ const struct file_operations pvfs_file_operations = {
 	.write_iter = pvfs_write_iter,
 	.mmap = pvfs_file_mmap,
 	.open = pvfs_file_open,
+	.flush = pvfs_file_flush,
 	.release = pvfs_file_release,
 	.fsync = pvfs_fsync,
 	.splice_read = pvfs_splice_read,

@@ -524,6 +524,31 @@ bool pvfs_writes_pending(struct inode *inode)
 	return w && READ_ONCE(w->rep.end);
 }
 
+/*
+ * A truncation, among other things maybe. Nobody stores through a mapping meanwhile, and what is behind the new end
+ * goes to the iods first, so that nothing comes after the cut. What a mapping holds behind the end of the last page
+ * becomes zeros when the file grows.
+ */
+static int set_size(struct inode *inode, struct pvfs_setattr_req *m)
+{
+	struct address_space *mapping = inode->i_mapping;
+	loff_t from = min_t(loff_t, m->size, i_size_read(inode));
+	int err;
+
+	filemap_invalidate_lock(mapping);
+	if (mapping->nrpages) {
+		loff_t page = round_down(from, PAGE_SIZE);
+
+		unmap_mapping_range(mapping, page, 0, 1);
+		filemap_write_and_wait_range(mapping, page, LLONG_MAX);
+	}
+	err = pvfs_meta_setattr(inode, m);
+	if (!err)
+		truncate_pagecache(inode, from);
+	filemap_invalidate_unlock(mapping);
+	return err;
+}
+
 /**
  * pvfs_writes_note - a write was answered by the iods
  * @inode: the file
@@ -648,10 +673,7 @@ int pvfs_setattr(struct pvfs_idmap *idmap, struct dentry *dentry, struct iattr *
 	}
 	if (!m.valid)
 		return 0;
-	err = pvfs_meta_setattr(inode, &m);
-	if (!err && (m.valid & PVFS_SA_SIZE))
-		truncate_pagecache(inode, attr->ia_size);
-	return err;
+	return m.valid & PVFS_SA_SIZE ? set_size(inode, &m) : pvfs_meta_setattr(inode, &m);
 }
 
 /*

@@ -135,14 +135,14 @@ static inline void pvfs_iter_page_put(struct page *page, bool user, bool dirty)
 #define pvfs_splice_read generic_file_splice_read
 #endif
 
-static inline void pvfs_vm_flags_clear(struct vm_area_struct *vma, unsigned long flags)
-{
+/* What write_cache_pages() calls back with. */
 #if PVFS_KERNEL_SINCE(6, 3)
-	vm_flags_clear(vma, flags);
+typedef struct folio pvfs_writepage_arg;
+#define pvfs_writepage_folio(arg) (arg)
 #else
-	vma->vm_flags &= ~flags;
+typedef struct page pvfs_writepage_arg;
+#define pvfs_writepage_folio(arg) page_folio(arg)
 #endif
-}
 
 /* Is the task a helper that does not run the system call that its registers show? */
 static inline bool pvfs_task_is_worker(const struct task_struct *task)

@@ -190,6 +190,7 @@ int pvfs_file_cap(struct inode *inode, u32 rights, struct pvfs_cap *cap, u64 *se
 int pvfs_file_mmap(struct file *file, struct vm_area_struct *vma);
 void pvfs_cache_check(struct inode *inode);
 void pvfs_cache_drop(struct inode *inode, loff_t pos, u64 len);
+int pvfs_cache_flush(struct inode *inode, loff_t pos, u64 len);
 
 ssize_t pvfs_listxattr(struct dentry *dentry, char *list, size_t size);
 
