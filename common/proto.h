@@ -149,6 +149,14 @@ enum pvfs_role {
 /* FSYNC flags */
 #define PVFS_FS_DATASYNC	0x1u
 
+/* SPACE modes: allocate, or one of PUNCH and ZERO */
+#define PVFS_SP_KEEP_SIZE	0x1u	/* the datafile does not become longer */
+#define PVFS_SP_PUNCH		0x2u	/* give the bytes back: they read as zeros; implies KEEP_SIZE */
+#define PVFS_SP_ZERO		0x4u	/* zeros that have their place on disk */
+#define PVFS_SP_ALL		0x7u
+
+#define PVFS_SEEK_NONE		0xffffffffffffffffull
+
 /* capability rights */
 #define PVFS_CAP_READ		0x1u
 #define PVFS_CAP_WRITE		0x2u

@@ -80,6 +80,8 @@ void iod_op_fsync(struct iod *iod, struct pvfs_call *call);
 void iod_op_trim(struct iod *iod, struct pvfs_call *call);
 void iod_op_glimpse(struct iod *iod, struct pvfs_call *call);
 void iod_op_remove(struct iod *iod, struct pvfs_call *call);
+void iod_op_space(struct iod *iod, struct pvfs_call *call);
+void iod_op_seek(struct iod *iod, struct pvfs_call *call);
 void iod_op_iod_statfs(struct iod *iod, struct pvfs_call *call);
 
 /**

@@ -264,6 +264,7 @@ void iod_op_read(struct iod *iod, struct pvfs_call *call)
 
 /* ---------------------------------------------------------------- WRITE */
 
+/* SPACE is answered with the same. */
 static void reply_write(struct iod *iod, struct pvfs_call *call, u64 verifier)
 {
 	struct pvfs_write_rep rep = { .verifier = verifier };
@@ -361,6 +362,80 @@ void iod_op_write(struct iod *iod, struct pvfs_call *call)
 	}
 	write_now(iod, call);
 	iod_leave(iod);
+	return;
+fail:
+	iod_fail(call, err);
+}
+
+/* ---------------------------------------------------------------- SPACE, SEEK */
+
+void iod_op_space(struct iod *iod, struct pvfs_call *call)
+{
+	struct pvfs_space_req req;
+	struct iod_fdent *e;
+	u64 verifier;
+	int err;
+
+	err = pvfs_space_req_decode(&req, call->body, call->head.body_len);
+	if (err)
+		goto fail;
+	err = check_cap(iod, call, &req.fid, &req.cap, PVFS_CAP_WRITE);
+	if (err)
+		goto fail;
+	err = -EINVAL;
+	if (!req.len || (req.mode & ~PVFS_SP_ALL) || (req.mode & (PVFS_SP_PUNCH | PVFS_SP_ZERO)) ==
+	    (PVFS_SP_PUNCH | PVFS_SP_ZERO))
+		goto fail;
+	err = -EFBIG;
+	if (req.off > PVFS_FILE_MAX || req.len > PVFS_FILE_MAX - req.off)
+		goto fail;
+	verifier = iod_verifier(iod);	/* before, as for a write */
+	err = iod_fds_get(iod->files, &req.fid, !(req.mode & PVFS_SP_PUNCH), &e);
+	if (!err) {
+		err = iod->store->ops->space(iod->store, &e->file, req.mode, req.off, req.len);
+		iod_fds_put(e);
+	} else if (err == -ENOENT) {
+		err = 0;	/* nothing there to be punched */
+	}
+	if (err)
+		goto fail;
+	reply_write(iod, call, verifier);
+	return;
+fail:
+	if (err == -ENOSPC || err == -EDQUOT)
+		iod_count(iod->counts.no_space, 1);
+	iod_fail(call, err);
+}
+
+void iod_op_seek(struct iod *iod, struct pvfs_call *call)
+{
+	struct pvfs_seek_rep rep;
+	struct pvfs_seek_req req;
+	struct iod_fdent *e;
+	u8 body[16];
+	int err, n;
+
+	err = pvfs_seek_req_decode(&req, call->body, call->head.body_len);
+	if (err)
+		goto fail;
+	err = check_cap(iod, call, &req.fid, &req.cap, PVFS_CAP_READ);
+	if (err)
+		goto fail;
+	err = -EINVAL;
+	if (req.off > PVFS_FILE_MAX || req.hole > 1)
+		goto fail;
+	rep.off = req.hole ? req.off : PVFS_SEEK_NONE;
+	err = iod_fds_get(iod->files, &req.fid, false, &e);
+	if (!err) {
+		err = iod->store->ops->seek(iod->store, &e->file, req.off, req.hole, &rep.off);
+		iod_fds_put(e);
+	} else if (err == -ENOENT) {
+		err = 0;
+	}
+	if (err)
+		goto fail;
+	n = pvfs_seek_rep_encode(&rep, body, sizeof(body));
+	pvfs_call_reply(call, 0, body, n, NULL);
 	return;
 fail:
 	iod_fail(call, err);

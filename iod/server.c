@@ -54,6 +54,12 @@ static void run_op(struct iod *iod, struct pvfs_call *call)
 	case PVFS_OP_REMOVE:
 		iod_op_remove(iod, call);
 		break;
+	case PVFS_OP_SPACE:
+		iod_op_space(iod, call);
+		break;
+	case PVFS_OP_SEEK:
+		iod_op_seek(iod, call);
+		break;
 	case PVFS_OP_IOD_STATFS:
 		iod_op_iod_statfs(iod, call);
 		break;

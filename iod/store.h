@@ -60,6 +60,10 @@ struct iod_store_ops {
 	void (*prefetch)(struct iod_store *s, struct iod_file *f, u64 off, u32 len, bool wait);
 	/* Ends it at @size, up or down. Its mtime stays: a truncation's time is the mgr's. */
 	int (*truncate)(struct iod_store *s, struct iod_file *f, u64 size);
+	/* As fallocate(2), by PVFS_SP_* in @mode. -EOPNOTSUPP when it cannot. */
+	int (*space)(struct iod_store *s, struct iod_file *f, u32 mode, u64 off, u64 len);
+	/* The next data at or behind @off, PVFS_SEEK_NONE if there is none; or the next @hole. */
+	int (*seek)(struct iod_store *s, struct iod_file *f, u64 off, bool hole, u64 *ret);
 	/* @f may be NULL when it is not open. -ENOENT when there is none. */
 	int (*stat)(struct iod_store *s, const struct pvfs_fid *fid, struct iod_file *f,
 		    struct iod_stat *ret);

@@ -155,6 +155,28 @@ static int null_truncate(struct iod_store *s, struct iod_file *f, u64 size)
 	return 0;
 }
 
+static int null_space(struct iod_store *s, struct iod_file *f, u32 mode, u64 off, u64 len)
+{
+	struct null_file *nf = f->priv;
+
+	pthread_mutex_lock(&null_of(s)->lock);
+	if (!(mode & (PVFS_SP_KEEP_SIZE | PVFS_SP_PUNCH)))
+		nf->size = max(nf->size, off + len);
+	pthread_mutex_unlock(&null_of(s)->lock);
+	return 0;
+}
+
+/* All that it pretends to have is data. */
+static int null_seek(struct iod_store *s, struct iod_file *f, u64 off, bool hole, u64 *ret)
+{
+	struct null_file *nf = f->priv;
+
+	pthread_mutex_lock(&null_of(s)->lock);
+	*ret = hole ? max(off, nf->size) : off < nf->size ? off : PVFS_SEEK_NONE;
+	pthread_mutex_unlock(&null_of(s)->lock);
+	return 0;
+}
+
 static int null_stat(struct iod_store *s, const struct pvfs_fid *fid, struct iod_file *f,
 		     struct iod_stat *ret)
 {
@@ -234,6 +256,8 @@ static const struct iod_store_ops null_ops = {
 	.ready = null_ready,
 	.prefetch = null_prefetch,
 	.truncate = null_truncate,
+	.space = null_space,
+	.seek = null_seek,
 	.stat = null_stat,
 	.sync = null_sync,
 	.remove = null_remove,

@@ -240,6 +240,36 @@ static int posix_truncate(struct iod_store *s, struct iod_file *f, u64 size)
 	return futimens(f->fd, ts) ? -errno : 0;
 }
 
+static int posix_space(struct iod_store *s, struct iod_file *f, u32 mode, u64 off, u64 len)
+{
+	int keep = mode & PVFS_SP_KEEP_SIZE ? FALLOC_FL_KEEP_SIZE : 0;
+
+	if (mode & PVFS_SP_ZERO) {
+		if (!fallocate(f->fd, FALLOC_FL_ZERO_RANGE | keep, off, len))
+			return 0;
+		if (errno != EOPNOTSUPP)
+			return -errno;
+	}
+	/* Where there is no ZERO_RANGE a hole that is filled again does it. */
+	if ((mode & (PVFS_SP_PUNCH | PVFS_SP_ZERO)) &&
+	    fallocate(f->fd, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, off, len))
+		return -errno;
+	if (mode & PVFS_SP_PUNCH)
+		return 0;
+	return fallocate(f->fd, keep, off, len) ? -errno : 0;
+}
+
+static int posix_seek(struct iod_store *s, struct iod_file *f, u64 off, bool hole, u64 *ret)
+{
+	/* The descriptor's position means nothing to anybody. */
+	off_t at = lseek(f->fd, off, hole ? SEEK_HOLE : SEEK_DATA);
+
+	if (at < 0 && errno != ENXIO)
+		return -errno;
+	*ret = at >= 0 ? (u64)at : hole ? off : PVFS_SEEK_NONE;
+	return 0;
+}
+
 /* Makes the names in directory @name last, if they don't yet. */
 static int sync_dir(struct posix_store *p, const char *name, _Atomic u8 *state,
 		    pthread_mutex_t *lock)
@@ -337,6 +367,8 @@ static const struct iod_store_ops posix_ops = {
 	.ready = posix_ready,
 	.prefetch = posix_prefetch,
 	.truncate = posix_truncate,
+	.space = posix_space,
+	.seek = posix_seek,
 	.stat = posix_stat,
 	.sync = posix_sync,
 	.remove = posix_remove,

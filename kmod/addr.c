@@ -261,6 +261,26 @@ int pvfs_cache_flush(struct inode *inode, loff_t pos, u64 len)
 	return filemap_write_and_wait_range(mapping, pos, min_t(u64, pos + len - 1, LLONG_MAX));
 }
 
+/**
+ * pvfs_cache_prepare - before a write
+ * @inode: the inode
+ * @pos: first byte
+ * @len: bytes, > 0
+ *
+ * Dirty pages in its way go first, while no transfer is held that they could wait for. A write that goes beyond the end
+ * makes the rest of the last page part of the file, whatever a mapping holds there: it reads as zeros.
+ */
+void pvfs_cache_prepare(struct inode *inode, loff_t pos, u64 len)
+{
+	loff_t size = i_size_read(inode);
+
+	if (!inode->i_mapping->nrpages)
+		return;
+	pvfs_cache_flush(inode, min(pos, size), max_t(loff_t, pos - size, 0) + len);
+	if (pos > size)
+		pvfs_cache_drop(inode, size, pos - size);
+}
+
 /* ---------------------------------------------------------------- mappings */
 
 /* A page that was mapped for reading is stored to. */

@@ -736,21 +736,6 @@ static bool has_priv_bits(struct inode *inode)
 	return READ_ONCE(inode->i_mode) & (S_ISUID | S_ISGID);
 }
 
-/*
- * Before a write: dirty pages in its way go first, while no transfer is held that they could wait for. One that goes
- * beyond the end makes the rest of the last page part of the file, whatever a mapping holds there: it reads as zeros.
- */
-static void cache_prepare(struct inode *inode, loff_t pos, size_t len)
-{
-	loff_t size = i_size_read(inode);
-
-	if (!inode->i_mapping->nrpages)
-		return;
-	pvfs_cache_flush(inode, min(pos, size), max_t(loff_t, pos - size, 0) + len);
-	if (pos > size)
-		pvfs_cache_drop(inode, size, pos - size);
-}
-
 static ssize_t pvfs_write_iter(struct kiocb *iocb, struct iov_iter *from)
 {
 	struct file *file = iocb->ki_filp;
@@ -786,7 +771,7 @@ static ssize_t pvfs_write_iter(struct kiocb *iocb, struct iov_iter *from)
 	err = pvfs_io_verf_init(inode);
 	if (err)
 		goto out_unlock;
-	cache_prepare(inode, iocb->ki_pos, iov_iter_count(from));
+	pvfs_cache_prepare(inode, iocb->ki_pos, iov_iter_count(from));
 	while (iov_iter_count(from)) {
 		n = write_some(inode, iocb->ki_pos, from);
 		if (n <= 0) {
@@ -819,6 +804,10 @@ static loff_t pvfs_file_llseek(struct file *file, loff_t offset, int whence)
 		if (err)
 			return err;
 	}
+	if (whence == SEEK_DATA || whence == SEEK_HOLE) {
+		offset = pvfs_seek_extent(inode, offset, whence == SEEK_HOLE);
+		return offset < 0 ? offset : vfs_setpos(file, offset, inode->i_sb->s_maxbytes);
+	}
 	return generic_file_llseek(file, offset, whence);
 }
 
@@ -846,6 +835,7 @@ const struct file_operations pvfs_file_operations = {
 	.fsync = pvfs_fsync,
 	.splice_read = pvfs_splice_read,
 	.splice_write = iter_file_splice_write,
+	.fallocate = pvfs_fallocate,
 };
 
 const struct inode_operations pvfs_file_inode_operations = {

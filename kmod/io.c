@@ -89,12 +89,12 @@ static bool take_permits(unsigned int n)
 	return true;
 }
 
-static int get_permits(unsigned int n)
+int pvfs_io_permits_get(unsigned int n)
 {
 	return wait_event_killable(room_wait, take_permits(n)) ? -EINTR : 0;
 }
 
-static void put_permits(unsigned int n)
+void pvfs_io_permits_put(unsigned int n)
 {
 	if (!n)
 		return;
@@ -309,7 +309,7 @@ static void plan(struct pvfs_io *io, u32 xsize)
 
 /* ---------------------------------------------------------------- asking */
 
-static struct pvfs_server *iod_of(const struct pvfs_volume *vol, const struct pvfs_layout *l, u32 df)
+struct pvfs_server *pvfs_io_iod(const struct pvfs_volume *vol, const struct pvfs_layout *l, u32 df)
 {
 	return vol->iods[pvfs_stripe_iod(l, df, vol->niods)];
 }
@@ -322,7 +322,7 @@ static void part_submit(struct pvfs_io *io, struct pvfs_io_part *p, const struct
 
 	p->got = 0;
 	p->err = 0;
-	req = pvfs_req_alloc(iod_of(vol, &io->layout, p->df), io->write ? PVFS_OP_WRITE : PVFS_OP_READ, 0);
+	req = pvfs_req_alloc(pvfs_io_iod(vol, &io->layout, p->df), io->write ? PVFS_OP_WRITE : PVFS_OP_READ, 0);
 	if (IS_ERR(req)) {
 		p->req = NULL;
 		p->err = PTR_ERR(req);
@@ -370,7 +370,7 @@ int pvfs_io_start(struct pvfs_io *io)
 	spin_unlock(&pi->lock);
 	plan(io, io->write ? vol->wsize : vol->rsize);
 	/* One more: for the GETATTR that may be made beside a read. */
-	err = get_permits(io->nparts + 1);
+	err = pvfs_io_permits_get(io->nparts + 1);
 	if (err)
 		return err;
 	io->permits = io->nparts + 1;
@@ -388,7 +388,7 @@ static u64 verf_of(u64 verifier)
 }
 
 /* Another verifier than before: what was written before and not synced may be lost. Told once by fsync. */
-static void verf_note(struct inode *inode, u32 df, u64 verifier)
+void pvfs_io_verf_note(struct inode *inode, u32 df, u64 verifier)
 {
 	struct pvfs_inode *pi = PVFS_I(inode);
 	bool lost = false;
@@ -435,7 +435,7 @@ static int part_write_done(struct pvfs_io *io, struct pvfs_io_part *p)
 
 	if (pvfs_write_rep_decode(&rep, req->rep, req->rep_len) || rep.wtime.nsec >= NSEC_PER_SEC)
 		return bogus_answer(io, p);
-	verf_note(io->inode, p->df, rep.verifier);
+	pvfs_io_verf_note(io->inode, p->df, rep.verifier);
 	if (pvfs_ts_after(&rep.wtime, &io->wtime))
 		io->wtime = rep.wtime;
 	return 0;
@@ -493,7 +493,7 @@ int pvfs_io_finish(struct pvfs_io *io)
 	for (i = 0; i < io->nparts; i++)
 		part_wait(io, &io->part[i]);
 	ask_in_new_session(io);
-	put_permits(io->permits);
+	pvfs_io_permits_put(io->permits);
 	io->permits = 0;
 	io->err = 0;
 	io->good = io->len;
@@ -633,14 +633,14 @@ static int sync_batch(struct inode *inode, struct sync_part *parts, unsigned int
 	spin_unlock(&pi->lock);
 	err = pvfs_file_cap(inode, 0, &m.cap, &session);
 	if (!err)
-		err = get_permits(n);
+		err = pvfs_io_permits_get(n);
 	if (err) {
 		for (i = 0; i < n; i++)
 			sync_restore(pi, &parts[i]);
 		return err;
 	}
 	for (i = 0; i < n; i++) {
-		struct pvfs_request *req = pvfs_req_alloc(iod_of(vol, &layout, parts[i].df), PVFS_OP_FSYNC, 0);
+		struct pvfs_request *req = pvfs_req_alloc(pvfs_io_iod(vol, &layout, parts[i].df), PVFS_OP_FSYNC, 0);
 
 		parts[i].req = req;
 		if (IS_ERR(req))
@@ -670,7 +670,7 @@ static int sync_batch(struct inode *inode, struct sync_part *parts, unsigned int
 		if (!err)
 			err = e;
 	}
-	put_permits(n);
+	pvfs_io_permits_put(n);
 	return err;
 }
 

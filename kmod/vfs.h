@@ -191,6 +191,7 @@ int pvfs_file_mmap(struct file *file, struct vm_area_struct *vma);
 void pvfs_cache_check(struct inode *inode);
 void pvfs_cache_drop(struct inode *inode, loff_t pos, u64 len);
 int pvfs_cache_flush(struct inode *inode, loff_t pos, u64 len);
+void pvfs_cache_prepare(struct inode *inode, loff_t pos, u64 len);
 
 ssize_t pvfs_listxattr(struct dentry *dentry, char *list, size_t size);
 
@@ -270,6 +271,16 @@ int pvfs_io_finish(struct pvfs_io *io);
 void pvfs_io_zero(struct pvfs_io *io, u64 limit);
 int pvfs_io_fsync(struct inode *inode, bool datasync);
 int pvfs_io_verf_init(struct inode *inode);
+void pvfs_io_verf_note(struct inode *inode, u32 df, u64 verifier);
+/* Room for @n requests beside each other; waits for it killably. */
+int pvfs_io_permits_get(unsigned int n);
+void pvfs_io_permits_put(unsigned int n);
+struct pvfs_server *pvfs_io_iod(const struct pvfs_volume *vol, const struct pvfs_layout *l, u32 df);
+
+/* ---------------------------------------------------------------- space.c */
+
+long pvfs_fallocate(struct file *file, int mode, loff_t offset, loff_t len);
+loff_t pvfs_seek_extent(struct inode *inode, loff_t pos, bool hole);
 
 static inline int pvfs_io_run(struct pvfs_io *io)
 {

@@ -136,6 +136,46 @@ static void test_bytes(void **state)
 }
 
 /* 1,024 inos in a row share a directory; the tree is data/xx/yy/ino.gen. */
+static u64 next(struct iod_file *f, u64 off, bool hole)
+{
+	u64 at = 1;
+
+	assert_int_equal(store->ops->seek(store, f, off, hole, &at), 0);
+	return at;
+}
+
+/* fallocate and SEEK_DATA, SEEK_HOLE. */
+static void test_space(void **state)
+{
+	struct pvfs_fid a = fid(77);
+	struct iod_stat st;
+	struct iod_file f;
+	char buf[20000];
+	int i;
+
+	assert_int_equal(store->ops->open(store, &a, true, &f), 0);
+	assert_true(next(&f, 0, false) == PVFS_SEEK_NONE);
+	assert_true(next(&f, 500, true) == 500);
+	memset(buf, 'x', sizeof(buf));
+	assert_int_equal(put(&f, 1 << 20, buf, sizeof(buf)), sizeof(buf));
+	assert_true(next(&f, 0, false) == 1 << 20);
+	assert_true(next(&f, 1 << 20, true) == (1 << 20) + sizeof(buf));
+	assert_int_equal(store->ops->space(store, &f, PVFS_SP_PUNCH | PVFS_SP_KEEP_SIZE, (1 << 20) + 4096, 4096), 0);
+	assert_true(next(&f, 1 << 20, true) == (1 << 20) + 4096);
+	assert_int_equal(store->ops->space(store, &f, PVFS_SP_ZERO | PVFS_SP_KEEP_SIZE, (1 << 20) + 100, 100), 0);
+	assert_int_equal(get(&f, 1 << 20, buf, sizeof(buf)), sizeof(buf));
+	for (i = 0; i < (int)sizeof(buf); i++)
+		assert_int_equal(buf[i], (i >= 100 && i < 200) || (i >= 4096 && i < 8192) ? 0 : 'x');
+	/* Longer only without KEEP_SIZE. */
+	assert_int_equal(store->ops->space(store, &f, PVFS_SP_KEEP_SIZE, 2 << 20, 4096), 0);
+	assert_int_equal(store->ops->stat(store, &a, &f, &st), 0);
+	assert_true(st.size == (1 << 20) + sizeof(buf));
+	assert_int_equal(store->ops->space(store, &f, 0, 2 << 20, 1), 0);
+	assert_int_equal(store->ops->stat(store, &a, &f, &st), 0);
+	assert_true(st.size == (2 << 20) + 1);
+	store->ops->close(store, &f);
+}
+
 static void test_tree(void **state)
 {
 	static const struct { u64 ino; const char *path; } t[] = {
@@ -374,7 +414,7 @@ static void test_sched(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		POSIX(test_sizes), POSIX(test_bytes), POSIX(test_tree),
+		POSIX(test_sizes), POSIX(test_bytes), POSIX(test_tree), POSIX(test_space),
 		POSIX(test_truncate_keeps_mtime),
 		POSIX(test_file_too_big), POSIX(test_cache), POSIX(test_removed_stays_removed),
 		POSIX(test_tombs_bounded), POSIX(test_race),

@@ -234,6 +234,7 @@ int main(int argc, char **argv)
 		n += run_list(ops_names, word, count, argv[0], NULL);
 		n += run_list(ops_perm, word, count, argv[0], NULL);
 		n += run_list(ops_mmap, word, count, argv[0], NULL);
+		n += run_list(ops_space, word, count, argv[0], NULL);
 	}
 	if (count)
 		printf("%d\n", n);

@@ -1,0 +1,254 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * space.c - where the bytes of a file are, and where they will be: fallocate(2), SEEK_DATA and SEEK_HOLE.
+ *
+ * A range of the file is one run in each datafile, so an operation is one request to each that has a share, all at once.
+ */
+#include <linux/fs.h>
+#include <linux/falloc.h>
+#include <linux/pagemap.h>
+#include <linux/slab.h>
+#include "vfs.h"
+
+#define BATCH 32			/* datafiles asked at once */
+#define SESSION_TRIES 5
+
+/* One datafile's share, and what it answered. */
+struct share {
+	struct pvfs_request *req;
+	struct pvfs_extent e;
+	u64 off;			/* SEEK: what was found */
+	int err;
+};
+
+/* What is asked of all. */
+struct job {
+	struct inode *inode;
+	u16 op;				/* PVFS_OP_SPACE or PVFS_OP_SEEK */
+	u32 mode;			/* SPACE: PVFS_SP_* */
+	bool hole;			/* SEEK */
+	struct pvfs_layout layout;
+	struct pvfs_cap cap;
+	u64 session;			/* the capability's */
+	struct pvfs_ts wtime;		/* SPACE: the latest */
+};
+
+static void share_ask(struct job *j, struct share *s)
+{
+	struct pvfs_fid fid = PVFS_I(j->inode)->fid;
+	struct pvfs_request *req;
+
+	req = pvfs_req_alloc(pvfs_io_iod(PVFS_VOL(j->inode), &j->layout, s->e.df), j->op, 0);
+	s->req = req;
+	if (IS_ERR(req))
+		return;
+	if (j->op == PVFS_OP_SPACE) {
+		struct pvfs_space_req m = {
+			.fid = fid, .mode = j->mode, .off = s->e.off, .len = s->e.len, .cap = j->cap,
+		};
+
+		req->body_len = pvfs_space_req_encode(&m, req->body, req->body_room);
+	} else {
+		struct pvfs_seek_req m = { .fid = fid, .off = s->e.off, .hole = j->hole, .cap = j->cap };
+
+		req->body_len = pvfs_seek_req_encode(&m, req->body, req->body_room);
+	}
+	pvfs_req_submit(req);
+}
+
+static int space_answer(struct job *j, struct share *s)
+{
+	struct pvfs_space_rep rep;
+
+	if (pvfs_space_rep_decode(&rep, s->req->rep, s->req->rep_len) || rep.wtime.nsec >= NSEC_PER_SEC)
+		return pvfs_bogus(PVFS_VOL(j->inode), "SPACE", PVFS_I(j->inode)->fid.ino);
+	pvfs_io_verf_note(j->inode, s->e.df, rep.verifier);
+	if (pvfs_ts_after(&rep.wtime, &j->wtime))
+		j->wtime = rep.wtime;
+	return 0;
+}
+
+static int seek_answer(struct job *j, struct share *s)
+{
+	struct pvfs_seek_rep rep;
+
+	if (pvfs_seek_rep_decode(&rep, s->req->rep, s->req->rep_len) || rep.off < s->e.off)
+		return pvfs_bogus(PVFS_VOL(j->inode), "SEEK", PVFS_I(j->inode)->fid.ino);
+	s->off = rep.off;
+	return 0;
+}
+
+static void share_wait(struct job *j, struct share *s)
+{
+	if (IS_ERR(s->req)) {
+		s->err = PTR_ERR(s->req);
+		return;
+	}
+	s->err = pvfs_req_wait(s->req);
+	if (!s->err)
+		s->err = j->op == PVFS_OP_SPACE ? space_answer(j, s) : seek_answer(j, s);
+	pvfs_req_put(s->req);
+	if (s->err == -EACCES && READ_ONCE(PVFS_VOL(j->inode)->session) != j->session)
+		s->err = -EAGAIN;	/* the capability was a former session's */
+	else if (s->err == -ESHUTDOWN)
+		s->err = -EIO;
+}
+
+static int ask_batch(struct job *j, struct share *shares, unsigned int n)
+{
+	unsigned int i, tries;
+	int err;
+
+	for (tries = 0; tries < SESSION_TRIES; tries++) {
+		err = pvfs_file_cap(j->inode, j->op == PVFS_OP_SPACE ? PVFS_CAP_WRITE : PVFS_CAP_READ, &j->cap,
+				    &j->session);
+		err = err ?: pvfs_io_permits_get(n);
+		if (err)
+			return err;
+		for (i = 0; i < n; i++)
+			share_ask(j, &shares[i]);
+		for (i = 0; i < n; i++) {
+			share_wait(j, &shares[i]);
+			err = err ?: shares[i].err;
+		}
+		pvfs_io_permits_put(n);
+		/* All of it may be done twice. */
+		if (err != -EAGAIN)
+			return err;
+	}
+	return -EIO;
+}
+
+/* Asks all that have a share of the range. For SEEK *@found is the nearest of what was found, in the file. */
+static int ask_all(struct job *j, u64 pos, u64 len, u64 *found)
+{
+	struct share *shares = kcalloc(BATCH, sizeof(*shares), GFP_KERNEL);
+	unsigned int n = 0, i;
+	int err = 0;
+	u32 df = 0;
+
+	if (!shares)
+		return -ENOMEM;
+	spin_lock(&PVFS_I(j->inode)->lock);
+	j->layout = PVFS_I(j->inode)->layout;
+	spin_unlock(&PVFS_I(j->inode)->lock);
+	while (!err && df < j->layout.pcount) {
+		for (n = 0; n < BATCH && df < j->layout.pcount; df++) {
+			pvfs_stripe_share(&j->layout, df, pos, len, &shares[n].e);
+			n += !!shares[n].e.len;
+		}
+		err = n ? ask_batch(j, shares, n) : 0;
+		for (i = 0; !err && found && i < n; i++) {
+			struct share *s = &shares[i];
+
+			/* Not where the run is over: that is another datafile's to say. */
+			if (s->off < s->e.off + s->e.len)
+				*found = min(*found, max(pos, pvfs_stripe_file_off(&j->layout, s->e.df, s->off)));
+		}
+	}
+	kfree(shares);
+	if (err == -ESTALE)
+		pvfs_inode_stale(j->inode);
+	return err;
+}
+
+/**
+ * pvfs_seek_extent - the next data or hole
+ * @inode: the file, with fresh attributes
+ * @pos: where to begin
+ * @hole: a hole; else data
+ *
+ * Return: the offset, -ENXIO when @pos is not in the file or there is no data, or another -errno.
+ */
+loff_t pvfs_seek_extent(struct inode *inode, loff_t pos, bool hole)
+{
+	struct job j = { .inode = inode, .op = PVFS_OP_SEEK, .hole = hole };
+	loff_t size = i_size_read(inode);
+	u64 found = size;
+	int err;
+
+	if (pos < 0 || pos >= size)
+		return -ENXIO;
+	err = pvfs_cache_flush(inode, pos, size - pos);
+	err = err ?: ask_all(&j, pos, size - pos, &found);
+	if (err)
+		return err;
+	return !hole && found >= size ? -ENXIO : found;
+}
+
+/* Under invalidate_lock. */
+static int change(struct inode *inode, u32 mode, loff_t pos, loff_t len, bool grow)
+{
+	struct job j = { .inode = inode, .op = PVFS_OP_SPACE, .mode = mode };
+	struct pvfs_inode *pi = PVFS_I(inode);
+	u64 end = pos + len;
+	u32 trunc_gen;
+	int err;
+
+	spin_lock(&pi->lock);
+	trunc_gen = pi->trunc_gen;
+	spin_unlock(&pi->lock);
+	err = ask_all(&j, pos, len, NULL);
+	if (!err && grow) {
+		/* Only when all have their space: the last byte makes the file as long as that. */
+		j.mode = 0;
+		err = ask_all(&j, end - 1, 1, NULL);
+	}
+	if (!grow)
+		end = min_t(u64, end, i_size_read(inode));
+	/* As a write: see pvfs_io_finish(). */
+	if (end)
+		pvfs_writes_note(inode, end, &j.wtime, err ? ~trunc_gen : trunc_gen);
+	return err;
+}
+
+static u32 wire_mode(int mode)
+{
+	if (mode & FALLOC_FL_PUNCH_HOLE)
+		return PVFS_SP_PUNCH | PVFS_SP_KEEP_SIZE;
+	return (mode & FALLOC_FL_ZERO_RANGE ? PVFS_SP_ZERO : 0) | PVFS_SP_KEEP_SIZE;
+}
+
+/**
+ * pvfs_fallocate - allocate, punch a hole, make zeros
+ * @file: open for writing
+ * @mode: 0 or FALLOC_FL_ZERO_RANGE, with or without KEEP_SIZE; or PUNCH_HOLE with it
+ * @offset: bytes, as the VFS has checked
+ * @len: bytes, > 0
+ *
+ * Return: 0, -EOPNOTSUPP for other modes or where an iod's store cannot, or another -errno.
+ */
+long pvfs_fallocate(struct file *file, int mode, loff_t offset, loff_t len)
+{
+	struct inode *inode = file_inode(file);
+	struct address_space *mapping = inode->i_mapping;
+	loff_t end = offset + len, size;
+	bool grow;
+	long err;
+
+	if (mode & ~(FALLOC_FL_KEEP_SIZE | FALLOC_FL_PUNCH_HOLE | FALLOC_FL_ZERO_RANGE))
+		return -EOPNOTSUPP;
+	if (down_write_killable(&inode->i_rwsem))
+		return -EINTR;
+	/* Where the end is now. */
+	err = pvfs_meta_getattr(inode);
+	if (err)
+		goto out;
+	size = i_size_read(inode);
+	grow = !(mode & FALLOC_FL_KEEP_SIZE) && end > size;
+	if (grow)
+		err = inode_newsize_ok(inode, end);
+	err = err ?: file_remove_privs(file);
+	err = err ?: pvfs_io_verf_init(inode);
+	if (err)
+		goto out;
+	pvfs_cache_prepare(inode, offset, len);
+	filemap_invalidate_lock(mapping);
+	pvfs_cache_drop(inode, offset, len);
+	err = change(inode, wire_mode(mode), offset, len, grow);
+	pvfs_cache_drop(inode, offset, len);
+	filemap_invalidate_unlock(mapping);
+out:
+	up_write(&inode->i_rwsem);
+	return err;
+}
