@@ -146,6 +146,11 @@ enum pvfs_role {
 /* READDIR flags */
 #define PVFS_RD_ATTRS		0x1u	/* want attributes with the entries */
 
+/* RENAME flags, with Linux's values; one at most */
+#define PVFS_RN_NOREPLACE	0x1u
+#define PVFS_RN_EXCHANGE	0x2u
+#define PVFS_RN_ALL		0x3u
+
 /* FSYNC flags */
 #define PVFS_FS_DATASYNC	0x1u
 

@@ -423,7 +423,7 @@ static int pvfs_rename(struct pvfs_idmap *idmap, struct inode *sdir, struct dent
 	struct pvfs_rename_rep rep;
 	int err;
 
-	if (flags & ~RENAME_NOREPLACE)
+	if (flags & ~(RENAME_NOREPLACE | RENAME_EXCHANGE))
 		return -EINVAL;
 	err = pvfs_meta_rename(sdir, &sdentry->d_name, ddir, &ddentry->d_name, flags, &rep);
 	if (err)
@@ -431,7 +431,7 @@ static int pvfs_rename(struct pvfs_idmap *idmap, struct inode *sdir, struct dent
 	pvfs_attr_distrust(sdir);
 	pvfs_attr_distrust(ddir);
 	pvfs_attr_distrust(inode);
-	if (old && S_ISDIR(old->i_mode))
+	if (old && S_ISDIR(old->i_mode) && !(flags & RENAME_EXCHANGE))
 		dir_gone(old);
 	else if (old)
 		pvfs_attr_distrust(old);
@@ -444,6 +444,9 @@ static int pvfs_rename(struct pvfs_idmap *idmap, struct inode *sdir, struct dent
 		/* Another inode had got this name before: the VFS will move the wrong dentry. */
 		dentry_distrust(sdentry);
 	}
+	if ((flags & RENAME_EXCHANGE) && (!rep.replaced || rep.old.fid.ino != PVFS_I(old)->fid.ino ||
+					  rep.old.fid.gen != PVFS_I(old)->fid.gen))
+		dentry_distrust(ddentry);
 	return 0;
 }
 

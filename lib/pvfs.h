@@ -159,7 +159,7 @@ int pvfs_mkdir(struct pvfs_fs *fs, const char *path, mode_t mode);
 int pvfs_mknod(struct pvfs_fs *fs, const char *path, mode_t mode, dev_t dev);
 int pvfs_rmdir(struct pvfs_fs *fs, const char *path);
 int pvfs_unlink(struct pvfs_fs *fs, const char *path);
-/* @flags: 0 or RENAME_NOREPLACE (1). */
+/* @flags: 0, RENAME_NOREPLACE (1) or RENAME_EXCHANGE (2). */
 int pvfs_rename(struct pvfs_fs *fs, const char *from, const char *to, unsigned int flags);
 int pvfs_link(struct pvfs_fs *fs, const char *from, const char *to);
 int pvfs_symlink(struct pvfs_fs *fs, const char *target, const char *path);

@@ -5,12 +5,10 @@
  * Inside its transaction: the two directories locked in ino order, then the two entries, then the
  * two inodes in ino order. A directory that changes its parent does so under mgr.rename_lock, so
  * that the walk to the root which looks for loops sees parents that stay. What is replaced is
- * treated as UNLINK or RMDIR would.
+ * treated as UNLINK or RMDIR would. An exchange is two moves at once, and replaces nothing.
  */
 #include "mgr.h"
 #include <sys/stat.h>
-
-#define RENAME_NOREPLACE_WIRE 1u
 
 struct rename {
 	const struct pvfs_rename_req *req;
@@ -79,7 +77,7 @@ static int check(struct mgr_op *op, struct rename *r, const struct mgr_inode *sd
 	bool moves = S_ISDIR(r->src.mode) && r->cross;
 	int err;
 
-	if (exists && (r->req->flags & RENAME_NOREPLACE_WIRE))
+	if (exists && (r->req->flags & PVFS_RN_NOREPLACE))
 		return -EEXIST;
 	if (moves) {
 		if (!r->locked) {
@@ -120,6 +118,84 @@ static int drop_target(struct mgr_op *op, struct rename *r)
 	return ns_inode_unlinked(op, &r->dst, &r->gone);
 }
 
+/* Moves a directory's count and parent. */
+static void dir_moves(struct mgr_inode *in, struct mgr_inode *from, struct mgr_inode *to)
+{
+	if (!S_ISDIR(in->mode))
+		return;
+	from->nlink--;
+	to->nlink++;
+	in->parent.ino = to->ino;
+	in->parent.gen = to->gen;
+}
+
+static int check_exchange(struct mgr_op *op, struct rename *r, const struct mgr_inode *sdir,
+			  const struct mgr_inode *ddir)
+{
+	const struct pvfs_cred *cred = &r->req->cred;
+	bool src_moves = r->cross && S_ISDIR(r->src.mode), dst_moves = r->cross && S_ISDIR(r->dst.mode);
+	int err = 0;
+
+	if ((src_moves || dst_moves) && !r->locked) {
+		r->need_lock = true;
+		return -EAGAIN;
+	}
+	if (src_moves)
+		err = ns_loop_check(op, &r->src, ddir);
+	if (!err && dst_moves)
+		err = ns_loop_check(op, &r->dst, sdir);
+	if (err)
+		return err;
+	if (r->src.ino == r->dst.ino)
+		return 1;
+	err = ns_may_delete(cred, sdir, &r->src);
+	err = err ?: ns_may_delete(cred, ddir, &r->dst);
+	/* Their ".." changes. */
+	if (!err && src_moves)
+		err = ns_may(cred, &r->src, MGR_MAY_WRITE);
+	if (!err && dst_moves)
+		err = ns_may(cred, &r->dst, MGR_MAY_WRITE);
+	if (!err && ((src_moves && !dst_moves && ddir->nlink >= PVFS_LINK_MAX) ||
+		     (dst_moves && !src_moves && sdir->nlink >= PVFS_LINK_MAX)))
+		err = -EMLINK;
+	return err;
+}
+
+/* Each gets the other's name. */
+static int exchange(struct mgr_op *op, struct rename *r, struct mgr_inode *sdir, struct mgr_inode *ddir,
+		    const struct ns_entry *se, const struct ns_entry *de)
+{
+	struct mgr_inode *dd = r->cross ? ddir : sdir;
+	int err;
+
+	err = check_exchange(op, r, sdir, dd);
+	if (err) {
+		ns_attr(&r->src, &r->rep->attr);
+		return err == 1 ? 0 : err;
+	}
+	err = ns_entry_set(op, sdir->ino, se->cookie, &r->req->sname, &r->dst);
+	err = err ?: ns_entry_set(op, dd->ino, de->cookie, &r->req->dname, &r->src);
+	dir_moves(&r->src, sdir, dd);
+	dir_moves(&r->dst, dd, sdir);
+	ns_touch_ctime(op, &r->src);
+	ns_touch_ctime(op, &r->dst);
+	mgr_size_fold(op, &r->src);
+	mgr_size_fold(op, &r->dst);
+	ns_attr(&r->src, &r->rep->attr);
+	ns_attr(&r->dst, &r->rep->old);
+	r->rep->replaced = 1;
+	r->replaced = true;
+	err = err ?: ns_inode_put(op, &r->src);
+	err = err ?: ns_inode_put(op, &r->dst);
+	ns_touch_mtime(op, sdir);
+	err = err ?: ns_inode_put(op, sdir);
+	if (r->cross) {
+		ns_touch_mtime(op, ddir);
+		err = err ?: ns_inode_put(op, ddir);
+	}
+	return err;
+}
+
 static int rename_fn(struct mgr_op *op, void *arg)
 {
 	struct rename *r = arg;
@@ -149,6 +225,8 @@ static int rename_fn(struct mgr_op *op, void *arg)
 	}
 	if (err)
 		return err == -ESTALE ? -EUCLEAN : err;
+	if (req->flags & PVFS_RN_EXCHANGE)
+		return exists ? exchange(op, r, &sdir, &ddir, &se, &de) : -ENOENT;
 	err = check(op, r, &sdir, &ddir, exists);
 	if (err) {
 		ns_attr(&r->src, &r->rep->attr);
@@ -166,14 +244,9 @@ static int rename_fn(struct mgr_op *op, void *arg)
 	if (err)
 		return err;
 	sdir.entries -= !!sdir.entries;
-	if (S_ISDIR(r->src.mode)) {
-		sdir.nlink--;
-		dd->nlink++;
-		if (exists)
-			dd->nlink--;
-		r->src.parent.ino = dd->ino;
-		r->src.parent.gen = dd->gen;
-	}
+	dir_moves(&r->src, &sdir, dd);
+	if (S_ISDIR(r->src.mode) && exists)
+		dd->nlink--;
 	ns_touch_ctime(op, &r->src);
 	mgr_size_fold(op, &r->src);
 	ns_attr(&r->src, &r->rep->attr);
@@ -194,7 +267,7 @@ int mgr_op_rename(struct mgr_op *op, const struct pvfs_rename_req *req, struct p
 	unsigned int how = MGR_RUN_SYNC | MGR_RUN_FINAL | MGR_RUN_GROWS;
 	int err;
 
-	if (req->flags & ~RENAME_NOREPLACE_WIRE)
+	if ((req->flags & ~PVFS_RN_ALL) || req->flags == PVFS_RN_ALL)
 		return -EINVAL;
 	err = ns_name_check(&req->sname);
 	err = err ?: ns_name_check(&req->dname);

@@ -159,6 +159,48 @@ static void link_limit(void **state)
 	assert_int_equal(do_link(c, a.fid, fx_root, "one-too-many"), -EMLINK);
 }
 
+/* Names change owners, and nothing else changes. */
+static void exchanges(void **state)
+{
+	struct fx_client *c = *state;
+	struct pvfs_attr a, d, e, g, t, root;
+
+	do_mkfile(c, fx_root, "a", 0644, &a);
+	do_mkdir(c, fx_root, "d", 0755, &d);
+	do_mkdir(c, fx_root, "e", 0755, &e);
+	do_mkdir(c, d.fid, "g", 0755, &g);
+	assert_int_equal(do_rename(c, fx_root, "a", fx_root, "nope", 2), -ENOENT);
+	assert_int_equal(do_rename(c, fx_root, "nope", fx_root, "a", 2), -ENOENT);
+	/* A file and a directory that is not empty, in one directory. */
+	assert_int_equal(do_rename(c, fx_root, "a", fx_root, "d", 2), 0);
+	assert_int_equal(do_lookup(c, fx_root, "d", &t), 0);
+	assert_int_equal(t.fid.ino, a.fid.ino);
+	assert_int_equal(do_lookup(c, fx_root, "a", &t), 0);
+	assert_int_equal(t.fid.ino, d.fid.ino);
+	fx_check(c->f);
+	/* In two: d is named a, a is named d. The directory's new parent has one more link, its old one less. */
+	do_getattr(c, fx_root, NULL, &root);
+	assert_int_equal(do_rename(c, fx_root, "d", d.fid, "g", 2), 0);
+	assert_int_equal(do_lookup(c, fx_root, "d", &t), 0);
+	assert_int_equal(t.fid.ino, g.fid.ino);
+	do_getattr(c, d.fid, NULL, &t);
+	assert_int_equal(t.nlink, 2);
+	do_getattr(c, fx_root, NULL, &t);
+	assert_int_equal(t.nlink, root.nlink + 1);
+	fx_check(c->f);
+	/* Two directories of two parents. */
+	do_mkdir(c, e.fid, "x", 0755, &t);
+	assert_int_equal(do_rename(c, e.fid, "x", fx_root, "d", 2), 0);
+	fx_check(c->f);
+	/* Into itself, from above and from below. */
+	assert_int_equal(do_rename(c, fx_root, "e", e.fid, "x", 2), -EINVAL);
+	assert_int_equal(do_rename(c, e.fid, "x", fx_root, "e", 2), -EINVAL);
+	/* With itself. */
+	assert_int_equal(do_link(c, a.fid, fx_root, "a2"), 0);
+	assert_int_equal(do_rename(c, fx_root, "a2", d.fid, "g", 2), 0);
+	fx_check(c->f);
+}
+
 static void renames(void **state)
 {
 	struct fx_client *c = *state;
@@ -171,7 +213,8 @@ static void renames(void **state)
 	assert_int_equal(do_rename(c, fx_root, "nope", fx_root, "x", 0), -ENOENT);
 	assert_int_equal(do_rename(c, fx_root, "a", fx_root, "a", 0), 0);
 	assert_int_equal(do_rename(c, fx_root, "a", fx_root, "b", 1), -EEXIST);
-	assert_int_equal(do_rename(c, fx_root, "a", fx_root, "b", 2), -EINVAL);
+	assert_int_equal(do_rename(c, fx_root, "a", fx_root, "b", 3), -EINVAL);
+	assert_int_equal(do_rename(c, fx_root, "a", fx_root, "b", 4), -EINVAL);
 	assert_int_equal(do_rename(c, fx_root, "a", fx_root, "b", 0), 0);
 	assert_int_equal(do_getattr(c, b.fid, NULL, NULL), -ESTALE);
 	assert_int_equal(do_lookup(c, fx_root, "b", &t), 0);
@@ -607,7 +650,7 @@ int main(void)
 {
 #define T(f) cmocka_unit_test_setup_teardown(f, setup, teardown)
 	const struct CMUnitTest tests[] = {
-		T(names), T(directories), T(links), T(link_limit), T(renames), T(permissions),
+		T(names), T(directories), T(links), T(link_limit), T(renames), T(exchanges), T(permissions),
 		T(setgid_dirs), T(attributes),
 		T(create_flags), T(readdirs), T(layouts), T(statfs_sum), T(bad_bodies),
 	};

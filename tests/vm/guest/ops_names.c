@@ -309,10 +309,22 @@ static void rename_flags(void)
 	ops_verify("b", 2, 2);
 	OK(renameat2_("a", "c", RENAME_NOREPLACE));
 	ERR(access("a", F_OK), ENOENT);
-	if (renameat2_("b", "c", RENAME_EXCHANGE) < 0)
-		EQ(errno, EINVAL);
-	else
-		ops_verify("c", 2, 2);
+	OK(renameat2_("b", "c", RENAME_EXCHANGE));
+	ops_verify("c", 2, 2);
+	ops_verify("b", 1, 1);
+	ERR(renameat2_("b", "nope", RENAME_EXCHANGE), ENOENT);
+	ERR(renameat2_("b", "c", RENAME_EXCHANGE | RENAME_NOREPLACE), EINVAL);
+	/* A file and a directory with something in it, across directories. */
+	OK(mkdir("d", 0755));
+	OK(mkdir("d/e", 0755));
+	ops_make("d/e/f", 3, 3);
+	OK(renameat2_("b", "d/e", RENAME_EXCHANGE));
+	ops_verify("d/e", 1, 1);
+	ops_verify("b/f", 3, 3);
+	ERR(renameat2_("d", "d/e", RENAME_EXCHANGE), EINVAL);
+	OK(renameat2_("b", "d", RENAME_EXCHANGE));
+	ops_verify("d/f", 3, 3);
+	ops_verify("b/e", 1, 1);
 }
 
 /* An open file follows its inode, not its name. */
