@@ -10,9 +10,6 @@
 
 #include "msg.h"
 
-#define PVFS_ACL_MAX		1024u	/* entries of one list */
-#define PVFS_ACL_BYTES_MAX	(4u + 8u * PVFS_ACL_MAX)
-
 #define PVFS_ACL_ACCESS		"system.posix_acl_access"
 #define PVFS_ACL_DEFAULT	"system.posix_acl_default"
 

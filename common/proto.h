@@ -28,6 +28,8 @@
 #define PVFS_XATTR_NAME_MAX	255u		/* bytes of an extended attribute's name, prefix included */
 #define PVFS_XATTR_VALUE_MAX	65536u		/* bytes of its value */
 #define PVFS_XATTR_LIST_MAX	65536u		/* bytes of all names of an inode, a NUL behind each */
+#define PVFS_ACL_MAX		1024u		/* entries of one ACL */
+#define PVFS_ACL_BYTES_MAX	(4u + 8u * PVFS_ACL_MAX)	/* as the value of an extended attribute */
 #define PVFS_IOD_MAX		1024u		/* iods of a volume */
 #define PVFS_CREDITS_MAX	1024u		/* messages in flight on a connection */
 #define PVFS_SLOTS_MAX		1024u		/* slots of a session */
