@@ -25,6 +25,11 @@
 #define PVFS_BODY_MAX		16384u		/* bytes of a body */
 #define PVFS_PAYLOAD_MAX	(4u << 20)	/* bytes of a payload, any operation */
 #define PVFS_READDIR_MAX	(256u << 10)	/* bytes of a readdir reply's payload */
+#define PVFS_XATTR_NAME_MAX	255u		/* bytes of an extended attribute's name, prefix included */
+#define PVFS_XATTR_VALUE_MAX	65536u		/* bytes of its value */
+#define PVFS_XATTR_LIST_MAX	65536u		/* bytes of all names of an inode, a NUL behind each */
+#define PVFS_ACL_MAX		1024u		/* entries of one ACL */
+#define PVFS_ACL_BYTES_MAX	(4u + 8u * PVFS_ACL_MAX)	/* as the value of an extended attribute */
 #define PVFS_IOD_MAX		1024u		/* iods of a volume */
 #define PVFS_CREDITS_MAX	1024u		/* messages in flight on a connection */
 #define PVFS_SLOTS_MAX		1024u		/* slots of a session */
@@ -122,6 +127,11 @@ enum pvfs_role {
 #define PVFS_AF_WRITERS		0x1u	/* someone else has it open for writing: size and times may move */
 #define PVFS_AF_SIZE_UNKNOWN	0x2u	/* a writer vanished and an iod does not answer: size is the last known */
 
+#define PVFS_AF_XATTR		0x4u	/* has extended attributes, ACLs counted */
+#define PVFS_AF_ACL		0x8u	/* has an access ACL: the mode's group bits are its mask */
+#define PVFS_AF_DEFACL		0x10u	/* a directory that has a default ACL */
+#define PVFS_AF_CAPS		0x20u	/* has security.capability: a write has to take it away */
+
 /* open flags on the wire (CREATE, OPEN, CLOSE, RECLAIM) */
 #define PVFS_O_READ		0x01u
 #define PVFS_O_WRITE		0x02u
@@ -142,6 +152,11 @@ enum pvfs_role {
 #define PVFS_SA_MTIME_NOW	0x080u
 #define PVFS_SA_OPENED		0x100u	/* size change through a descriptor open for writing */
 #define PVFS_SA_KILL_PRIV	0x200u	/* drop setuid/setgid: data was or will be written by a non-owner */
+#define PVFS_SA_KILL_CAPS	0x400u	/* drop security.capability: data was or will be written */
+
+/* pvfs_setxattr_req.flags */
+#define PVFS_XA_CREATE		0x1u	/* must not be there: -EEXIST */
+#define PVFS_XA_REPLACE		0x2u	/* must be there: -ENODATA */
 
 /* READDIR flags */
 #define PVFS_RD_ATTRS		0x1u	/* want attributes with the entries */

@@ -730,10 +730,10 @@ out_io:
 	return err ?: (ssize_t)n;	/* not of type u32: that would make errors long counts */
 }
 
-/* Must a write by someone without privilege change the mode? As far as we know; the mgr sees to the rest. */
+/* Must a write change the mode, or take security.capability away? As far as we know; the mgr sees to the rest. */
 static bool has_priv_bits(struct inode *inode)
 {
-	return READ_ONCE(inode->i_mode) & (S_ISUID | S_ISGID);
+	return (READ_ONCE(inode->i_mode) & (S_ISUID | S_ISGID)) || (READ_ONCE(PVFS_I(inode)->has) & PVFS_AF_CAPS);
 }
 
 static ssize_t pvfs_write_iter(struct kiocb *iocb, struct iov_iter *from)
@@ -843,4 +843,5 @@ const struct inode_operations pvfs_file_inode_operations = {
 	.setattr = pvfs_setattr,
 	.permission = pvfs_permission,
 	.listxattr = pvfs_listxattr,
+	PVFS_ACL_OPERATIONS,
 };

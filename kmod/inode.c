@@ -137,6 +137,7 @@ void pvfs_evict_inode(struct inode *inode)
 	}
 	kvfree(pi->verf);
 	pi->verf = NULL;
+	pvfs_acl_inode_evict(inode);
 }
 
 static int inode_test(struct inode *inode, void *data)
@@ -161,6 +162,7 @@ static void inode_setup(struct inode *inode, const struct pvfs_attr *attr)
 	/* Times are the servers' business. */
 	inode->i_flags |= S_NOATIME | S_NOCMTIME;
 	inode->i_mode = attr->mode;
+	pvfs_acl_inode_setup(inode);
 	switch (attr->mode & S_IFMT) {
 	case S_IFREG:
 		inode->i_op = &pvfs_file_inode_operations;
@@ -268,6 +270,8 @@ int pvfs_inode_update(struct inode *inode, const struct pvfs_attr *attr)
 	pi->layout = attr->layout;
 	pi->version = attr->version;
 	pi->trunc_gen = attr->trunc_gen;
+	pi->has = attr->flags & (PVFS_AF_XATTR | PVFS_AF_ACL | PVFS_AF_DEFACL | PVFS_AF_CAPS);
+	pi->acl_version = attr->acl_version;
 	pi->attr_time = jiffies;
 	pi->attr_valid = true;
 	pi->stale = false;
@@ -648,8 +652,12 @@ int pvfs_setattr(struct pvfs_idmap *idmap, struct dentry *dentry, struct iattr *
 	/* With a KILL flag the mode is the VFS's guess from attributes that may be old; the mgr knows better. */
 	if (valid & (ATTR_KILL_SUID | ATTR_KILL_SGID | ATTR_KILL_PRIV)) {
 		valid &= ~ATTR_MODE;
-		if (!(valid & (ATTR_UID | ATTR_GID)))	/* a chown does it by itself */
-			m.valid |= PVFS_SA_KILL_PRIV;
+		if (!(valid & (ATTR_UID | ATTR_GID))) {	/* a chown does it by itself */
+			if (valid & (ATTR_KILL_SUID | ATTR_KILL_SGID))
+				m.valid |= PVFS_SA_KILL_PRIV;
+			if (valid & ATTR_KILL_PRIV)
+				m.valid |= PVFS_SA_KILL_CAPS;
+		}
 	}
 	if (valid & ATTR_MODE) {
 		m.valid |= PVFS_SA_MODE;
@@ -678,7 +686,8 @@ int pvfs_setattr(struct pvfs_idmap *idmap, struct dentry *dentry, struct iattr *
 
 /*
  * The mgr checks every request by itself, against attributes that are not old. So what is asked here on behalf of a
- * request that follows may be granted by old attributes; it must not be refused by them.
+ * request that follows may be granted by old attributes; it must not be refused by them. The same goes for ACLs:
+ * pvfs_acl_for_check() has the one that belongs to the attributes we have, and knows when it must ask.
  */
 int pvfs_permission(struct pvfs_idmap *idmap, struct inode *inode, int mask)
 {
@@ -705,4 +714,6 @@ const struct inode_operations pvfs_special_inode_operations = {
 	.getattr = pvfs_getattr,
 	.setattr = pvfs_setattr,
 	.permission = pvfs_permission,
+	.listxattr = pvfs_listxattr,
+	PVFS_ACL_OPERATIONS,
 };

@@ -39,6 +39,27 @@ static inline void pvfs_fillattr(struct pvfs_idmap *idmap, u32 mask, struct inod
 #endif
 }
 
+/* ---------------------------------------------------------------- ACLs */
+
+#ifndef CONFIG_FS_POSIX_ACL
+#error "pvfs needs a kernel with CONFIG_FS_POSIX_ACL"
+#endif
+
+/*
+ * What inode operations have for ACLs. Up to 6.1 one call serves permission checks and getxattr(2); there our own
+ * handlers for the two attributes' names come before it.
+ */
+#if PVFS_KERNEL_SINCE(6, 2)
+#define PVFS_ACL_OPERATIONS \
+	.get_inode_acl = pvfs_acl_for_check, .get_acl = pvfs_get_acl, .set_acl = pvfs_set_acl
+#define pvfs_acl_target dentry		/* as in "struct pvfs_acl_target *" */
+#define pvfs_acl_target_inode d_inode
+#else
+#define PVFS_ACL_OPERATIONS .get_acl = pvfs_acl_for_check, .set_acl = pvfs_set_acl
+#define pvfs_acl_target inode
+#define pvfs_acl_target_inode(inode) (inode)
+#endif
+
 /* ---------------------------------------------------------------- inode times */
 
 #if PVFS_KERNEL_SINCE(6, 7)

@@ -5,8 +5,10 @@
  * Bodies and replies are in common/msg.def. Whatever comes back is checked here before anyone uses it.
  */
 #include <linux/cred.h>
+#include <linux/mm.h>
 #include <linux/sched/signal.h>
 #include <linux/slab.h>
+#include <linux/vmalloc.h>
 #include "vfs.h"
 
 #define AGAIN_MS 50	/* pause before a request that was answered EAGAIN is made again */
@@ -80,13 +82,22 @@ static int final_error(struct pvfs_volume *vol, enum pvfs_op op, int err)
 	}
 }
 
+/* What goes along with a request, or comes with its answer. */
+struct payload {
+	const struct bio_vec *bv;
+	unsigned int nbv;
+	u32 len;		/* bytes to send, or room */
+	bool write;
+	u32 got;		/* bytes received */
+};
+
 /*
  * meta_<name>(vol, room, m, r): sends pvfs_<name>_req and decodes pvfs_<name>_rep, whose strings must not outlive the
- * request: for replies without any.
+ * request: for replies without any. data_<name>() has a payload too.
  */
-#define META(OP, name) \
-static int meta_##name(struct pvfs_volume *vol, u32 room, const struct pvfs_##name##_req *m, \
-		       struct pvfs_##name##_rep *r) \
+#define META_DATA(OP, name) \
+static int data_##name(struct pvfs_volume *vol, u32 room, const struct pvfs_##name##_req *m, \
+		       struct pvfs_##name##_rep *r, struct payload *p) \
 { \
 	struct pvfs_request *req; \
 	unsigned int tries = 0; \
@@ -99,15 +110,31 @@ static int meta_##name(struct pvfs_volume *vol, u32 room, const struct pvfs_##na
 		err = pvfs_##name##_req_encode(m, req->body, req->body_room); \
 		if (err >= 0) { \
 			req->body_len = err; \
+			if (p) { \
+				req->bv = p->bv; \
+				req->nbv = p->nbv; \
+				req->bv_len = p->len; \
+				req->write = p->write; \
+			} \
 			err = pvfs_req_run(req); \
 			if (!err) \
 				err = pvfs_##name##_rep_decode(r, req->rep, req->rep_len); \
+			if (p) \
+				p->got = req->in_len; \
 		} \
 		pvfs_req_put(req); \
 		if (err == -EAGAIN) \
 			err = ask_again(vol, &tries); \
 	} while (err == -EAGAIN); \
 	return final_error(vol, PVFS_OP_##OP, err); \
+}
+
+#define META(OP, name) \
+META_DATA(OP, name) \
+static int meta_##name(struct pvfs_volume *vol, u32 room, const struct pvfs_##name##_req *m, \
+		       struct pvfs_##name##_rep *r) \
+{ \
+	return data_##name(vol, room, m, r, NULL); \
 }
 
 META(LOOKUP, lookup)
@@ -125,6 +152,10 @@ META(OPEN, open)
 META(REPORT, report)
 META(STATFS, statfs)
 META(SETLAYOUT, setlayout)
+META_DATA(GETXATTR, getxattr)
+META_DATA(SETXATTR, setxattr)
+META_DATA(LISTXATTR, listxattr)
+META(REMOVEXATTR, removexattr)
 
 static int attr_check(struct pvfs_volume *vol, const struct pvfs_attr *attr)
 {
@@ -198,7 +229,7 @@ int pvfs_meta_lookup(struct inode *dir, const struct qstr *name, struct pvfs_att
  * @dir: the directory
  * @name: the name in it
  * @flags: PVFS_O_*
- * @mode: permission bits, umask applied
+ * @mode: permission bits, the mgr applies the umask
  * @rep: filled
  *
  * On success the file is open at the mgr, once, if it is a regular one.
@@ -208,6 +239,7 @@ int pvfs_meta_create(struct inode *dir, const struct qstr *name, u32 flags, umod
 {
 	struct pvfs_create_req m = {
 		.dir = fid_of(dir), .name = pvfs_qstr(name), .flags = flags, .mode = mode & S_IALLUGO,
+		.umask = current_umask(),
 	};
 	struct who w;
 	int err;
@@ -231,7 +263,7 @@ int pvfs_meta_create(struct inode *dir, const struct qstr *name, u32 flags, umod
 int pvfs_meta_mknod(struct inode *dir, const struct qstr *name, umode_t mode, dev_t rdev, struct pvfs_attr *attr)
 {
 	struct pvfs_mknod_req m = {
-		.dir = fid_of(dir), .name = pvfs_qstr(name), .mode = mode,
+		.dir = fid_of(dir), .name = pvfs_qstr(name), .mode = mode, .umask = current_umask(),
 		.rdev = (u64)MAJOR(rdev) << 32 | MINOR(rdev),
 	};
 	struct pvfs_mknod_rep r;
@@ -253,14 +285,16 @@ int pvfs_meta_mknod(struct inode *dir, const struct qstr *name, umode_t mode, de
  * pvfs_meta_mkdir - make a directory
  * @dir: the directory
  * @name: the name in it
- * @mode: permission bits, umask applied
+ * @mode: permission bits, the mgr applies the umask
  * @attr: filled with attributes, checked
  *
  * Return: 0 or -errno, as all here: see vfs.h.
  */
 int pvfs_meta_mkdir(struct inode *dir, const struct qstr *name, umode_t mode, struct pvfs_attr *attr)
 {
-	struct pvfs_mkdir_req m = { .dir = fid_of(dir), .name = pvfs_qstr(name), .mode = mode & S_IALLUGO };
+	struct pvfs_mkdir_req m = {
+		.dir = fid_of(dir), .name = pvfs_qstr(name), .mode = mode & S_IALLUGO, .umask = current_umask(),
+	};
 	struct pvfs_mkdir_rep r;
 	struct who w;
 	int err;
@@ -711,6 +745,183 @@ int pvfs_meta_setlayout(struct inode *inode, const struct pvfs_layout *layout)
 	if (err)
 		return err;
 	err = meta_setlayout(PVFS_VOL(inode), room(&w), &m, &r);
+	who_put(&w);
+	return own_attr_result(inode, err, &r.attr);
+}
+
+/* ---------------------------------------------------------------- extended attributes */
+
+/*
+ * Memory for a value or a list on its way. The caller's own could be anywhere, the stack or a module's constants, where
+ * its pages can't be had.
+ */
+struct bounce {
+	void *mem;
+	struct bio_vec bv[PVFS_XATTR_VALUE_MAX / PAGE_SIZE + 1];
+	struct payload p;
+};
+
+static int bounce_init(struct bounce *b, u32 size, bool write)
+{
+	u32 done, n;
+
+	b->p = (struct payload){ .bv = b->bv, .len = size, .write = write };
+	b->mem = NULL;
+	if (!size)
+		return 0;
+	b->mem = kvmalloc(size, GFP_KERNEL);
+	if (!b->mem)
+		return -ENOMEM;
+	if (!is_vmalloc_addr(b->mem)) {
+		b->bv[b->p.nbv++] = (struct bio_vec){
+			.bv_page = virt_to_page(b->mem), .bv_len = size, .bv_offset = offset_in_page(b->mem),
+		};
+		return 0;
+	}
+	for (done = 0; done < size; done += n) {
+		n = min_t(u32, size - done, PAGE_SIZE);
+		b->bv[b->p.nbv++] = (struct bio_vec){ .bv_page = vmalloc_to_page(b->mem + done), .bv_len = n };
+	}
+	return 0;
+}
+
+/* What came, @size bytes as the answer says, to the caller, who has @room (0: wants only the size). */
+static int bounce_take(struct bounce *b, struct inode *inode, void *to, u32 size, u32 room)
+{
+	if (size > PVFS_XATTR_VALUE_MAX || (room && (size > room || b->p.got != size)))
+		return pvfs_bogus(PVFS_VOL(inode), "an extended attribute's size", PVFS_I(inode)->fid.ino);
+	if (room)
+		memcpy(to, b->mem, size);
+	return size;
+}
+
+static void bounce_fini(struct bounce *b)
+{
+	kvfree(b->mem);
+}
+
+/**
+ * pvfs_meta_getxattr - read an extended attribute
+ * @inode: the inode
+ * @name: with its prefix
+ * @value: room for it
+ * @size: bytes of @value; 0: only its size is wanted
+ * @acl_version: of the inode, when the value was read; may be NULL
+ *
+ * Return: bytes of the value, or -errno: -ENODATA, -ERANGE, and as all here.
+ */
+int pvfs_meta_getxattr(struct inode *inode, const char *name, void *value, size_t size, u64 *acl_version)
+{
+	struct pvfs_getxattr_req m = {
+		.fid = fid_of(inode), .name = PVFS_STR(name), .size = min_t(size_t, size, PVFS_XATTR_VALUE_MAX),
+	};
+	struct pvfs_getxattr_rep r;
+	struct bounce b;
+	struct who w;
+	int err;
+
+	err = who_get(&w, &m.cred);
+	if (err)
+		return err;
+	err = bounce_init(&b, m.size, false);
+	if (!err)
+		err = data_getxattr(PVFS_VOL(inode), room(&w), &m, &r, &b.p);
+	who_put(&w);
+	if (err == -ESTALE)
+		pvfs_inode_stale(inode);
+	if (!err && acl_version)
+		*acl_version = r.acl_version;
+	if (!err)
+		err = bounce_take(&b, inode, value, r.size, m.size);
+	bounce_fini(&b);
+	return err;
+}
+
+/**
+ * pvfs_meta_setxattr - set an extended attribute
+ * @inode: the inode
+ * @name: with its prefix
+ * @value: what to
+ * @size: bytes of it
+ * @flags: XATTR_CREATE, XATTR_REPLACE, which are the protocol's 1 and 2
+ *
+ * Return: 0 or -errno, as all here: see vfs.h.
+ */
+int pvfs_meta_setxattr(struct inode *inode, const char *name, const void *value, size_t size, int flags)
+{
+	struct pvfs_setxattr_req m = { .fid = fid_of(inode), .name = PVFS_STR(name), .flags = flags };
+	struct pvfs_setxattr_rep r;
+	struct bounce b;
+	struct who w;
+	int err;
+
+	if (size > PVFS_XATTR_VALUE_MAX)
+		return -E2BIG;
+	err = who_get(&w, &m.cred);
+	if (err)
+		return err;
+	err = bounce_init(&b, size, true);
+	if (!err) {
+		if (size)
+			memcpy(b.mem, value, size);
+		err = data_setxattr(PVFS_VOL(inode), room(&w), &m, &r, &b.p);
+		err = own_attr_result(inode, err, &r.attr);
+	}
+	who_put(&w);
+	bounce_fini(&b);
+	return err;
+}
+
+/**
+ * pvfs_meta_listxattr - names of the extended attributes that the mgr keeps
+ * @inode: the inode
+ * @list: room for them, a NUL behind each
+ * @size: bytes of @list; 0: only the size is wanted
+ *
+ * Return: bytes of the list, or -errno: -ERANGE, and as all here.
+ */
+int pvfs_meta_listxattr(struct inode *inode, char *list, size_t size)
+{
+	struct pvfs_listxattr_req m = { .fid = fid_of(inode), .size = min_t(size_t, size, PVFS_XATTR_LIST_MAX) };
+	struct pvfs_listxattr_rep r;
+	struct bounce b;
+	struct who w;
+	int err;
+
+	BUILD_BUG_ON(PVFS_XATTR_LIST_MAX > PVFS_XATTR_VALUE_MAX);
+	err = who_get(&w, &m.cred);
+	if (err)
+		return err;
+	err = bounce_init(&b, m.size, false);
+	if (!err)
+		err = data_listxattr(PVFS_VOL(inode), room(&w), &m, &r, &b.p);
+	who_put(&w);
+	if (err == -ESTALE)
+		pvfs_inode_stale(inode);
+	if (!err)
+		err = bounce_take(&b, inode, list, r.size, m.size);
+	bounce_fini(&b);
+	return err;
+}
+
+/**
+ * pvfs_meta_removexattr - remove an extended attribute
+ * @inode: the inode
+ * @name: with its prefix
+ *
+ * Return: 0 or -errno, as all here: see vfs.h.
+ */
+int pvfs_meta_removexattr(struct inode *inode, const char *name)
+{
+	struct pvfs_removexattr_req m = { .fid = fid_of(inode), .name = PVFS_STR(name) };
+	struct pvfs_removexattr_rep r;
+	struct who w;
+	int err;
+
+	err = who_get(&w, &m.cred);
+	if (err)
+		return err;
+	err = meta_removexattr(PVFS_VOL(inode), room(&w), &m, &r);
 	who_put(&w);
 	return own_attr_result(inode, err, &r.attr);
 }

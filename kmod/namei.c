@@ -487,6 +487,7 @@ const struct inode_operations pvfs_symlink_inode_operations = {
 	.getattr = pvfs_getattr,
 	.setattr = pvfs_setattr,
 	.permission = pvfs_permission,
+	.listxattr = pvfs_listxattr,
 };
 
 const struct inode_operations pvfs_dir_inode_operations = {
@@ -504,4 +505,5 @@ const struct inode_operations pvfs_dir_inode_operations = {
 	.setattr = pvfs_setattr,
 	.permission = pvfs_permission,
 	.listxattr = pvfs_listxattr,
+	PVFS_ACL_OPERATIONS,
 };

@@ -5,7 +5,8 @@
  *   super.c  mount options, super block        inode.c  inodes, attributes, how fresh they are
  *   namei.c  names                             dir.c    listing
  *   file.c   open, close, read, write, fsync   addr.c   page cache: mmap and exec
- *   xattr.c  pvfs.layout                       meta.c   one function per operation of the mgr
+ *   xattr.c  extended attributes, pvfs.layout  acl.c    POSIX ACLs
+ *   meta.c   one function per operation of the mgr
  *   io.c     one transfer between memory and the iods
  *
  * What is trusted: by default nothing that was learned before the present system call began. Names are asked by
@@ -23,6 +24,7 @@
 #include "internal.h"
 
 struct dir_context;
+struct posix_acl;
 
 /* ---------------------------------------------------------------- structures */
 
@@ -65,6 +67,10 @@ struct pvfs_inode {
 	u64 version;			/* of the attributes we have */
 	u32 trunc_gen;
 	struct timespec64 btime;
+	u32 has;			/* of the attributes we have: PVFS_AF_XATTR, ACL, DEFACL, CAPS */
+	u64 acl_version;		/* of the attributes we have */
+	u64 acl_have;			/* the acl_version that @acl came with */
+	struct posix_acl *acl;		/* access ACL; freed by RCU */
 	unsigned long attr_time;	/* jiffies when they were asked for; with actimeo they are good for a while */
 	bool attr_valid;		/* nothing we did since has made them stale */
 	bool stale;			/* the mgr does not know it any more */
@@ -194,6 +200,15 @@ int pvfs_cache_flush(struct inode *inode, loff_t pos, u64 len);
 void pvfs_cache_prepare(struct inode *inode, loff_t pos, u64 len);
 
 ssize_t pvfs_listxattr(struct dentry *dentry, char *list, size_t size);
+bool pvfs_xattr_absent(struct inode *inode, u32 flag);
+
+/* ---------------------------------------------------------------- acl.c */
+
+void pvfs_acl_inode_setup(struct inode *inode);
+void pvfs_acl_inode_evict(struct inode *inode);
+struct posix_acl *pvfs_acl_for_check(struct inode *inode, int type, bool rcu);
+struct posix_acl *pvfs_get_acl(struct pvfs_idmap *idmap, struct dentry *dentry, int type);
+int pvfs_set_acl(struct pvfs_idmap *idmap, struct pvfs_acl_target *target, struct posix_acl *acl, int type);
 
 /* ---------------------------------------------------------------- meta.c */
 
@@ -225,6 +240,10 @@ int pvfs_meta_reclaim(struct inode *inode, u32 flags, u32 count, bool recovery, 
 int pvfs_meta_report(struct inode *inode);
 int pvfs_meta_statfs(struct pvfs_volume *vol, struct pvfs_statfs_rep *rep);
 int pvfs_meta_setlayout(struct inode *inode, const struct pvfs_layout *layout);
+int pvfs_meta_getxattr(struct inode *inode, const char *name, void *value, size_t size, u64 *acl_version);
+int pvfs_meta_setxattr(struct inode *inode, const char *name, const void *value, size_t size, int flags);
+int pvfs_meta_listxattr(struct inode *inode, char *list, size_t size);
+int pvfs_meta_removexattr(struct inode *inode, const char *name);
 
 /* ---------------------------------------------------------------- io.c */
 

@@ -1,6 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * xattr.c - the extended attribute pvfs.layout: how a file is striped, or a directory's new files will be.
+ * xattr.c - extended attributes.
+ *
+ * user.*, trusted.*, security.* and the two of ACLs are the mgr's, which also checks who may do what; attributes that
+ * are fresh and say that there are none save the question. pvfs.layout is ours: how a file is striped, or a directory's
+ * new files will be.
  *
  *   $ getfattr -n pvfs.layout big
  *   pvfs.layout="base=0 pcount=4 ssize=65536"
@@ -9,8 +13,10 @@
  * Settable on directories and on files that were never written; what is left out stays, base=any lets the mgr choose,
  * pcount=0 is all iods, ssize=0 the default.
  */
+#include <linux/compat.h>
 #include <linux/slab.h>
 #include <linux/xattr.h>
+#include <asm/unistd.h>
 #include "vfs.h"
 
 #define PREFIX "pvfs."
@@ -32,8 +38,8 @@ static void layout_get(struct inode *inode, struct pvfs_layout *l)
 	spin_unlock(&pi->lock);
 }
 
-static int pvfs_xattr_get(const struct xattr_handler *handler, struct dentry *dentry, struct inode *inode,
-			  const char *name, void *buffer, size_t size)
+static int layout_xattr_get(const struct xattr_handler *handler, struct dentry *dentry, struct inode *inode,
+			    const char *name, void *buffer, size_t size)
 {
 	struct pvfs_layout l;
 	char text[TEXT_MAX];
@@ -73,8 +79,8 @@ static int parse_word(struct pvfs_layout *l, const char *word)
 	return -EINVAL;
 }
 
-static int pvfs_xattr_set(const struct xattr_handler *handler, struct pvfs_idmap *idmap, struct dentry *dentry,
-			  struct inode *inode, const char *name, const void *value, size_t size, int flags)
+static int layout_xattr_set(const struct xattr_handler *handler, struct pvfs_idmap *idmap, struct dentry *dentry,
+			    struct inode *inode, const char *name, const void *value, size_t size, int flags)
 {
 	struct pvfs_layout l, check;
 	char text[TEXT_MAX], *rest = text, *word;
@@ -103,27 +109,116 @@ static int pvfs_xattr_set(const struct xattr_handler *handler, struct pvfs_idmap
 	return pvfs_meta_setlayout(inode, &l);
 }
 
-static const struct xattr_handler pvfs_xattr_handler = {
+/* ---------------------------------------------------------------- those that the mgr keeps */
+
+/**
+ * pvfs_xattr_absent - do attributes that are fresh enough say that there is none?
+ * @inode: the inode
+ * @flag: PVFS_AF_XATTR for any, or the flag of the one in question
+ *
+ * Takes the leave that a LOOKUP left, see pvfs_fresh_leave().
+ */
+bool pvfs_xattr_absent(struct inode *inode, u32 flag)
+{
+	return (pvfs_fresh_take(inode) || pvfs_attr_trusted(inode)) && !(READ_ONCE(PVFS_I(inode)->has) & flag);
+}
+
+static u32 flag_of(const char *name)
+{
+	if (!strcmp(name, XATTR_NAME_CAPS))
+		return PVFS_AF_CAPS;
+	if (!strcmp(name, XATTR_NAME_POSIX_ACL_ACCESS))
+		return PVFS_AF_ACL;
+	return strcmp(name, XATTR_NAME_POSIX_ACL_DEFAULT) ? PVFS_AF_XATTR : PVFS_AF_DEFACL;
+}
+
+/*
+ * Does a program want to know? Else it is the kernel that looks for security.capability: before it runs a program, whose
+ * open has just brought the attributes; or before a write, truncation or chown, which take it away at the mgr.
+ */
+static bool program_asks(void)
+{
+	int nr = pvfs_syscall_nr();
+
+	return nr < 0 || in_compat_syscall() || nr == __NR_getxattr || nr == __NR_lgetxattr || nr == __NR_fgetxattr ||
+	       nr == __NR_io_uring_enter;
+}
+
+static int pvfs_xattr_get(const struct xattr_handler *handler, struct dentry *dentry, struct inode *inode,
+			  const char *name, void *buffer, size_t size)
+{
+	const char *full = xattr_full_name(handler, name);
+	u32 flag = flag_of(full);
+
+	if (flag == PVFS_AF_CAPS && !(READ_ONCE(PVFS_I(inode)->has) & flag) && !program_asks())
+		return -ENODATA;
+	if (pvfs_xattr_absent(inode, flag))
+		return -ENODATA;
+	return pvfs_meta_getxattr(inode, full, buffer, size, NULL);
+}
+
+static int pvfs_xattr_set(const struct xattr_handler *handler, struct pvfs_idmap *idmap, struct dentry *dentry,
+			  struct inode *inode, const char *name, const void *value, size_t size, int flags)
+{
+	const char *full = xattr_full_name(handler, name);
+
+	if (!value)
+		return pvfs_meta_removexattr(inode, full);
+	return pvfs_meta_setxattr(inode, full, value, size, flags);
+}
+
+#define HANDLER(id, how, what) \
+static const struct xattr_handler id##_handler = { \
+	.how = what, \
+	.get = pvfs_xattr_get, \
+	.set = pvfs_xattr_set, \
+}
+HANDLER(user, prefix, XATTR_USER_PREFIX);
+HANDLER(trusted, prefix, XATTR_TRUSTED_PREFIX);
+HANDLER(security, prefix, XATTR_SECURITY_PREFIX);
+HANDLER(access, name, XATTR_NAME_POSIX_ACL_ACCESS);
+HANDLER(default, name, XATTR_NAME_POSIX_ACL_DEFAULT);
+
+static const struct xattr_handler layout_handler = {
 	.prefix = PREFIX,
-	.get = pvfs_xattr_get,
-	.set = pvfs_xattr_set,
+	.get = layout_xattr_get,
+	.set = layout_xattr_set,
 };
 
 const struct xattr_handler *pvfs_xattr_handlers[] = {
-	&pvfs_xattr_handler,
+	&user_handler,
+	&trusted_handler,
+	&security_handler,
+	&access_handler,
+	&default_handler,
+	&layout_handler,
 	NULL
 };
 
+/**
+ * pvfs_listxattr - listxattr(2): our own name, then those that the mgr has for who asks
+ * @dentry: whose
+ * @list: room for them, a NUL behind each
+ * @size: bytes of @list; 0: only the size is wanted
+ */
 ssize_t pvfs_listxattr(struct dentry *dentry, char *list, size_t size)
 {
-	static const char names[] = PREFIX LAYOUT;
+	static const char own[] = PREFIX LAYOUT;
+	struct inode *inode = d_inode(dentry);
+	size_t first = has_layout(inode) ? sizeof(own) : 0;
+	int n = 0;
 
-	if (!has_layout(d_inode(dentry)))
-		return 0;
-	if (!size)
-		return sizeof(names);
-	if (size < sizeof(names))
+	if (size && size < first)
 		return -ERANGE;
-	memcpy(list, names, sizeof(names));
-	return sizeof(names);
+	if (!pvfs_xattr_absent(inode, PVFS_AF_XATTR)) {
+		n = pvfs_meta_listxattr(inode, list + first, size ? size - first : 0);
+		/* With all the room taken by our own it was asked as if only the size were wanted. */
+		if (n > 0 && size == first && size)
+			n = -ERANGE;
+		if (n < 0)
+			return n;
+	}
+	if (size)
+		memcpy(list, own, first);
+	return first + n;
 }

@@ -279,17 +279,12 @@ int pvfs_lstat(struct pvfs_fs *fs, const char *path, struct pvfs_stat *ret)
 int pvfs_access(struct pvfs_fs *fs, const char *path, int mode)
 {
 	struct pvfs_attr attr;
-	struct pvfs_cred unused;
-	struct fs_cred cred;
 	int err;
 
 	if (mode & ~(R_OK | W_OK | X_OK))
 		return -EINVAL;
 	err = path_attr(fs, path, true, &attr);
-	if (err)
-		return err;
-	lib_fs_cred_get(fs, &cred, &unused);
-	return lib_fs_cred_may(&cred, attr.mode, attr.uid, attr.gid, mode) ? 0 : -EACCES;
+	return err ?: lib_acl_may(fs, &attr, mode);
 }
 
 int pvfs_truncate(struct pvfs_fs *fs, const char *path, off_t size)

@@ -25,15 +25,14 @@ struct pvfs_dir {
 
 static int opendir_attr(struct pvfs_fs *fs, const struct pvfs_attr *attr, struct pvfs_dir **ret)
 {
-	struct pvfs_cred unused;
-	struct fs_cred cred;
 	struct pvfs_dir *d;
+	int err;
 
 	if (!S_ISDIR(attr->mode))
 		return -ENOTDIR;
-	lib_fs_cred_get(fs, &cred, &unused);
-	if (!lib_fs_cred_may(&cred, attr->mode, attr->uid, attr->gid, R_OK))
-		return -EACCES;
+	err = lib_acl_may(fs, attr, R_OK);
+	if (err)
+		return err;
 	d = malloc(sizeof(*d));
 	if (!d)
 		return -ENOMEM;

@@ -120,7 +120,8 @@ static int do_create(struct pvfs_fs *fs, const struct pvfs_fid *dir, const char 
 	u8 buf[REP_MAX];
 	int err;
 
-	req.mode = mode & 07777 & ~atomic_load(&fs->umask);
+	req.mode = mode & 07777;
+	req.umask = atomic_load(&fs->umask);
 	err = s ? lib_layout_of(fs, s, &req.layout) : 0;
 	if (err)
 		return err;

@@ -105,6 +105,7 @@ void lib_inode_update(struct inode *ino, const struct pvfs_attr *attr)
 		ino->version = attr->version;
 		ino->mode = attr->mode;
 		ino->uid = attr->uid;
+		ino->caps = attr->flags & PVFS_AF_CAPS;
 		ino->trunc_gen = attr->trunc_gen;
 		ino->size = attr->size;
 		/* Of an empty file the layout may still be changed. */

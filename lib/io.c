@@ -504,22 +504,28 @@ ssize_t pvfs_pread(struct pvfs_file *f, void *buf, size_t n, off_t off)
 
 /* ---------------------------------------------------------------- writing */
 
-/* Data written by someone who may not keep the file's set-id bits takes them away, before the first byte. */
+/*
+ * Data written by someone who may not keep the file's set-id bits takes them away, before the first byte; written by
+ * anyone, they take security.capability away.
+ */
 static int kill_priv(struct pvfs_file *f)
 {
-	struct pvfs_setattr_req req = { .valid = PVFS_SA_KILL_PRIV };
+	struct pvfs_setattr_req req = { 0 };
 	struct pvfs_cred unused;
 	struct pvfs_attr attr;
 	struct fs_cred cred;
 	u32 mode;
+	bool caps;
 
 	pthread_mutex_lock(&f->inode->lock);
 	mode = f->inode->mode;
+	caps = f->inode->caps;
 	pthread_mutex_unlock(&f->inode->lock);
-	if (!(mode & S_ISUID) && (mode & (S_ISGID | S_IXGRP)) != (S_ISGID | S_IXGRP))
+	if (!caps && !(mode & S_ISUID) && (mode & (S_ISGID | S_IXGRP)) != (S_ISGID | S_IXGRP))
 		return 0;
 	lib_fs_cred_get(f->fs, &cred, &unused);
-	return cred.uid ? lib_attr_set(f->fs, &f->inode->fid, f->inode, &req, &attr) : 0;
+	req.valid = cred.uid ? PVFS_SA_KILL_PRIV : caps ? PVFS_SA_KILL_CAPS : 0;
+	return req.valid ? lib_attr_set(f->fs, &f->inode->fid, f->inode, &req, &attr) : 0;
 }
 
 static int write_prepare(struct pvfs_file *f, struct job *j, u32 *ret_trunc_gen)

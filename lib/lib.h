@@ -2,7 +2,7 @@
 /*
  * lib.h - libpvfs from inside: its structures, and what its files offer one another.
  *
- *   name.c dir.c attr.c io.c sync.c file.c   the calls of pvfs.h
+ *   name.c dir.c attr.c xattr.c io.c sync.c file.c   the calls of pvfs.h
  *   inode.c                              what is known of the inodes that are open: sizes, reports, verifiers
  *   session.c                            slots, heartbeat, recovery after the mgr or the session was new; mgr calls
  *   fs.c                                 mount, umount, I/O daemons, credentials, counters
@@ -117,6 +117,7 @@ struct inode {
 	pthread_mutex_t lock;		/* protects what follows */
 	struct pvfs_layout layout;
 	u32 mode, uid;
+	bool caps;			/* has security.capability */
 	u64 version;			/* newest attributes seen */
 	u64 size;			/* a hint: reads below it need not ask the mgr first */
 	u32 trunc_gen;
@@ -158,20 +159,22 @@ void lib_session_opens_end(struct pvfs_fs *fs);
 u32 lib_session_wait_new(struct pvfs_fs *fs, u32 generation);
 int lib_fs_rpc_error(struct pvfs_fs *fs, int err);
 int lib_fs_mgr_call(struct pvfs_fs *fs, u16 op, const void *body, int body_len, void *rep, u32 rep_room, u32 *ret_len,
-		    const struct iovec *in, u32 *ret_in_len);
+		    const struct iovec *out, const struct iovec *in, u32 *ret_in_len);
 int lib_fs_close_async(struct pvfs_fs *fs, const struct pvfs_close_req *req);
 
 /*
  * One typed exchange with the mgr: encodes @req (struct pvfs_<name>_req *), calls, decodes to @rep
  * (struct pvfs_<name>_rep *), whose strings borrow @buf (an array). Value: 0 or -errno.
  */
-#define MGR_CALL_IN(fs, NAME, name, req, rep, buf, in, ret_in_len) ({ \
+#define MGR_CALL_DATA(fs, NAME, name, req, rep, buf, out, in, ret_in_len) ({ \
 		u8 body_[PVFS_BODY_MAX]; \
 		u32 len_ = 0; \
 		int err_ = lib_fs_mgr_call(fs, PVFS_OP_##NAME, body_, \
 					   pvfs_##name##_req_encode(req, body_, sizeof(body_)), \
-					   buf, sizeof(buf), &len_, in, ret_in_len); \
+					   buf, sizeof(buf), &len_, out, in, ret_in_len); \
 		err_ ?: pvfs_##name##_rep_decode(rep, buf, len_); })
+#define MGR_CALL_IN(fs, NAME, name, req, rep, buf, in, ret_in_len) \
+	MGR_CALL_DATA(fs, NAME, name, req, rep, buf, NULL, in, ret_in_len)
 #define MGR_CALL(fs, NAME, name, req, rep, buf) MGR_CALL_IN(fs, NAME, name, req, rep, buf, NULL, NULL)
 
 #define REP_MAX 1024	/* bytes of a reply's body, for all but READLINK */
@@ -200,6 +203,9 @@ int lib_attr_set(struct pvfs_fs *fs, const struct pvfs_fid *fid, struct inode *i
 		 struct pvfs_attr *ret);
 
 int lib_layout_of(struct pvfs_fs *fs, const struct pvfs_striping *s, struct pvfs_layout *ret);
+
+/* xattr.c */
+int lib_acl_may(struct pvfs_fs *fs, const struct pvfs_attr *attr, unsigned int want);
 
 /* name.c */
 

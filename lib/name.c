@@ -208,12 +208,6 @@ void lib_walk_free(struct walk *w)
 	free(w->path);
 }
 
-/* The mask, and the bits that a creator may choose. */
-static u32 new_mode(struct pvfs_fs *fs, mode_t mode)
-{
-	return mode & 07777 & ~atomic_load(&fs->umask);
-}
-
 /* ---------------------------------------------------------------- by handle */
 
 int pvfs_lookup_fh(struct pvfs_fs *fs, const struct pvfs_fh *dir, const char *name, struct pvfs_stat *ret)
@@ -246,7 +240,8 @@ int pvfs_resolve(struct pvfs_fs *fs, const char *path, int follow, struct pvfs_f
 static int do_mkdir(struct pvfs_fs *fs, const struct pvfs_fid *dir, const char *name, mode_t mode,
 		    struct pvfs_attr *ret)
 {
-	struct pvfs_mkdir_req req = { .dir = *dir, .name = PVFS_STR(name), .mode = new_mode(fs, mode) };
+	struct pvfs_mkdir_req req = { .dir = *dir, .name = PVFS_STR(name), .mode = mode & 07777,
+				      .umask = atomic_load(&fs->umask) };
 	struct pvfs_mkdir_rep rep;
 	struct fs_cred cred;
 	u8 buf[REP_MAX];
@@ -263,7 +258,7 @@ static int do_mknod(struct pvfs_fs *fs, const struct pvfs_fid *dir, const char *
 		    struct pvfs_attr *ret)
 {
 	struct pvfs_mknod_req req = { .dir = *dir, .name = PVFS_STR(name),
-				      .mode = (mode & S_IFMT) | new_mode(fs, mode),
+				      .mode = mode & (S_IFMT | 07777), .umask = atomic_load(&fs->umask),
 				      .rdev = (u64)gnu_dev_major(dev) << 32 | gnu_dev_minor(dev) };
 	struct pvfs_mknod_rep rep;
 	struct fs_cred cred;

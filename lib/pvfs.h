@@ -95,7 +95,7 @@ const char *pvfs_version(void);
 
 /* Who the calls that follow are made for; the default is the process' effective ids and its groups at mount. */
 int pvfs_setcred(struct pvfs_fs *fs, uid_t uid, gid_t gid, const gid_t *groups, size_t ngroups);
-/* File mode creation mask; the default is the process' at mount. Returns the old one. */
+/* File mode creation mask, where no default ACL takes its place; the default is the process' at mount. Returns the old one. */
 mode_t pvfs_umask(struct pvfs_fs *fs, mode_t mask);
 
 struct pvfs_volinfo {
@@ -169,6 +169,26 @@ ssize_t pvfs_readlink(struct pvfs_fs *fs, const char *path, char *buf, size_t n)
 int pvfs_setlayout(struct pvfs_fs *fs, const char *path, const struct pvfs_striping *s);
 int pvfs_getlayout(struct pvfs_fs *fs, const char *path, struct pvfs_striping *ret);
 
+/* ---- extended attributes ---- */
+
+/*
+ * As the system calls of these names: pvfs_l... are of a symbolic link itself, pvfs_f... of an open file. @size 0 asks
+ * for the size only. @flags: 0, XATTR_CREATE (1) or XATTR_REPLACE (2). ACLs are system.posix_acl_access and
+ * system.posix_acl_default, in the kernel's form.
+ */
+ssize_t pvfs_getxattr(struct pvfs_fs *fs, const char *path, const char *name, void *value, size_t size);
+ssize_t pvfs_lgetxattr(struct pvfs_fs *fs, const char *path, const char *name, void *value, size_t size);
+ssize_t pvfs_fgetxattr(struct pvfs_file *f, const char *name, void *value, size_t size);
+int pvfs_setxattr(struct pvfs_fs *fs, const char *path, const char *name, const void *value, size_t size, int flags);
+int pvfs_lsetxattr(struct pvfs_fs *fs, const char *path, const char *name, const void *value, size_t size, int flags);
+int pvfs_fsetxattr(struct pvfs_file *f, const char *name, const void *value, size_t size, int flags);
+ssize_t pvfs_listxattr(struct pvfs_fs *fs, const char *path, char *list, size_t size);
+ssize_t pvfs_llistxattr(struct pvfs_fs *fs, const char *path, char *list, size_t size);
+ssize_t pvfs_flistxattr(struct pvfs_file *f, char *list, size_t size);
+int pvfs_removexattr(struct pvfs_fs *fs, const char *path, const char *name);
+int pvfs_lremovexattr(struct pvfs_fs *fs, const char *path, const char *name);
+int pvfs_fremovexattr(struct pvfs_file *f, const char *name);
+
 /* ---- directories ---- */
 
 int pvfs_opendir(struct pvfs_fs *fs, const char *path, struct pvfs_dir **ret);
@@ -206,6 +226,11 @@ int pvfs_rmdir_fh(struct pvfs_fs *fs, const struct pvfs_fh *dir, const char *nam
 int pvfs_rename_fh(struct pvfs_fs *fs, const struct pvfs_fh *sdir, const char *sname,
 		   const struct pvfs_fh *ddir, const char *dname, unsigned int flags);
 ssize_t pvfs_readlink_fh(struct pvfs_fs *fs, const struct pvfs_fh *fh, char *buf, size_t n);
+ssize_t pvfs_getxattr_fh(struct pvfs_fs *fs, const struct pvfs_fh *fh, const char *name, void *value, size_t size);
+int pvfs_setxattr_fh(struct pvfs_fs *fs, const struct pvfs_fh *fh, const char *name, const void *value, size_t size,
+		     int flags);
+ssize_t pvfs_listxattr_fh(struct pvfs_fs *fs, const struct pvfs_fh *fh, char *list, size_t size);
+int pvfs_removexattr_fh(struct pvfs_fs *fs, const struct pvfs_fh *fh, const char *name);
 int pvfs_opendir_fh(struct pvfs_fs *fs, const struct pvfs_fh *fh, struct pvfs_dir **ret);
 
 /* ---- counters ---- */

@@ -119,13 +119,14 @@ static u32 session_generation(struct pvfs_fs *fs)
  * @body_len: its bytes, or the encoder's error
  * @rep: room for the reply's body, @rep_room bytes
  * @ret_len: its length
+ * @out: payload of the request, or NULL
  * @in: memory for the reply's payload, or NULL
  * @ret_in_len: payload bytes received; may be NULL when @in is
  *
  * Return: 0 or -errno.
  */
 int lib_fs_mgr_call(struct pvfs_fs *fs, u16 op, const void *body, int body_len, void *rep, u32 rep_room, u32 *ret_len,
-		    const struct iovec *in, u32 *ret_in_len)
+		    const struct iovec *out, const struct iovec *in, u32 *ret_in_len)
 {
 	bool once = pvfs_op_info(op)->flags & PVFS_OPF_ONCE, again;
 	struct pvfs_rpc rpc;
@@ -146,7 +147,7 @@ int lib_fs_mgr_call(struct pvfs_fs *fs, u16 op, const void *body, int body_len, 
 		generation = session_generation(fs);
 		rpc = (struct pvfs_rpc){
 			.op = op, .slot = slot, .slot_seq = seq, .body = body, .body_len = body_len,
-			.in = in, .nin = in ? 1 : 0, .rep = rep, .rep_room = rep_room,
+			.out = out, .nout = out ? 1 : 0, .in = in, .nin = in ? 1 : 0, .rep = rep, .rep_room = rep_room,
 			.timeout_ms = fs->soft ? (int)fs->timeo_ms : 0,
 		};
 		err = lib_fs_rpc_error(fs, pvfs_peer_call(fs->mgr, &rpc));

@@ -9,6 +9,8 @@
  *   it hangs off the root
  *   an inode without names is an orphan or in the reap queue, and has the record that goes with it;
  *   and only then
+ *   extended attributes belong to an inode, which counts them rightly and has flags for those it
+ *   should; ACLs are such and agree with the mode
  *   every symbolic link has a target, every TRIM flag its record, and the other way round
  */
 #include "mgr.h"
@@ -22,6 +24,7 @@ struct node {
 	u64 entries_want, entries;
 	u32 gen, flags, mode, nlink;
 	u32 names, subdirs;
+	u32 xattr_names_want, xattr_names, xattr_bytes_want, xattr_bytes, xattr_flags;
 	bool target, trim, reap, orphan;
 	bool rooted;
 };
@@ -69,7 +72,7 @@ static int walk(struct check *c, enum mdb_table tab,
 		int (*fn)(struct check *c, const struct mdb_rec *rec))
 {
 	u8 key[1] = { 0 };
-	struct mdb_rec rec = { .room = sizeof(struct mgr_slot_disk) + MGR_BODY_MAX };
+	struct mdb_rec rec = { .room = max(sizeof(struct mgr_slot_disk) + MGR_BODY_MAX, MGR_XATTR_MAX) };
 	struct mdb_cursor cur;
 	int err;
 
@@ -120,6 +123,8 @@ static int on_inode(struct check *c, const struct mdb_rec *rec)
 	nd->nlink = in.nlink;
 	nd->parent = in.parent.ino;
 	nd->entries_want = in.entries;
+	nd->xattr_names_want = in.xattr_names;
+	nd->xattr_bytes_want = in.xattr_bytes;
 	c->res->inodes++;
 	c->res->dirs += S_ISDIR(in.mode);
 	if (S_ISREG(in.mode) && !pvfs_layout_valid(&in.layout, c->m->niods))
@@ -182,6 +187,61 @@ MARK(trim, "trim")
 MARK(reap, "reap")
 MARK(orphan, "orphan")
 
+/* An ACL that is what it should be, and where. */
+static void check_acl(struct check *c, const struct node *nd, u32 flag, const u8 *value, u32 len)
+{
+	unsigned long long ino = nd->ino;
+	u32 mode = nd->mode;
+	struct pvfs_acl a;
+	bool minimal;
+
+	if (pvfs_acl_decode(&a, value, len) || !a.n) {
+		problem(c, "inode %llu: damaged ACL", ino);
+		return;
+	}
+	minimal = pvfs_acl_minimal(&a, &mode);
+	if (flag == MGR_IF_ACL && (minimal || mode != nd->mode))
+		problem(c, "inode %llu: ACL and mode 0%o do not go together", ino, nd->mode);
+	if (flag == MGR_IF_DEFACL && !S_ISDIR(nd->mode))
+		problem(c, "inode %llu: a default ACL, but it is no directory", ino);
+}
+
+static int on_xattr(struct check *c, const struct mdb_rec *rec)
+{
+	const struct mgr_xattr_disk *d = rec->val;
+	struct pvfs_str name;
+	struct node *nd;
+	u32 flag = 0;
+	u64 ino;
+
+	if (rec->klen <= MGR_INO_KEY || rec->klen > MGR_XATTR_KEY_MAX || rec->vlen < sizeof(*d) ||
+	    d->format != MGR_XATTR_FORMAT) {
+		problem(c, "damaged extended attribute");
+		return 0;
+	}
+	ino = mgr_get_be64(rec->key);
+	name.p = rec->key + MGR_INO_KEY;
+	name.len = rec->klen - MGR_INO_KEY;
+	nd = find(c, ino);
+	if (!nd) {
+		problem(c, "extended attribute %.*s of inode %llu, which does not exist", (int)name.len,
+			(const char *)name.p, (unsigned long long)ino);
+		return 0;
+	}
+	nd->xattr_names += name.len + 1;
+	nd->xattr_bytes += rec->vlen - sizeof(*d);
+	if (ns_str_is(&name, PVFS_ACL_ACCESS))
+		flag = MGR_IF_ACL;
+	else if (ns_str_is(&name, PVFS_ACL_DEFAULT))
+		flag = MGR_IF_DEFACL;
+	else if (ns_str_is(&name, MGR_XATTR_CAPS))
+		flag = MGR_IF_CAPS;
+	nd->xattr_flags |= flag;
+	if (flag & (MGR_IF_ACL | MGR_IF_DEFACL))
+		check_acl(c, nd, flag, (const u8 *)(d + 1), rec->vlen - sizeof(*d));
+	return 0;
+}
+
 /* Follows the parents up; marks what is on the way. */
 static void check_rooted(struct check *c, struct node *nd)
 {
@@ -241,6 +301,9 @@ static void check_node(struct check *c, struct node *nd)
 		problem(c, "inode %llu: symbolic link and target do not go together", ino);
 	if (nd->trim != !!(nd->flags & MGR_IF_TRIM))
 		problem(c, "inode %llu: flag and record of its truncation do not go together", ino);
+	if (nd->xattr_names != nd->xattr_names_want || nd->xattr_bytes != nd->xattr_bytes_want ||
+	    nd->xattr_flags != (nd->flags & (MGR_IF_ACL | MGR_IF_DEFACL | MGR_IF_CAPS)))
+		problem(c, "inode %llu: counts and flags do not fit its extended attributes", ino);
 	c->res->orphans += nd->orphan;
 	c->res->reap += nd->reap;
 }
@@ -255,6 +318,7 @@ static int walk_all(struct mgr_op *op, void *arg)
 	err = walk(c, MDB_INODE, on_inode);
 	err = err ?: walk(c, MDB_DIRENT, on_entry);
 	err = err ?: walk(c, MDB_SYMLINK, on_target);
+	err = err ?: walk(c, MDB_XATTR, on_xattr);
 	err = err ?: walk(c, MDB_TRIM, on_trim);
 	err = err ?: walk(c, MDB_REAP, on_reap);
 	return err ?: walk(c, MDB_ORPHAN, on_orphan);

@@ -12,7 +12,7 @@
 #include <sys/un.h>
 #include <unistd.h>
 
-#define PAYLOAD_MAX 65536u	/* requests to a manager carry none; room for later versions' */
+#define PAYLOAD_MAX PVFS_XATTR_VALUE_MAX	/* SETXATTR's is the only payload that a manager is sent */
 #define CREDITS 256u
 #define STOP_MS 5000u
 

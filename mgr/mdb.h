@@ -40,13 +40,15 @@ enum mdb_table {
 	MDB_REAP,	/* be64 ino: datafiles to be removed */
 	MDB_ORPHAN,	/* be64 ino, be64 session: no name, but open */
 	MDB_TRIM,	/* be64 ino -> size: datafiles to be cut */
+	MDB_XATTR,	/* be64 ino, name -> value */
 	MDB_META,	/* name -> value */
 	MDB_NTABLES,
 };
 
-#define MDB_KEY_MAX 32u		/* bytes of a key */
+#define MDB_KEY_MAX 264u	/* bytes of a key */
 
 #define MDB_RMW 0x1u		/* the record will be written too: lock it so from the start */
+#define MDB_KEYS 0x2u		/* cursors: only the keys are wanted, vlen will be 0 */
 
 struct mdb;
 struct mdb_txn;
@@ -65,6 +67,7 @@ struct mdb_cursor {
 	struct mdb *db;
 	void *impl;
 	u32 flags;
+	bool keys;
 };
 
 struct mdb_ops {

@@ -49,7 +49,8 @@ struct bdb {
 static const char *const table_file[MDB_NTABLES] = {
 	[MDB_INODE] = "inode.db", [MDB_DIRENT] = "dirent.db", [MDB_SYMLINK] = "symlink.db",
 	[MDB_SLOT] = "slot.db", [MDB_SESSION] = "session.db", [MDB_REAP] = "reap.db",
-	[MDB_ORPHAN] = "orphan.db", [MDB_TRIM] = "trim.db", [MDB_META] = "meta.db",
+	[MDB_ORPHAN] = "orphan.db", [MDB_TRIM] = "trim.db",
+	[MDB_XATTR] = "xattr.db", [MDB_META] = "meta.db",
 };
 
 static struct bdb *to_bdb(struct mdb *db)
@@ -355,6 +356,7 @@ static int bdb_cursor_open(struct mdb *db, struct mdb_txn *t, enum mdb_table tab
 	c->db = db;
 	c->impl = dbc;
 	c->flags = t && (flags & MDB_RMW) ? DB_RMW : 0;
+	c->keys = flags & MDB_KEYS;
 	return 0;
 }
 
@@ -367,6 +369,8 @@ static int cursor_get(struct mdb_cursor *c, struct mdb_rec *rec, u32 klen, u32 h
 	if (unusable(to_bdb(c->db)))
 		return -ERESTART;
 	k.ulen = sizeof(rec->key);
+	if (c->keys)		/* none of its bytes: a long value is not even read */
+		v.flags |= DB_DBT_PARTIAL;
 	err = dbc->get(dbc, &k, &v, how | c->flags);
 	if (err)
 		return map_error(to_bdb(c->db), err, "cursor get");

@@ -5,7 +5,8 @@
  *   server.c    transport <-> mgr_execute(); slow workers; the driver mgr_run()
  *   slot.c      exactly once
  *   op_*.c      one handler per operation of ops.def
- *   ns.c        names, permissions, inodes, entries: what the handlers share
+ *   ns.c        names, inodes, entries: what the handlers share
+ *   xattr.c     extended attributes, ACLs, and the permission check that uses them
  *   opens.c     who has what open, in memory          size.c    how long a file is
  *   session.c   sessions and their leases             iodtab.c  calls to the iods
  *   reap.c      the thread behind unlink and truncate recover.c start and stop of all this
@@ -23,6 +24,7 @@
 #include <pthread.h>
 #include <stdatomic.h>
 #include <stdio.h>
+#include "../common/acl.h"
 #include "../common/config.h"
 #include "../common/log.h"
 #include "../common/storeid.h"
@@ -35,6 +37,7 @@
 #define MGR_NSLOTS	128u			/* of a session */
 #define MGR_BODY_MAX	(PVFS_SYMLINK_MAX + 257u) /* bytes of the largest reply body we make */
 #define MGR_SYMLINK_FORMAT 1
+#define MGR_XATTR_CAPS "security.capability"
 
 struct mgr_op;
 struct mgr_session;
@@ -201,6 +204,7 @@ struct mgr_handler {
  * @final: the running transaction is the last: MGR_RUN_FINAL, or set by its function
  * @again: this is not the first run of the handler (recovery came between)
  * @now: wall clock at the start, for timestamps
+ * @data: payload of the request, @data_len bytes, borrowed
  * @req: decoded request
  * @rep: reply being made
  * @body: encoded reply, @body_len bytes
@@ -217,6 +221,8 @@ struct mgr_op {
 	struct mdb_txn *txn;
 	u64 db_gen;
 	struct pvfs_ts now;
+	const void *data;
+	u32 data_len;
 	union mgr_req req;
 	union mgr_rep rep;
 	u32 body_len, payload_len;
@@ -227,13 +233,13 @@ struct mgr_op {
 
 static inline u64 mgr_op_session(const struct mgr_op *op);
 
-/* What mgr_execute() is asked, without any transport. @body is borrowed. */
+/* What mgr_execute() is asked, without any transport. @body and @data (the payload) are borrowed. */
 struct mgr_request {
 	u16 op, slot;
 	u32 slot_seq;
 	u64 session;
-	const void *body;
-	u32 body_len;
+	const void *body, *data;
+	u32 body_len, data_len;
 	bool can_block;
 };
 
@@ -348,9 +354,9 @@ void mgr_sessions_expire(struct mgr *m);
 bool mgr_in_grace(struct mgr *m);
 
 /* ---- ns.c ---- */
-#define MGR_MAY_EXEC	1u
-#define MGR_MAY_WRITE	2u
-#define MGR_MAY_READ	4u
+#define MGR_MAY_EXEC	PVFS_MAY_EXEC
+#define MGR_MAY_WRITE	PVFS_MAY_WRITE
+#define MGR_MAY_READ	PVFS_MAY_READ
 
 int ns_name_check(const struct pvfs_str *name);
 int ns_inode_get(struct mgr_op *op, u64 ino, u32 flags, struct mgr_inode *in);
@@ -378,8 +384,7 @@ int ns_entry_set(struct mgr_op *op, u64 dir, u64 cookie, const struct pvfs_str *
 int ns_dir_empty(struct mgr_op *op, u64 dir);
 int ns_loop_check(struct mgr_op *op, const struct mgr_inode *moved, const struct mgr_inode *ddir);
 
-int ns_may(const struct pvfs_cred *cred, const struct mgr_inode *in, u32 mask);
-int ns_may_delete(const struct pvfs_cred *cred, const struct mgr_inode *dir,
+int ns_may_delete(struct mgr_op *op, const struct pvfs_cred *cred, const struct mgr_inode *dir,
 		  const struct mgr_inode *victim);
 bool ns_in_group(const struct pvfs_cred *cred, u32 gid);
 void ns_kill_priv(struct mgr_inode *in);
@@ -406,6 +411,27 @@ bool ns_layout_ok(const struct pvfs_layout *l, u32 niods);
 int ns_inode_unlinked(struct mgr_op *op, struct mgr_inode *in, bool *ret_gone);
 /* Attributes as the database knows them. */
 void ns_attr(const struct mgr_inode *in, struct pvfs_attr *attr);
+
+static inline bool ns_str_is(const struct pvfs_str *s, const char *text)
+{
+	return s->len == strlen(text) && !memcmp(s->p, text, s->len);
+}
+
+/* ---- xattr.c ---- */
+int mgr_xattr_read(struct mgr_op *op, const struct mgr_inode *in, const struct pvfs_str *name, void *room, u32 size,
+		   u8 **ret);
+int mgr_xattr_put(struct mgr_op *op, struct mgr_inode *in, const struct pvfs_str *name, const void *value, u32 len,
+		  u32 flags);
+int mgr_xattr_del(struct mgr_op *op, struct mgr_inode *in, const struct pvfs_str *name);
+int mgr_xattr_del_all(struct mgr_op *op, const struct mgr_inode *in);
+int mgr_xattr_walk(struct mgr_op *op, const struct mgr_inode *in,
+		   int (*fn)(void *arg, const struct pvfs_str *name), void *arg);
+int mgr_xattr_kill_caps(struct mgr_op *op, struct mgr_inode *in);
+int mgr_acl_read(struct mgr_op *op, const struct mgr_inode *in, const char *name, struct pvfs_acl *a);
+int mgr_acl_set(struct mgr_op *op, struct mgr_inode *in, const char *name, const struct pvfs_acl *a);
+int mgr_acl_chmod(struct mgr_op *op, struct mgr_inode *in);
+int mgr_acl_inherit(struct mgr_op *op, const struct mgr_inode *dir, struct mgr_inode *in, u32 umask);
+int ns_may(struct mgr_op *op, const struct pvfs_cred *cred, const struct mgr_inode *in, u32 mask);
 
 /* ---- size.c ---- */
 /*
@@ -476,6 +502,7 @@ int mgr_trim_finish(struct mgr_op *op, u64 ino);
  * @cred: who asks
  * @dir: and @name: where
  * @mode: type and permission bits
+ * @umask: taken off @mode where the directory has no default ACL
  * @iflags: MGR_IF_* to start with
  * @rdev: of devices
  * @target: of a symbolic link, else NULL
@@ -489,7 +516,7 @@ struct mgr_make {
 	const struct pvfs_cred *cred;
 	const struct pvfs_fid *dir;
 	const struct pvfs_str *name;
-	u32 mode, iflags;
+	u32 mode, umask, iflags;
 	u64 rdev;
 	const struct pvfs_str *target;
 	const struct pvfs_layout *layout;

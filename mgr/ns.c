@@ -110,6 +110,7 @@ int ns_inode_del(struct mgr_op *op, const struct mgr_inode *in)
 
 	mgr_ino_key(key, in->ino);
 	err = mdb_del(op->m->db, op->txn, MDB_INODE, key, sizeof(key));
+	err = err ?: mgr_xattr_del_all(op, in);
 	if (!err && S_ISLNK(in->mode))
 		err = mdb_del(op->m->db, op->txn, MDB_SYMLINK, key, sizeof(key));
 	if (!err && (in->flags & MGR_IF_TRIM)) {
@@ -179,14 +180,7 @@ int ns_ino_alloc(struct mgr_op *op, struct pvfs_fid *ret)
 
 bool ns_in_group(const struct pvfs_cred *cred, u32 gid)
 {
-	u32 i, n = pvfs_cred_ngroups(cred);
-
-	if (cred->gid == gid)
-		return true;
-	for (i = 0; i < n; i++)
-		if (pvfs_cred_group(cred, i) == gid)
-			return true;
-	return false;
+	return pvfs_cred_in_group(cred, gid);
 }
 
 /**
@@ -194,8 +188,8 @@ bool ns_in_group(const struct pvfs_cred *cred, u32 gid)
  * @dir: the directory it will be in
  * @mode: type and permission bits as asked for
  *
- * Owner, group and set-group-id bit follow the directory as on ext4. Layout and rdev are the
- * caller's.
+ * Owner, group and set-group-id bit follow the directory as on ext4. Layout, rdev and what ACLs or
+ * a mask leave of @mode are the caller's.
  */
 void ns_inode_init(struct mgr_op *op, struct mgr_inode *in, const struct pvfs_fid *fid,
 		   const struct mgr_inode *dir, const struct pvfs_cred *cred, u32 mode)
@@ -356,39 +350,19 @@ void ns_attr(const struct mgr_inode *in, struct pvfs_attr *attr)
 	attr->version = in->version;
 	attr->trunc_gen = in->trunc_gen;
 	attr->layout = in->layout;
+	attr->acl_version = in->acl_version;
+	attr->flags = (in->xattr_names ? PVFS_AF_XATTR : 0) | (in->flags & MGR_IF_ACL ? PVFS_AF_ACL : 0) |
+		      (in->flags & MGR_IF_DEFACL ? PVFS_AF_DEFACL : 0) |
+		      (in->flags & MGR_IF_CAPS ? PVFS_AF_CAPS : 0);
 }
 
 /* ---- permissions ---- */
 
-/**
- * ns_may - classic permission check
- * @mask: MGR_MAY_*, all of which must be granted
- *
- * Uid 0 may read and write anything, and execute what is a directory or has any execute bit.
- *
- * Return: 0 or -EACCES.
- */
-int ns_may(const struct pvfs_cred *cred, const struct mgr_inode *in, u32 mask)
-{
-	u32 bits = in->mode;
-
-	if (!cred->uid) {
-		if ((mask & MGR_MAY_EXEC) && !S_ISDIR(in->mode) && !(in->mode & 0111))
-			return -EACCES;
-		return 0;
-	}
-	if (cred->uid == in->uid)
-		bits >>= 6;
-	else if (ns_in_group(cred, in->gid))
-		bits >>= 3;
-	return (mask & ~bits & 7) ? -EACCES : 0;
-}
-
 /* May @victim's name be removed from @dir? Permission on the directory and its sticky bit. */
-int ns_may_delete(const struct pvfs_cred *cred, const struct mgr_inode *dir,
+int ns_may_delete(struct mgr_op *op, const struct pvfs_cred *cred, const struct mgr_inode *dir,
 		  const struct mgr_inode *victim)
 {
-	int err = ns_may(cred, dir, MGR_MAY_WRITE | MGR_MAY_EXEC);
+	int err = ns_may(op, cred, dir, MGR_MAY_WRITE | MGR_MAY_EXEC);
 
 	if (!err && (dir->mode & S_ISVTX) && cred->uid && cred->uid != victim->uid &&
 	    cred->uid != dir->uid)

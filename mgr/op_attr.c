@@ -40,8 +40,9 @@ int mgr_op_getattr(struct mgr_op *op, const struct pvfs_getattr_req *req,
 /* ---- setattr ---- */
 
 #define SA_TIMES (PVFS_SA_ATIME | PVFS_SA_MTIME | PVFS_SA_ATIME_NOW | PVFS_SA_MTIME_NOW)
+#define SA_KILL (PVFS_SA_KILL_PRIV | PVFS_SA_KILL_CAPS)
 #define SA_ALL (PVFS_SA_MODE | PVFS_SA_UID | PVFS_SA_GID | PVFS_SA_SIZE | SA_TIMES | \
-		PVFS_SA_OPENED | PVFS_SA_KILL_PRIV)
+		PVFS_SA_OPENED | SA_KILL)
 
 struct setattr {
 	const struct pvfs_setattr_req *req;
@@ -64,6 +65,14 @@ static bool writes(struct mgr_op *op, const struct mgr_inode *in)
 	return v.self;
 }
 
+/* Who may not write to @in is told @refused. */
+static int must_write(struct mgr_op *op, const struct pvfs_cred *c, const struct mgr_inode *in, int refused)
+{
+	int err = ns_may(op, c, in, MGR_MAY_WRITE);
+
+	return err == -EACCES ? refused : err;
+}
+
 /* May @req be done to @in? */
 static int setattr_check(struct mgr_op *op, const struct pvfs_setattr_req *req,
 			 const struct mgr_inode *in)
@@ -71,6 +80,7 @@ static int setattr_check(struct mgr_op *op, const struct pvfs_setattr_req *req,
 	const struct pvfs_cred *c = &req->cred;
 	bool owner = !c->uid || c->uid == in->uid;
 	u32 v = req->valid;
+	int err = 0;
 
 	if ((v & PVFS_SA_UID) && c->uid && !(owner && req->uid == in->uid))
 		return -EPERM;
@@ -84,14 +94,13 @@ static int setattr_check(struct mgr_op *op, const struct pvfs_setattr_req *req,
 	if ((((v & PVFS_SA_ATIME) && !(v & PVFS_SA_ATIME_NOW)) ||
 	     ((v & PVFS_SA_MTIME) && !(v & PVFS_SA_MTIME_NOW))) && !owner)
 		return -EPERM;
-	if ((v & (PVFS_SA_ATIME_NOW | PVFS_SA_MTIME_NOW)) && !owner && ns_may(c, in, MGR_MAY_WRITE))
-		return -EACCES;
-	if ((v & PVFS_SA_SIZE) && !((v & PVFS_SA_OPENED) && writes(op, in)) &&
-	    ns_may(c, in, MGR_MAY_WRITE))
-		return -EACCES;
-	if ((v & PVFS_SA_KILL_PRIV) && !owner && !writes(op, in) && ns_may(c, in, MGR_MAY_WRITE))
-		return -EPERM;
-	return 0;
+	if ((v & (PVFS_SA_ATIME_NOW | PVFS_SA_MTIME_NOW)) && !owner)
+		err = must_write(op, c, in, -EACCES);
+	if (!err && (v & PVFS_SA_SIZE) && !((v & PVFS_SA_OPENED) && writes(op, in)))
+		err = must_write(op, c, in, -EACCES);
+	if (!err && (v & SA_KILL) && !owner && !writes(op, in))
+		err = must_write(op, c, in, -EPERM);
+	return err;
 }
 
 /* Checks and makes every change but that of the size. Also the @change of a truncation. */
@@ -113,11 +122,17 @@ static int setattr_apply(struct mgr_op *op, struct mgr_inode *in, void *arg)
 		in->mode = (in->mode & S_IFMT) | (req->mode & 07777);
 		if (req->cred.uid && !ns_in_group(&req->cred, in->gid))
 			in->mode &= ~S_ISGID;
+		err = mgr_acl_chmod(op, in);
 	} else if ((v & (PVFS_SA_UID | PVFS_SA_GID)) && !S_ISDIR(in->mode)) {
 		ns_kill_priv(in);
 	}
 	if ((v & PVFS_SA_KILL_PRIV) || ((v & PVFS_SA_SIZE) && req->cred.uid))
 		ns_kill_priv(in);
+	/* What a program may do goes whoever changes it, root too. */
+	if (!err && (v & (SA_KILL | PVFS_SA_SIZE | PVFS_SA_UID | PVFS_SA_GID)))
+		err = mgr_xattr_kill_caps(op, in);
+	if (err)
+		return err;
 	/*
 	 * Writes that happened are accounted for before a time is set, so that only later ones move
 	 * it again.

@@ -20,7 +20,7 @@ int mgr_op_mkdir(struct mgr_op *op, const struct pvfs_mkdir_req *req, struct pvf
 {
 	struct mgr_make mk = {
 		.cred = &req->cred, .dir = &req->dir, .name = &req->name,
-		.mode = S_IFDIR | (req->mode & 07777),
+		.mode = S_IFDIR | (req->mode & 07777), .umask = req->umask,
 		.made = made_dir, .arg = &rep->attr,
 	};
 
@@ -35,7 +35,7 @@ static int rmdir_fn(struct mgr_op *op, void *arg)
 	int err;
 
 	err = ns_dir_get(op, &req->dir, MDB_RMW, &dir);
-	err = err ?: ns_may(&req->cred, &dir, MGR_MAY_EXEC);
+	err = err ?: ns_may(op, &req->cred, &dir, MGR_MAY_EXEC);
 	err = err ?: ns_entry_find(op, dir.ino, &req->name, MDB_RMW, &e);
 	if (err)
 		return err;
@@ -43,7 +43,7 @@ static int rmdir_fn(struct mgr_op *op, void *arg)
 	err = ns_fid_get(op, &e.fid, MDB_RMW, &in);
 	if (err)
 		return err == -ESTALE ? -EUCLEAN : err;
-	err = ns_may_delete(&req->cred, &dir, &in);
+	err = ns_may_delete(op, &req->cred, &dir, &in);
 	if (err)
 		return err;
 	if (!S_ISDIR(in.mode))

@@ -37,19 +37,22 @@ int mgr_make_fn(struct mgr_op *op, void *arg)
 	int err;
 
 	err = ns_dir_get(op, mk->dir, MDB_RMW, &dir);
-	err = err ?: ns_may(mk->cred, &dir, MGR_MAY_EXEC);
+	err = err ?: ns_may(op, mk->cred, &dir, MGR_MAY_EXEC);
 	if (err)
 		return err;
 	err = ns_entry_find(op, dir.ino, mk->name, MDB_RMW, &mk->found);
 	if (err != -ENOENT)
 		return err ?: -EEXIST;
-	err = ns_may(mk->cred, &dir, MGR_MAY_WRITE | MGR_MAY_EXEC);
+	err = ns_may(op, mk->cred, &dir, MGR_MAY_WRITE | MGR_MAY_EXEC);
 	if (err)
 		return err;
 	if (S_ISDIR(mk->mode) && dir.nlink >= PVFS_LINK_MAX)
 		return -EMLINK;
 	ns_inode_init(op, &mk->in, &mk->fid, &dir, mk->cred, mk->mode);
 	mk->in.flags = mk->iflags;
+	err = mgr_acl_inherit(op, &dir, &mk->in, mk->umask);
+	if (err)
+		return err;
 	mk->in.rdev = mk->rdev;
 	if (S_ISREG(mk->mode)) {
 		/* Chosen once, however often the transaction runs. */
@@ -105,7 +108,7 @@ int mgr_op_mknod(struct mgr_op *op, const struct pvfs_mknod_req *req, struct pvf
 	u32 type = req->mode & S_IFMT ? req->mode & S_IFMT : S_IFREG;
 	struct mgr_make mk = {
 		.cred = &req->cred, .dir = &req->dir, .name = &req->name,
-		.mode = type | (req->mode & 07777),
+		.mode = type | (req->mode & 07777), .umask = req->umask,
 		.made = made_attr, .arg = &rep->attr,
 	};
 
@@ -157,7 +160,7 @@ static int lookup_fn(struct mgr_op *op, void *arg)
 	int err;
 
 	err = ns_dir_get(op, &l->req->dir, 0, &dir);
-	err = err ?: ns_may(&l->req->cred, &dir, MGR_MAY_EXEC);
+	err = err ?: ns_may(op, &l->req->cred, &dir, MGR_MAY_EXEC);
 	if (err)
 		return err;
 	for (tries = 0; tries < 10; tries++) {
@@ -247,13 +250,13 @@ static int link_fn(struct mgr_op *op, void *arg)
 	int err;
 
 	err = ns_dir_get(op, &req->dir, MDB_RMW, &dir);
-	err = err ?: ns_may(&req->cred, &dir, MGR_MAY_EXEC);
+	err = err ?: ns_may(op, &req->cred, &dir, MGR_MAY_EXEC);
 	if (err)
 		return err;
 	err = ns_entry_find(op, dir.ino, &req->name, MDB_RMW, &e);
 	if (err != -ENOENT)
 		return err ?: -EEXIST;
-	err = ns_may(&req->cred, &dir, MGR_MAY_WRITE | MGR_MAY_EXEC);
+	err = ns_may(op, &req->cred, &dir, MGR_MAY_WRITE | MGR_MAY_EXEC);
 	err = err ?: ns_fid_get(op, &req->fid, MDB_RMW, &l->in);
 	if (err)
 		return err;
@@ -302,14 +305,14 @@ static int unlink_fn(struct mgr_op *op, void *arg)
 	int err;
 
 	err = ns_dir_get(op, &req->dir, MDB_RMW, &dir);
-	err = err ?: ns_may(&req->cred, &dir, MGR_MAY_EXEC);
+	err = err ?: ns_may(op, &req->cred, &dir, MGR_MAY_EXEC);
 	err = err ?: ns_entry_find(op, dir.ino, &req->name, MDB_RMW, &e);
 	if (err)
 		return err;
 	err = ns_fid_get(op, &e.fid, MDB_RMW, &u->in);
 	if (err)
 		return err == -ESTALE ? -EUCLEAN : err;
-	err = ns_may_delete(&req->cred, &dir, &u->in);
+	err = ns_may_delete(op, &req->cred, &dir, &u->in);
 	if (err)
 		return err;
 	if (S_ISDIR(u->in.mode))

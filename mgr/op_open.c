@@ -34,7 +34,7 @@ static void make_cap(struct mgr_op *op, const struct pvfs_fid *fid, u32 flags, s
 	pvfs_cap_make(&op->m->server_key, op->m->uuid, mgr_op_session(op), fid, rights, cap);
 }
 
-static int check_access(const struct pvfs_cred *cred, const struct mgr_inode *in, u32 flags)
+static int check_access(struct mgr_op *op, const struct pvfs_cred *cred, const struct mgr_inode *in, u32 flags)
 {
 	u32 mask = 0;
 
@@ -44,7 +44,7 @@ static int check_access(const struct pvfs_cred *cred, const struct mgr_inode *in
 		mask |= MGR_MAY_WRITE;
 	if (flags & PVFS_O_EXEC)
 		mask |= MGR_MAY_EXEC;
-	return ns_may(cred, in, mask);
+	return ns_may(op, cred, in, mask);
 }
 
 static int open_fn(struct mgr_op *op, void *arg)
@@ -66,7 +66,7 @@ static int open_fn(struct mgr_op *op, void *arg)
 	if (!S_ISDIR(in->mode) && !S_ISREG(in->mode))
 		return -ENXIO;
 	if (o->cred) {
-		err = check_access(o->cred, in, o->flags);
+		err = check_access(op, o->cred, in, o->flags);
 		if (err)
 			return err;
 	}
@@ -91,7 +91,7 @@ static int no_change(struct mgr_op *op, struct mgr_inode *in, void *arg)
 
 	if (o->cred && o->cred->uid)
 		ns_kill_priv(in);
-	return 0;
+	return mgr_xattr_kill_caps(op, in);
 }
 
 static void open_finish(struct mgr_op *op, const struct mgr_inode *in, void *arg)
@@ -225,7 +225,7 @@ static int find_fn(struct mgr_op *op, void *arg)
 	int err;
 
 	err = ns_dir_get(op, &f->req->dir, 0, &dir);
-	err = err ?: ns_may(&f->req->cred, &dir, MGR_MAY_EXEC);
+	err = err ?: ns_may(op, &f->req->cred, &dir, MGR_MAY_EXEC);
 	return err ?: ns_entry_find(op, dir.ino, &f->req->name, 0, &f->e);
 }
 
@@ -236,7 +236,7 @@ static int create_new(struct mgr_op *op, const struct pvfs_create_req *req,
 	struct creating c = { .req = req, .rep = rep };
 	struct mgr_make mk = {
 		.cred = &req->cred, .dir = &req->dir, .name = &req->name,
-		.mode = S_IFREG | (req->mode & 07777),
+		.mode = S_IFREG | (req->mode & 07777), .umask = req->umask,
 		.layout = &req->layout, .iflags = req->flags & PVFS_O_WRITE ? MGR_IF_UNCERTAIN : 0,
 		.made = made_file, .arg = &c,
 	};

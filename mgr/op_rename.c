@@ -57,7 +57,7 @@ static int get_dirs(struct mgr_op *op, struct rename *r, struct mgr_inode *sdir,
 /* What may not be replaced by what. */
 static int check_target(struct mgr_op *op, const struct rename *r, const struct mgr_inode *ddir)
 {
-	int err = ns_may_delete(&r->req->cred, ddir, &r->dst);
+	int err = ns_may_delete(op, &r->req->cred, ddir, &r->dst);
 
 	if (err)
 		return err;
@@ -90,14 +90,14 @@ static int check(struct mgr_op *op, struct rename *r, const struct mgr_inode *sd
 	}
 	if (exists && r->src.ino == r->dst.ino)
 		return 1;
-	err = ns_may_delete(cred, sdir, &r->src);
+	err = ns_may_delete(op, cred, sdir, &r->src);
 	if (!err && exists)
 		err = check_target(op, r, ddir);
 	else if (!err)
-		err = ns_may(cred, ddir, MGR_MAY_WRITE | MGR_MAY_EXEC);
+		err = ns_may(op, cred, ddir, MGR_MAY_WRITE | MGR_MAY_EXEC);
 	/* Its ".." changes. */
 	if (!err && moves)
-		err = ns_may(cred, &r->src, MGR_MAY_WRITE);
+		err = ns_may(op, cred, &r->src, MGR_MAY_WRITE);
 	if (!err && moves && !exists && ddir->nlink >= PVFS_LINK_MAX)
 		err = -EMLINK;
 	return err;
@@ -148,13 +148,13 @@ static int check_exchange(struct mgr_op *op, struct rename *r, const struct mgr_
 		return err;
 	if (r->src.ino == r->dst.ino)
 		return 1;
-	err = ns_may_delete(cred, sdir, &r->src);
-	err = err ?: ns_may_delete(cred, ddir, &r->dst);
+	err = ns_may_delete(op, cred, sdir, &r->src);
+	err = err ?: ns_may_delete(op, cred, ddir, &r->dst);
 	/* Their ".." changes. */
 	if (!err && src_moves)
-		err = ns_may(cred, &r->src, MGR_MAY_WRITE);
+		err = ns_may(op, cred, &r->src, MGR_MAY_WRITE);
 	if (!err && dst_moves)
-		err = ns_may(cred, &r->dst, MGR_MAY_WRITE);
+		err = ns_may(op, cred, &r->dst, MGR_MAY_WRITE);
 	if (!err && ((src_moves && !dst_moves && ddir->nlink >= PVFS_LINK_MAX) ||
 		     (dst_moves && !src_moves && sdir->nlink >= PVFS_LINK_MAX)))
 		err = -EMLINK;
@@ -208,8 +208,8 @@ static int rename_fn(struct mgr_op *op, void *arg)
 	r->replaced = r->gone = r->need_lock = false;
 	r->rep->replaced = 0;
 	err = get_dirs(op, r, &sdir, &ddir);
-	err = err ?: ns_may(&req->cred, &sdir, MGR_MAY_EXEC);
-	err = err ?: ns_may(&req->cred, &ddir, MGR_MAY_EXEC);
+	err = err ?: ns_may(op, &req->cred, &sdir, MGR_MAY_EXEC);
+	err = err ?: ns_may(op, &req->cred, &ddir, MGR_MAY_EXEC);
 	err = err ?: ns_entry_find(op, sdir.ino, &req->sname, MDB_RMW, &se);
 	if (err)
 		return err;

@@ -100,6 +100,9 @@ u32 mgr_inode_encode(const struct mgr_inode *in, struct mgr_inode_disk *d)
 	d->ssize = cpu_to_le32(in->layout.ssize);
 	d->parent_ino = cpu_to_le64(in->parent.ino);
 	d->parent_gen = cpu_to_le32(in->parent.gen);
+	d->acl_version = cpu_to_le64(in->acl_version);
+	d->xattr_names = cpu_to_le32(in->xattr_names);
+	d->xattr_bytes = cpu_to_le32(in->xattr_bytes);
 	return sizeof(*d);
 }
 
@@ -131,6 +134,9 @@ int mgr_inode_decode(struct mgr_inode *in, u64 ino, const void *rec, u32 len)
 	in->layout.ssize = le32_to_cpu(d->ssize);
 	in->parent.ino = le64_to_cpu(d->parent_ino);
 	in->parent.gen = le32_to_cpu(d->parent_gen);
+	in->acl_version = le64_to_cpu(d->acl_version);
+	in->xattr_names = le32_to_cpu(d->xattr_names);
+	in->xattr_bytes = le32_to_cpu(d->xattr_bytes);
 	if ((in->flags & ~MGR_IF_ALL) || (in->mode & ~(S_IFMT | 07777u)))
 		return -EUCLEAN;
 	switch (in->mode & S_IFMT) {

@@ -17,7 +17,10 @@
 #define MGR_IF_TRIM		0x2u	/* a truncation goes on; there is a trim record */
 #define MGR_IF_REAP		0x4u	/* in the reap queue: gone for clients */
 #define MGR_IF_ORPHAN		0x8u	/* no name, but open by a session: has orphan records */
-#define MGR_IF_ALL		0xfu
+#define MGR_IF_ACL		0x10u	/* has an access ACL */
+#define MGR_IF_DEFACL		0x20u	/* has a default ACL */
+#define MGR_IF_CAPS		0x40u	/* has security.capability */
+#define MGR_IF_ALL		0x7fu
 
 #define MGR_BASE_ANY		0xffffu	/* of directories: each new file starts on the next iod */
 
@@ -36,6 +39,9 @@ struct mgr_inode {
 	struct pvfs_ts wtime;	/* latest write time, by an iod's clock, that mtime accounts for */
 	struct pvfs_layout layout;
 	struct pvfs_fid parent;	/* of a directory */
+	u64 acl_version;	/* changes with its ACLs, see pvfs_attr */
+	u32 xattr_names;	/* bytes that the list of its extended attributes has */
+	u32 xattr_bytes;	/* bytes of their values */
 };
 
 /* A directory entry in memory. @name borrows the record it was decoded from. */
@@ -92,9 +98,12 @@ struct mgr_inode_disk {
 	__le32 ssize;
 	__le64 parent_ino;
 	__le32 parent_gen;
+	__le64 acl_version;
+	__le32 xattr_names;
+	__le32 xattr_bytes;
 } __attribute__((packed));
 #define MGR_INODE_FORMAT 1
-_Static_assert(sizeof(struct mgr_inode_disk) == 144, "inode record");
+_Static_assert(sizeof(struct mgr_inode_disk) == 160, "inode record");
 
 struct mgr_dirent_disk {	/* the name follows */
 	u8 format;		/* MGR_DIRENT_FORMAT */
@@ -147,6 +156,14 @@ struct mgr_mark_disk {		/* reap and orphan records: the key says all */
 #define MGR_MARK_FORMAT 1
 _Static_assert(sizeof(struct mgr_mark_disk) == 8, "mark record");
 
+struct mgr_xattr_disk {		/* the value follows; the name is in the key */
+	u8 format;		/* MGR_XATTR_FORMAT */
+	u8 zero[3];
+} __attribute__((packed));
+#define MGR_XATTR_FORMAT 1
+#define MGR_XATTR_MAX (sizeof(struct mgr_xattr_disk) + PVFS_XATTR_VALUE_MAX)
+_Static_assert(sizeof(struct mgr_xattr_disk) == 4, "extended attribute record");
+
 struct mgr_super_disk {
 	u8 format;		/* MGR_SUPER_FORMAT */
 	u8 zero[3];
@@ -176,6 +193,7 @@ static inline u64 mgr_get_be64(const u8 *p)
 #define MGR_INO_KEY 8u		/* inode, symlink, reap, trim; session too */
 #define MGR_PAIR_KEY 16u	/* dirent: dir, cookie; orphan: ino, session */
 #define MGR_SLOT_KEY 10u
+#define MGR_XATTR_KEY_MAX (MGR_INO_KEY + PVFS_XATTR_NAME_MAX)
 
 static inline void mgr_ino_key(u8 key[MGR_INO_KEY], u64 ino)
 {
@@ -193,6 +211,14 @@ static inline void mgr_slot_key(u8 key[MGR_SLOT_KEY], u64 session, u16 slot)
 	mgr_put_be64(key, session);
 	key[8] = slot >> 8;
 	key[9] = slot & 0xff;
+}
+
+/* Return: the key's length. @name is checked. */
+static inline u32 mgr_xattr_key(u8 key[MGR_XATTR_KEY_MAX], u64 ino, const struct pvfs_str *name)
+{
+	mgr_put_be64(key, ino);
+	memcpy(key + MGR_INO_KEY, name->p, name->len);
+	return MGR_INO_KEY + name->len;
 }
 
 /**

@@ -254,6 +254,10 @@ int mgr_execute(struct mgr *m, const struct mgr_request *rq, struct mgr_op *op)
 	op->slot = rq->slot;
 	op->slot_seq = rq->slot_seq;
 	op->can_block = rq->can_block;
+	op->data = rq->data;
+	op->data_len = rq->data_len;
+	if (op->data_len && op->nr != PVFS_OP_SETXATTR)
+		return -EINVAL;
 	err = h->decode(op, rq->body, rq->body_len);
 	if (err)
 		return err;
@@ -334,7 +338,7 @@ static void run_call(struct mgr *m, struct pvfs_call *call, bool can_block)
 	struct mgr_request rq = {
 		.op = call->head.op, .slot = call->head.slot, .slot_seq = call->head.slot_seq,
 		.session = call->peer->session, .body = call->body, .body_len = call->head.body_len,
-		.can_block = can_block,
+		.data = call->payload, .data_len = call->head.payload_len, .can_block = can_block,
 	};
 	struct pvfs_out out = { .fd = -1, .release = free };
 	struct mgr_op op;

@@ -264,7 +264,7 @@ static int attr_certain(struct mgr_op *op, struct mgr_inode *in, struct pvfs_att
 			return 1;
 	}
 	ns_attr(in, attr);
-	attr->flags = *ret_flags;
+	attr->flags |= *ret_flags;
 	return 0;
 }
 
@@ -291,7 +291,7 @@ int mgr_size_attr(struct mgr_op *op, struct mgr_inode *in, const struct pvfs_wre
 			return err;
 		if (!err || tries == 3) {
 			ns_attr(in, attr);
-			attr->flags = flags;
+			attr->flags |= flags;
 			return 0;
 		}
 	}
@@ -342,7 +342,7 @@ int mgr_size_attrs(struct mgr_op *op, struct mgr_inode *in, struct pvfs_attr *at
 			err = mgr_size_attr(op, &in[i], NULL, &attrs[i]);
 		} else if (!err) {
 			ns_attr(&in[i], &attrs[i]);
-			attrs[i].flags = flags;
+			attrs[i].flags |= flags;
 		}
 		if (err == -ESTALE) {
 			/* Unlinked since the directory was read: the caller leaves it out. */

@@ -40,7 +40,7 @@ build="gcc gcc-12 make pkg-config libdb5.3-dev libssl-dev liburing-dev
 	libelf1 libc6-dev binutils"
 check="clang clang-tidy sparse"
 guest="qemu-system-x86 busybox-static cpio xz-utils zstd kmod iproute2 dwarves"
-tests="perl attr nfs-kernel-server nfs-common rpcbind git rsync man-db fio
+tests="perl attr acl nfs-kernel-server nfs-common rpcbind git rsync man-db fio
 	e2fsprogs procps"
 source="shellcheck linux-source-6.1"
 

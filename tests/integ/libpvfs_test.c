@@ -16,6 +16,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/wait.h>
+#include <sys/xattr.h>
 #include <time.h>
 #include <unistd.h>
 #include <cmocka.h>
@@ -866,6 +867,140 @@ static void test_iod_restart(void **state)
 	OK(pvfs_unlink(fs, "/restart"));
 }
 
+/* ---------------------------------------------------------------- extended attributes */
+
+#define ACCESS "system.posix_acl_access"
+#define DEFAULT "system.posix_acl_default"
+
+static void test_xattrs(void **state)
+{
+	static char big[65537], got[65537];
+	struct pvfs_file *f = open_new("/xattrs");
+	struct pvfs_stat st;
+	struct pvfs_fh fh;
+	char name[300];
+	int i;
+
+	for (i = 0; i < (int)sizeof(big); i++)
+		big[i] = byte_at(i);
+	OK(pvfs_symlink(fs, "xattrs", "/xattrs-link"));
+	OK(pvfs_resolve(fs, "/xattrs", 0, &fh));
+	MGR_COSTS(2, assert_int_equal(pvfs_getxattr(fs, "/xattrs", "user.a", got, 10), -ENODATA));
+	MGR_COSTS(2, OK(pvfs_setxattr(fs, "/xattrs", "user.a", "one", 3, XATTR_CREATE)));
+	assert_int_equal(pvfs_setxattr(fs, "/xattrs", "user.a", "x", 1, XATTR_CREATE), -EEXIST);
+	assert_int_equal(pvfs_setxattr(fs, "/xattrs", "user.b", "x", 1, XATTR_REPLACE), -ENODATA);
+	assert_int_equal(pvfs_setxattr(fs, "/xattrs", "user.b", "x", 1, 8), -EINVAL);
+	/* At once, by any way there is. */
+	assert_int_equal(pvfs_getxattr(other, "/xattrs-link", "user.a", got, sizeof(got)), 3);
+	assert_memory_equal(got, "one", 3);
+	assert_int_equal(pvfs_lgetxattr(other, "/xattrs-link", "user.a", got, 10), -ENODATA);
+	MGR_COSTS(1, assert_int_equal(pvfs_fgetxattr(f, "user.a", got, 10), 3));
+	MGR_COSTS(1, assert_int_equal(pvfs_getxattr_fh(fs, &fh, "user.a", got, 10), 3));
+	assert_int_equal(pvfs_getxattr(fs, "/xattrs", "user.a", got, 2), -ERANGE);
+	assert_int_equal(pvfs_getxattr(fs, "/xattrs", "user.a", NULL, 0), 3);
+	OK(pvfs_fsetxattr(f, "user.a", big, 65536, 0));
+	assert_int_equal(pvfs_fsetxattr(f, "user.a", big, 65537, 0), -E2BIG);
+	assert_int_equal(pvfs_getxattr(other, "/xattrs", "user.a", got, sizeof(got)), 65536);
+	assert_memory_equal(got, big, 65536);
+	OK(pvfs_setxattr_fh(other, &fh, "user.empty", NULL, 0, 0));
+	assert_int_equal(pvfs_fgetxattr(f, "user.empty", got, 10), 0);
+	memset(name, 'n', sizeof(name));
+	memcpy(name, "user.", 5);
+	name[256] = 0;
+	assert_int_equal(pvfs_fsetxattr(f, name, "x", 1, 0), -ERANGE);
+	assert_int_equal(pvfs_fsetxattr(f, "", "x", 1, 0), -EINVAL);
+	name[255] = 0;
+	OK(pvfs_fsetxattr(f, name, "x", 1, 0));
+	OK(pvfs_fremovexattr(f, name));
+	/* Lists. */
+	OK(pvfs_lsetxattr(fs, "/xattrs-link", "trusted.own", "x", 1, 0));
+	assert_int_equal(pvfs_lsetxattr(fs, "/xattrs-link", "user.own", "x", 1, 0), -EPERM);
+	assert_int_equal(pvfs_llistxattr(fs, "/xattrs-link", got, 100), 12);
+	assert_string_equal(got, "trusted.own");
+	assert_int_equal(pvfs_listxattr(fs, "/xattrs-link", NULL, 0), 7 + 11);
+	assert_int_equal(pvfs_listxattr(fs, "/xattrs", got, 17), -ERANGE);
+	assert_int_equal(pvfs_flistxattr(f, got, 18), 18);
+	assert_memory_equal(got, "user.a\0user.empty", 18);
+	assert_int_equal(pvfs_listxattr_fh(other, &fh, got, 100), 18);
+	OK(pvfs_removexattr(fs, "/xattrs-link", "user.a"));
+	OK(pvfs_removexattr_fh(fs, &fh, "user.empty"));
+	OK(pvfs_lremovexattr(fs, "/xattrs-link", "trusted.own"));
+	assert_int_equal(pvfs_removexattr(other, "/xattrs", "user.a"), -ENODATA);
+	assert_int_equal(pvfs_flistxattr(f, NULL, 0), 0);
+	/* What a program may do is gone when it is written to. */
+	OK(pvfs_fsetxattr(f, "security.capability", "\1\0\0\2\0\40\0\0\0\0\0\0\0\0\0\0\0\0\0\0", 20, 0));
+	OK(pvfs_fchmod(f, 04755));
+	write_at(f, 0, 100);
+	assert_int_equal(pvfs_fgetxattr(f, "security.capability", NULL, 0), -ENODATA);
+	OK(pvfs_fstat(f, &st));
+	assert_int_equal(st.st.st_mode & 07777, 04755);
+	COSTS(PVFS_SERVER_MGR, "SETATTR", 0, write_at(f, 100, 100));
+	OK(pvfs_close(f));
+	assert_int_equal(pvfs_listxattr(fs, "/nosuch", NULL, 0), -ENOENT);
+	OK(pvfs_unlink(fs, "/xattrs"));
+	OK(pvfs_unlink(fs, "/xattrs-link"));
+	assert_int_equal(pvfs_getxattr_fh(fs, &fh, "user.a", got, 10), -ESTALE);
+}
+
+static void test_acls(void **state)
+{
+	/* u:rwx u1000:r-x g:--- m:r-x o:---; and a default one with w for 1000 */
+	static const uint8_t acl[] = {
+		2, 0, 0, 0, 1, 0, 7, 0, 255, 255, 255, 255, 2, 0, 5, 0, 0xe8, 3, 0, 0, 4, 0, 0, 0, 255, 255, 255, 255,
+		16, 0, 5, 0, 255, 255, 255, 255, 32, 0, 0, 0, 255, 255, 255, 255,
+	};
+	uint8_t def[sizeof(acl)], got[100];
+	struct pvfs_stat st;
+	struct pvfs_dir *d;
+	struct pvfs_file *f;
+
+	memcpy(def, acl, sizeof(def));
+	def[14] = def[30] = 7;
+	OK(pvfs_mkdir(fs, "/acls", 0700));
+	OK(pvfs_mkdir(fs, "/acls/sub", 0777));
+	OK(pvfs_setcred(other, 1000, 1000, NULL, 0));
+	assert_int_equal(pvfs_access(other, "/acls", R_OK), -EACCES);
+	assert_int_equal(pvfs_opendir(other, "/acls", &d), -EACCES);
+	assert_int_equal(pvfs_stat(other, "/acls/sub", &st), -EACCES);
+	assert_int_equal(pvfs_setxattr(other, "/acls", ACCESS, acl, sizeof(acl), 0), -EPERM);
+	OK(pvfs_setxattr(fs, "/acls", ACCESS, acl, sizeof(acl), 0));
+	OK(pvfs_stat(fs, "/acls", &st));
+	assert_int_equal(st.st.st_mode, S_IFDIR | 0750);
+	OK(pvfs_access(other, "/acls", R_OK | X_OK));
+	assert_int_equal(pvfs_access(other, "/acls", W_OK), -EACCES);
+	OK(pvfs_opendir(other, "/acls", &d));
+	OK(pvfs_closedir(d));
+	OK(pvfs_stat(other, "/acls/sub", &st));
+	assert_int_equal(pvfs_mkdir(other, "/acls/no", 0777), -EACCES);
+	OK(pvfs_chmod(fs, "/acls", 0710));
+	assert_int_equal(pvfs_access(other, "/acls", R_OK), -EACCES);
+	assert_int_equal(pvfs_getxattr(other, "/acls", ACCESS, got, sizeof(got)), sizeof(acl));
+	assert_int_equal(got[30], 1);
+	/* A default ACL takes the place of the mask, which is 022. */
+	OK(pvfs_setxattr(fs, "/acls/sub", DEFAULT, def, sizeof(def), 0));
+	OK(pvfs_open(fs, "/acls/sub/f", O_WRONLY | O_CREAT, 0666, &f));
+	OK(pvfs_close(f));
+	OK(pvfs_stat(fs, "/acls/sub/f", &st));
+	assert_int_equal(st.st.st_mode & 0777, 0660);
+	OK(pvfs_open(other, "/acls/sub/f", O_RDWR, 0, &f));
+	OK(pvfs_close(f));
+	OK(pvfs_mkdir(fs, "/acls/sub/d", 0777));
+	assert_int_equal(pvfs_getxattr(fs, "/acls/sub/d", DEFAULT, got, sizeof(got)), sizeof(def));
+	assert_memory_equal(got, def, sizeof(def));
+	OK(pvfs_stat(fs, "/acls/sub/d", &st));
+	assert_int_equal(st.st.st_mode & 0777, 0770);
+	OK(pvfs_removexattr(fs, "/acls/sub", DEFAULT));
+	OK(pvfs_mknod(fs, "/acls/sub/g", S_IFREG | 0666, 0));
+	OK(pvfs_stat(fs, "/acls/sub/g", &st));
+	assert_int_equal(st.st.st_mode & 0777, 0644);
+	OK(pvfs_setcred(other, 0, 0, NULL, 0));
+	OK(pvfs_rmdir(fs, "/acls/sub/d"));
+	OK(pvfs_unlink(fs, "/acls/sub/f"));
+	OK(pvfs_unlink(fs, "/acls/sub/g"));
+	OK(pvfs_rmdir(fs, "/acls/sub"));
+	OK(pvfs_rmdir(fs, "/acls"));
+}
+
 static void test_mount_errors(void **state)
 {
 	struct pvfs_mount_opts o = PVFS_MOUNT_OPTS_INIT;
@@ -901,6 +1036,8 @@ int main(void)
 		cmocka_unit_test(test_concurrent_names),
 		cmocka_unit_test(test_handles),
 		cmocka_unit_test(test_fork),
+		cmocka_unit_test(test_xattrs),
+		cmocka_unit_test(test_acls),
 		cmocka_unit_test(test_mgr_restart),
 		cmocka_unit_test(test_iod_restart),
 		cmocka_unit_test(test_mount_errors),

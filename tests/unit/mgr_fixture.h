@@ -290,6 +290,9 @@ struct fx_client {
 	u32 uid, gid;
 	u8 groups[32];
 	u32 ngroups;
+	u32 umask;
+	const void *data;	/* payload of the next SETXATTR */
+	u32 data_len;
 };
 
 static inline struct pvfs_cred fx_cred(const struct fx_client *c)
@@ -306,6 +309,8 @@ static inline int fx_execute(struct fx_client *c, u16 nr, u32 seq, const void *b
 	struct mgr_request rq = {
 		.op = nr, .slot = c->slot, .slot_seq = seq, .session = c->session, .body = body,
 		.body_len = len,
+		.data = nr == PVFS_OP_SETXATTR ? c->data : NULL,
+		.data_len = nr == PVFS_OP_SETXATTR ? c->data_len : 0,
 		.can_block = pvfs_op_info(nr)->flags & PVFS_OPF_SLOW,
 	};
 	int err = mgr_execute(c->f->m, &rq, op);
@@ -412,7 +417,7 @@ static inline int do_create(struct fx_client *c, struct pvfs_fid dir, const char
 {
 	struct pvfs_create_req rq = {
 		.cred = fx_cred(c), .dir = dir, .name = PVFS_STR(name), .flags = flags,
-		.mode = mode,
+		.mode = mode, .umask = c->umask,
 	};
 	struct pvfs_create_rep rp;
 	int err = fx_create(c, &rq, &rp);
@@ -448,6 +453,7 @@ static inline int do_mkfile(struct fx_client *c, struct pvfs_fid dir, const char
 {
 	struct pvfs_mknod_req rq = {
 		.cred = fx_cred(c), .dir = dir, .name = PVFS_STR(name), .mode = S_IFREG | mode,
+		.umask = c->umask,
 	};
 	struct pvfs_mknod_rep rp;
 	int err = fx_mknod(c, &rq, &rp);
@@ -460,7 +466,7 @@ static inline int do_mkdir(struct fx_client *c, struct pvfs_fid dir, const char 
 			   struct pvfs_attr *a)
 {
 	struct pvfs_mkdir_req rq = { .cred = fx_cred(c), .dir = dir, .name = PVFS_STR(name),
-		.mode = mode };
+		.mode = mode, .umask = c->umask };
 	struct pvfs_mkdir_rep rp;
 	int err = fx_mkdir(c, &rq, &rp);
 
@@ -520,6 +526,47 @@ static inline int do_rename(struct fx_client *c, struct pvfs_fid sdir, const cha
 	struct pvfs_rename_rep rp;
 
 	return fx_rename(c, &rq, &rp);
+}
+
+static inline int do_setxattr(struct fx_client *c, struct pvfs_fid fid, const char *name, const void *value, u32 len,
+			      u32 flags, struct pvfs_attr *a)
+{
+	struct pvfs_setxattr_req rq = { .cred = fx_cred(c), .fid = fid, .name = PVFS_STR(name), .flags = flags };
+	struct pvfs_setxattr_rep rp;
+	int err;
+
+	c->data = value;
+	c->data_len = len;
+	err = fx_setxattr(c, &rq, &rp);
+	fx_take(a, err, &rp.attr);
+	return err;
+}
+
+/* Return: the value's length, or the error. The value is fx_op.payload. */
+static inline int do_getxattr(struct fx_client *c, struct pvfs_fid fid, const char *name, u32 size)
+{
+	struct pvfs_getxattr_req rq = { .cred = fx_cred(c), .fid = fid, .name = PVFS_STR(name), .size = size };
+	struct pvfs_getxattr_rep rp;
+
+	return fx_getxattr(c, &rq, &rp) ?: (int)rp.size;
+}
+
+static inline int do_listxattr(struct fx_client *c, struct pvfs_fid fid, u32 size)
+{
+	struct pvfs_listxattr_req rq = { .cred = fx_cred(c), .fid = fid, .size = size };
+	struct pvfs_listxattr_rep rp;
+
+	return fx_listxattr(c, &rq, &rp) ?: (int)rp.size;
+}
+
+static inline int do_removexattr(struct fx_client *c, struct pvfs_fid fid, const char *name, struct pvfs_attr *a)
+{
+	struct pvfs_removexattr_req rq = { .cred = fx_cred(c), .fid = fid, .name = PVFS_STR(name) };
+	struct pvfs_removexattr_rep rp;
+	int err = fx_removexattr(c, &rq, &rp);
+
+	fx_take(a, err, &rp.attr);
+	return err;
 }
 
 static inline int do_truncate(struct fx_client *c, struct pvfs_fid fid, u64 size,

@@ -55,6 +55,42 @@ static unsigned int rnd(struct worker *w, unsigned int n)
 	return rand_r(&w->seed) % n;
 }
 
+static void step_xattr(struct worker *w, struct pvfs_fid fid)
+{
+	static const char *const name[] = { "user.a", "user.b", "security.capability" };
+	static const u8 value[9000];
+	const char *n = name[rnd(w, ARRAY_SIZE(name))];
+
+	if (rnd(w, 3))
+		EXPECT(w, do_setxattr(&w->c, fid, n, value, rnd(w, sizeof(value)), 0, NULL), -ESTALE);
+	else
+		EXPECT(w, do_removexattr(&w->c, fid, n, NULL), -ESTALE, -ENODATA);
+}
+
+/* Sets an ACL, removes it, or changes a mode that it has to agree with. */
+static void step_acl(struct worker *w, struct pvfs_fid fid, const char *name)
+{
+	static const struct pvfs_acl acl = { .n = 5, .e = {
+		{ PVFS_ACL_USER_OBJ, 7, 0xffffffff }, { PVFS_ACL_USER, 6, 1000 }, { PVFS_ACL_GROUP_OBJ, 5, 0xffffffff },
+		{ PVFS_ACL_MASK, 7, 0xffffffff }, { PVFS_ACL_OTHER, 1, 0xffffffff },
+	} };
+	struct pvfs_setattr_req rq = { .cred = fx_cred(&w->c), .fid = fid, .valid = PVFS_SA_MODE,
+				       .mode = rnd(w, 01000) };
+	struct pvfs_setattr_rep rp;
+	u8 buf[PVFS_ACL_BYTES_MAX];
+
+	switch (rnd(w, 3)) {
+	case 0:
+		EXPECT(w, do_setxattr(&w->c, fid, name, buf, pvfs_acl_encode(&acl, buf), 0, NULL), -ESTALE);
+		break;
+	case 1:
+		EXPECT(w, do_removexattr(&w->c, fid, name, NULL), -ESTALE);
+		break;
+	default:
+		EXPECT(w, fx_setattr(&w->c, &rq, &rp), -ESTALE);
+	}
+}
+
 static void step(struct worker *w)
 {
 	struct pvfs_fid da = w->dir[rnd(w, NDIRS)], db = w->dir[rnd(w, NDIRS)];
@@ -65,7 +101,7 @@ static void step(struct worker *w)
 
 	snprintf(a, sizeof(a), "n%u", rnd(w, NNAMES));
 	snprintf(b, sizeof(b), "n%u", rnd(w, NNAMES));
-	switch (rnd(w, 12)) {
+	switch (rnd(w, 14)) {
 	case 0:
 	case 1:
 		if (do_create(&w->c, da, a, MKW, 0644, &at) == 0) {
@@ -111,6 +147,15 @@ static void step(struct worker *w)
 			       -ENOTDIR,
 			       -ENOTEMPTY, -EINVAL, -ESTALE);
 		}
+		break;
+	case 11:
+		if (do_lookup(&w->c, da, a, &at) == 0 && !S_ISLNK(at.mode))
+			step_xattr(w, at.fid);
+		break;
+	case 12:
+		step_acl(w, da, PVFS_ACL_DEFAULT);
+		if (do_lookup(&w->c, da, a, &at) == 0 && !S_ISLNK(at.mode))
+			step_acl(w, at.fid, PVFS_ACL_ACCESS);
 		break;
 	default:
 		if (do_lookup(&w->c, da, a, &at) == 0 && S_ISREG(at.mode) &&

@@ -47,7 +47,7 @@ cost()
 # $4 is how many of the entries are asked for by themselves after that.
 listing()
 {
-	local entry=$((8 + 2 + 12 + 124)) replies
+	local entry=$((8 + 2 + 12 + 132)) replies
 
 	replies=$((($1 + 262144 / entry - 1) / (262144 / entry)))
 	cost $((replies + $4)) 0 READDIR=$replies -- "$2" "$3"

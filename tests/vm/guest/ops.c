@@ -229,12 +229,14 @@ int main(int argc, char **argv)
 	if (argc == 2) {
 		n = run_list(ops_two, word, count, argv[0], argv[1]);
 		n += run_list(ops_mmap_two, word, count, argv[0], argv[1]);
+		n += run_list(ops_xattr_two, word, count, argv[0], argv[1]);
 	} else {
 		n = run_list(ops_data, word, count, argv[0], NULL);
 		n += run_list(ops_names, word, count, argv[0], NULL);
 		n += run_list(ops_perm, word, count, argv[0], NULL);
 		n += run_list(ops_mmap, word, count, argv[0], NULL);
 		n += run_list(ops_space, word, count, argv[0], NULL);
+		n += run_list(ops_xattr, word, count, argv[0], NULL);
 	}
 	if (count)
 		printf("%d\n", n);

@@ -10,7 +10,7 @@ ops=$tools/ops
 one=$("$ops" -n "$M")
 two=$("$ops" -n "$M" "$M")
 edges=$("$ops" -n -k edge "$M")
-plan $((25 + one + two + 2 * edges))
+plan $((28 + one + two + 2 * edges))
 
 # A tree with some of everything, the same each time.
 make_tree()
@@ -391,6 +391,122 @@ layouts()
 	refuse pvfs setstripe --size 5000 "$M/narrow"
 }
 
+# All there is to know of a tree's extended attributes and ACLs but for layouts.
+describe_attrs()
+{
+	(cd "$1" && find . -print0 | sort -z | xargs -0 getfattr -h -d -m '^(user|trusted|security)\.' 2>/dev/null
+	find . ! -type l -print0 | sort -z | xargs -0 getfacl -n -p) | sed 's/^# file: \.\///'
+}
+
+make_attr_tree()
+{
+	local d=$1
+
+	mkdir -p "$d/sub" "$d/shared"
+	echo one >"$d/f"
+	echo two >"$d/sub/g"
+	ln -s f "$d/link"
+	setfattr -n user.colour -v blue "$d/f"
+	setfattr -n user.empty "$d/f"
+	setfattr -n user.binary -v 0x00ff0a3d22 "$d/sub/g"
+	setfattr -n trusted.mark -v 7 "$d/sub"
+	setfattr -n user.long -v "$(head -c 3000 /dev/zero | tr '\0' x)" "$d/sub"
+	setfacl -m u:1000:rw,g:2000:r "$d/f"
+	setfacl -m u:1000:rwx,d:u:1000:rwx,d:g:2000:rx,d:m:rx "$d/shared"
+	echo three >"$d/shared/inherited"
+	chmod 4755 "$d/sub/g"
+}
+
+xattr_tools()
+{
+	mkdir "$M/xt"
+	cd "$M/xt"
+	touch f
+	setfattr -n user.one -v 1 f
+	setfattr -n user.two -v 'a "b"' f
+	[ "$(getfattr --only-values -n user.two f)" = 'a "b"' ]
+	[ "$(getfattr -d f | grep -c '^user')" = 2 ]
+	getfattr -d -m - f | grep -q '^pvfs.layout='
+	setfattr -x user.one f
+	refuse getfattr -n user.one f
+	refuse setfattr -x user.one f
+	setpriv --reuid 1000 --regid 1000 --clear-groups getfattr -n user.two f
+	refuse setpriv --reuid 1000 --regid 1000 --clear-groups setfattr -n user.three -v 3 f
+	cp --preserve=all f g
+	[ "$(getfattr --only-values -n user.two g)" = 'a "b"' ]
+	# What needs no question is not asked: no attribute, no GETXATTR, and ls looks for ACLs.
+	touch plain
+	reset_stats
+	ls -l plain
+	refuse getfattr -n trusted.none plain
+	echo x >plain
+	[ "$(count GETXATTR)" = 0 ]
+	[ "$(count LISTXATTR)" = 0 ]
+}
+
+acl_tools()
+{
+	local as='setpriv --reuid 1000 --regid 1000 --clear-groups'
+
+	mkdir -m 755 "$M/at"
+	cd "$M/at"
+	umask 022
+	echo secret >f
+	chmod 600 f
+	refuse $as cat f
+	setfacl -m u:1000:r f
+	[ "$($as cat f)" = secret ]
+	[ "$(stat -c %a f)" = 640 ]
+	[ "$(getfacl -cn f | tr '\n' ' ')" = "user::rw- user:1000:r-- group::--- mask::r-- other::---  " ]
+	ls -l f | grep -q '^-rw-r-----+'
+	chmod g-r f
+	refuse $as cat f
+	getfacl -cn f | grep -q '^mask::---'
+	setfacl -b f
+	refuse getfattr -n system.posix_acl_access f
+	mkdir d
+	setfacl -d -m u:1000:rwx,g:7:rx d
+	mkdir -p d/a/b
+	touch d/a/b/c
+	getfacl -cn d/a/b | grep -q '^default:user:1000:rwx'
+	getfacl -cn d/a/b/c | grep -q '^user:1000:rwx.*#effective:rw-'
+	[ "$(stat -c %a d/a/b/c)" = 664 ]
+	$as sh -c 'echo mine >>d/a/b/c && touch d/a/b/new'
+	refuse $as setfacl -m u:1000:rwx d/a/b/c
+	setfacl -R -x u:1000 d
+	refuse $as touch d/a/b/c
+	setfacl -k d
+	mkdir d/plain
+	[ "$(stat -c %a d/plain)" = 755 ]
+	refuse getfattr -n system.posix_acl_default d/plain
+}
+
+# Copies that should have everything, have everything; there, back, and within.
+attr_copies()
+{
+	make_attr_tree "$tmp/attrs"
+	mkdir "$M/copies"
+	cd "$M/copies"
+	describe_attrs "$tmp/attrs" >"$tmp/attrs.want"
+	grep -q '^user.binary=' "$tmp/attrs.want"
+	grep -q '^user:1000:' "$tmp/attrs.want"
+	cp -a "$tmp/attrs" cp
+	describe_attrs cp | diff "$tmp/attrs.want" -
+	rsync -aAX --modify-window=-1 "$tmp/attrs/" rsync/
+	describe_attrs rsync | diff "$tmp/attrs.want" -
+	mkdir tar
+	tar -C cp --xattrs --xattrs-include='*' --acls -cf - . |
+		tar -C tar --xattrs --xattrs-include='user.*' --xattrs-include='trusted.*' --acls -xpf -
+	describe_attrs tar | diff "$tmp/attrs.want" -
+	rsync -aAX --modify-window=-1 tar/ "$tmp/attrs.back/"
+	describe_attrs "$tmp/attrs.back" | diff "$tmp/attrs.want" -
+	same_trees "$tmp/attrs" "$tmp/attrs.back"
+	# All of it survives the caches.
+	drop_caches
+	describe_attrs cp | diff "$tmp/attrs.want" -
+	[ -z "$(rsync -aAX --modify-window=-1 -i "$tmp/attrs/" cp/ | grep -v '/$')" ]
+}
+
 down_and_up()
 {
 	"$cluster" down
@@ -430,6 +546,9 @@ check "tracepoints" tracepoints
 check "mount options ro noexec nodev, remount" mount_options
 check "bind mount and chroot" bind_and_chroot
 check "layout as an attribute" layouts
+check "setfattr, getfattr" xattr_tools
+check "setfacl, getfacl" acl_tools
+check "cp -a, rsync -aAX and tar keep attributes and ACLs" attr_copies
 
 mkdir "$M/ops" "$M/two"
 helper "$one" "$ops" "$M/ops"
