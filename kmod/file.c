@@ -407,6 +407,7 @@ static int pvfs_file_release(struct inode *inode, struct file *file)
 {
 	struct pvfs_file *pf = file->private_data;
 
+	pvfs_locks_released(inode, file);
 	if (pvfs_open_class(pf->flags))
 		pvfs_close_at_mgr(PVFS_VOL(inode), &PVFS_I(inode)->fid, pf->flags, inode);
 	kfree(pf);
@@ -778,6 +779,9 @@ const struct file_operations pvfs_file_operations = {
 	.open = pvfs_file_open,
 	.release = pvfs_file_release,
 	.fsync = pvfs_fsync,
+	.flush = pvfs_file_flush,
+	.lock = pvfs_file_lock,
+	.flock = pvfs_file_flock,
 	.splice_read = pvfs_splice_read,
 	.splice_write = iter_file_splice_write,
 };

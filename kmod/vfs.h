@@ -6,14 +6,14 @@
  *   namei.c  names                             dir.c    listing
  *   file.c   open, close, read, write, fsync   addr.c   page cache: mmap and exec
  *   xattr.c  pvfs.layout                       meta.c   one function per operation of the mgr
- *   io.c     one transfer between memory and the iods
+ *   io.c     one transfer between memory and the iods   lock.c file locks
  *
  * What is trusted: by default nothing that was learned before the present system call began. Names are asked by
  * LOOKUP, whose answer brings the attributes along; open files' attributes by GETATTR; data by READ. With actimeo
  * names and attributes may be that old.
  *
  * Lock order: inode->i_rwsem, pvfs_inode.sync_mutex, mapping->invalidate_lock, folio lock, then the leaves:
- * vol->open_lock, pvfs_inode.lock, pvfs_use.lock; inode->i_lock may be taken under vol->open_lock. No request is made
+ * vol->open_lock, vol->locks_lock (the VFS's flc_lock and a call's wait queue inside), pvfs_inode.lock, pvfs_use.lock; inode->i_lock may be taken under vol->open_lock. No request is made
  * under a leaf. Requests are made under i_rwsem (as the VFS takes it; shared by writers) and under folio locks (filling
  * a page); nothing that completes a request takes either.
  */
@@ -59,6 +59,11 @@ struct pvfs_inode {
 	struct list_head open_link;	/* on vol->open_list while anything is open */
 	u64 reclaim_pass;		/* last pass of pvfs_files_reclaim() that has seen it */
 	u32 nopen[4];			/* opens by PVFS_O_READ | PVFS_O_WRITE, until their CLOSE was answered */
+
+	/* vol->locks_lock protects these */
+	struct list_head lock_owners;	/* who has, wants or lost locks */
+	struct list_head lock_link;	/* on vol->lock_inodes while there are some */
+	u64 lock_pass;			/* last walk of that list that has seen it */
 
 	spinlock_t lock;		/* protects all that follows, and i_size of a regular file */
 	struct pvfs_layout layout;
@@ -193,6 +198,17 @@ void pvfs_cache_drop(struct inode *inode, loff_t pos, u64 len);
 
 ssize_t pvfs_listxattr(struct dentry *dentry, char *list, size_t size);
 
+/* ---------------------------------------------------------------- lock.c */
+
+int pvfs_locks_init(void);
+void pvfs_locks_exit(void);
+int pvfs_file_lock(struct file *file, int cmd, struct file_lock *fl);
+int pvfs_file_flock(struct file *file, int cmd, struct file_lock *fl);
+int pvfs_file_flush(struct file *file, fl_owner_t id);
+void pvfs_locks_released(struct inode *inode, struct file *file);
+void pvfs_locks_evict(struct inode *inode);
+void pvfs_locks_wait(struct pvfs_volume *vol);
+
 /* ---------------------------------------------------------------- meta.c */
 
 /*
@@ -221,6 +237,9 @@ int pvfs_meta_readdir(struct inode *dir, u64 cookie, bool attrs, const struct bi
 int pvfs_meta_open(struct inode *inode, u32 flags, struct pvfs_open_rep *rep);
 int pvfs_meta_reclaim(struct inode *inode, u32 flags, u32 count, bool recovery, struct pvfs_reclaim_rep *rep);
 int pvfs_meta_report(struct inode *inode);
+int pvfs_meta_getlk(struct inode *inode, const struct pvfs_getlk_req *m, struct pvfs_getlk_rep *rep);
+int pvfs_meta_lock_reclaim(struct pvfs_volume *vol, const struct pvfs_lock_req *m, u8 *state);
+int pvfs_meta_reclaim_done(struct pvfs_volume *vol);
 int pvfs_meta_statfs(struct pvfs_volume *vol, struct pvfs_statfs_rep *rep);
 int pvfs_meta_setlayout(struct inode *inode, const struct pvfs_layout *layout);
 
