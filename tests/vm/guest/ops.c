@@ -228,6 +228,7 @@ int main(int argc, char **argv)
 	umask(0);
 	if (argc == 2) {
 		n = run_list(ops_two, word, count, argv[0], argv[1]);
+		n += run_list(ops_locks, word, count, argv[0], argv[1]);
 	} else {
 		n = run_list(ops_data, word, count, argv[0], NULL);
 		n += run_list(ops_names, word, count, argv[0], NULL);
