@@ -34,6 +34,7 @@ struct pvfs_conf {
 	u64 db_cache;			/* bytes */
 	u32 mgr_threads, mgr_max_conns;
 	u32 lease_ms, checkpoint_ms;
+	u32 locks_max, session_locks_max;	/* byte-range locks and waiters */
 	/* layout of new volumes' root */
 	u32 stripe_count;		/* 0: all iods */
 	u32 stripe_size;		/* bytes */

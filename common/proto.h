@@ -36,6 +36,7 @@
 #define PVFS_CHANNELS_MAX	256u		/* connections of a session to one server */
 #define PVFS_LINK_MAX		65000u		/* hard links to one inode, entries of "." in one directory */
 #define PVFS_FILE_MAX		0x7fffffffffffffffull
+#define PVFS_LK_TICKETS_MAX	16u		/* calls told of in one LOCK_GRANT */
 #define PVFS_SSIZE_MIN		4096u
 #define PVFS_SSIZE_MAX		(1u << 30)
 #define PVFS_SSIZE_DEFAULT	65536u
@@ -176,6 +177,25 @@ enum pvfs_role {
 #define PVFS_SP_ALL		0x7u
 
 #define PVFS_SEEK_NONE		0xffffffffffffffffull
+
+/* locks: kinds. FLOCK are apart from the others, RECORD and OFD differ in who owns them */
+#define PVFS_LK_FLOCK		1u	/* flock(2): of an open file description, whole file */
+#define PVFS_LK_RECORD		2u	/* fcntl(2): of a process */
+#define PVFS_LK_OFD		3u	/* fcntl(2), F_OFD_*: of an open file description */
+/* types */
+#define PVFS_LK_UNLOCK		0u
+#define PVFS_LK_READ		1u
+#define PVFS_LK_WRITE		2u
+/* flags of LOCK and LOCK_CANCEL */
+#define PVFS_LK_WAIT		0x1u	/* LOCK: queue it rather than refuse it */
+#define PVFS_LK_RECLAIM		0x2u	/* LOCK: held already when the mgr was restarted */
+#define PVFS_LK_KEEP		0x4u	/* LOCK_CANCEL: if it was granted meanwhile it is to stay */
+/* answers */
+#define PVFS_LK_GRANTED		0u
+#define PVFS_LK_QUEUED		1u	/* a LOCK_GRANT will tell when to ask again */
+#define PVFS_LK_GRACE		2u	/* locks from before a restart are still being told: ask again soon */
+#define PVFS_LK_CONFLICT	3u	/* no, and it did not ask to WAIT */
+#define PVFS_LK_DEADLOCK	4u	/* no: it would wait for itself (RECORD only) */
 
 /* capability rights */
 #define PVFS_CAP_READ		0x1u

@@ -222,6 +222,7 @@ static int pvfs_dir_open(struct inode *inode, struct file *file)
 
 static int pvfs_dir_release(struct inode *inode, struct file *file)
 {
+	pvfs_locks_released(inode, file);
 	dir_forget(file->private_data);
 	kfree(file->private_data);
 	return 0;
@@ -233,5 +234,8 @@ const struct file_operations pvfs_dir_operations = {
 	.iterate_shared = pvfs_iterate,
 	.open = pvfs_dir_open,
 	.release = pvfs_dir_release,
+	.flush = pvfs_file_flush,
+	.lock = pvfs_file_lock,
+	.flock = pvfs_file_flock,
 	.fsync = noop_fsync,		/* what the mgr has answered is kept */
 };

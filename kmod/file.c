@@ -405,9 +405,16 @@ static int pvfs_file_open(struct inode *inode, struct file *file)
 	return 0;
 }
 
-/* close(2), of one of maybe several descriptors: errors of writing back are told here, too. */
-static int pvfs_file_flush(struct file *file, fl_owner_t id)
+/**
+ * pvfs_file_flush - close(2), of one of maybe several descriptors
+ * @file: the file, or directory
+ * @id: the owner of the record locks
+ *
+ * Errors of writing back are told here, too.
+ */
+int pvfs_file_flush(struct file *file, fl_owner_t id)
 {
+	pvfs_locks_flushed(file, id);
 	if (!(file->f_mode & FMODE_WRITE) || !file->f_mapping->nrpages)
 		return 0;
 	return filemap_write_and_wait(file->f_mapping);
@@ -437,6 +444,7 @@ static int pvfs_file_release(struct inode *inode, struct file *file)
 	struct pvfs_file *pf = file->private_data;
 	struct late_close *late = NULL;
 
+	pvfs_locks_released(inode, file);
 	if (file->f_mode & FMODE_WRITE && inode->i_mapping->nrpages) {
 		filemap_write_and_wait(inode->i_mapping);
 		if (mapping_tagged(inode->i_mapping, PAGECACHE_TAG_DIRTY))
@@ -830,9 +838,11 @@ const struct file_operations pvfs_file_operations = {
 	.write_iter = pvfs_write_iter,
 	.mmap = pvfs_file_mmap,
 	.open = pvfs_file_open,
-	.flush = pvfs_file_flush,
 	.release = pvfs_file_release,
 	.fsync = pvfs_fsync,
+	.flush = pvfs_file_flush,
+	.lock = pvfs_file_lock,
+	.flock = pvfs_file_flock,
 	.splice_read = pvfs_splice_read,
 	.splice_write = iter_file_splice_write,
 	.fallocate = pvfs_fallocate,

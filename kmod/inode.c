@@ -106,6 +106,8 @@ struct inode *pvfs_alloc_inode(struct super_block *sb)
 	/* All but the inode itself, which was made once. */
 	memset(pi, 0, offsetof(struct pvfs_inode, vfs_inode));
 	INIT_LIST_HEAD(&pi->open_link);
+	INIT_LIST_HEAD(&pi->lock_owners);
+	INIT_LIST_HEAD(&pi->lock_link);
 	spin_lock_init(&pi->lock);
 	mutex_init(&pi->sync_mutex);
 	return &pi->vfs_inode;
@@ -126,6 +128,7 @@ void pvfs_evict_inode(struct inode *inode)
 
 	truncate_inode_pages_final(&inode->i_data);
 	clear_inode(inode);
+	pvfs_locks_evict(inode);
 	if (pi->use) {
 		/* What is left are closes of readers that the mgr has not answered. */
 		spin_lock(&vol->open_lock);

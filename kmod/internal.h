@@ -2,7 +2,7 @@
 /*
  * internal.h - the module's structures and the seam between its two halves.
  *
- *   VFS half: super.c inode.c namei.c dir.c file.c addr.c xattr.c      knows nothing of sockets
+ *   VFS half: super.c inode.c namei.c dir.c file.c addr.c xattr.c lock.c knows nothing of sockets
  *             meta.c (one function per mgr operation), io.c (split over iods, gather)
  *   ------------------------------------------------------------------ this file
  *   lower half: kreq.c (a request's life), conn.c (a channel's life), tcp_kern.c, auth_kern.c,
@@ -45,6 +45,7 @@ struct pvfs_opts {
 	unsigned int timeo_ms;		/* soft: a request fails with -EIO after so long */
 	unsigned int nconnect;		/* channels per server; 0: default */
 	u32 rsize, wsize;		/* largest payload of one request, bytes; power of two, 4 KiB .. PVFS_PAYLOAD_MAX */
+	bool locks_local;		/* file locks hold among this node's processes only */
 	unsigned int actimeo_ms;	/* attributes and names may be this old; 0 (default): always asked */
 };
 
@@ -200,6 +201,14 @@ struct pvfs_volume {
 	struct list_head open_list;
 	atomic_t closing;		/* CLOSEs on their way that hold an inode; 0 wakes async_wait */
 
+	/* file locks: lock.c */
+	spinlock_t locks_lock;		/* protects the next three, and all owners and calls */
+	struct list_head lock_inodes;	/* those with lock_owners */
+	struct list_head lock_waits;	/* calls that LOCK_GRANT may name */
+	u64 lock_ids;			/* the last owner's or ticket's number */
+	atomic_t lock_calls;		/* that exist; 0 wakes async_wait */
+	bool locks_dead;		/* unmounting, and the mgr does not answer: they fail */
+
 	struct pvfs_stats __percpu *stats;
 	struct proc_dir_entry *proc;
 	char proc_name[PVFS_VOLUME_MAX + 16];
@@ -230,6 +239,11 @@ void pvfs_volume_abort(struct pvfs_volume *vol);
  * inode (PVFS_RF_RECOVERY set on its requests). Return 0 or -errno: tried again after a pause.
  */
 int pvfs_files_reclaim(struct pvfs_volume *vol);
+/* VFS half, the same for file locks: after files; and when the session that had them is gone. */
+int pvfs_locks_reclaim(struct pvfs_volume *vol);
+int pvfs_locks_lost(struct pvfs_volume *vol);
+/* VFS half, called where a LOCK_GRANT is received; does not sleep. */
+int pvfs_locks_granted(struct pvfs_volume *vol, const struct pvfs_lock_grant_req *req);
 
 /* ---------------------------------------------------------------- counters */
 

@@ -148,6 +148,21 @@ static inline void pvfs_iter_page_put(struct page *page, bool user, bool dirty)
 #endif
 }
 
+/* ---------------------------------------------------------------- file locks */
+
+#if PVFS_KERNEL_SINCE(6, 3)
+#include <linux/filelock.h>
+#endif
+
+/* A field of a struct file_lock that other kinds of locks have too: type, flags, owner, pid, file. */
+#if PVFS_KERNEL_SINCE(6, 9)
+#define pvfs_fl(fl, field) ((fl)->c.flc_##field)
+#define PVFS_FL_LIST c.flc_list
+#else
+#define pvfs_fl(fl, field) ((fl)->fl_##field)
+#define PVFS_FL_LIST fl_list
+#endif
+
 /* ---------------------------------------------------------------- the rest */
 
 #if PVFS_KERNEL_SINCE(6, 5)

@@ -41,14 +41,17 @@ void pvfs_kreq_exit(void)
 }
 
 /*
- * Closes, heartbeat and recovery. A close that were lost would keep the file open at the mgr; there are at most as many
- * of them as files were open.
+ * Closes, locks, heartbeat and recovery. A close that were lost would keep the file open at the mgr; there are at most
+ * as many of them as files were open. Of locks there are at most as many as tasks ask for one, and a few that were left.
  */
 static bool unbounded(enum pvfs_op op)
 {
 	switch (op) {
 	case PVFS_OP_CLOSE:
+	case PVFS_OP_LOCK:
+	case PVFS_OP_LOCK_CANCEL:
 	case PVFS_OP_RECLAIM:
+	case PVFS_OP_RECLAIM_DONE:
 	case PVFS_OP_SESSION_OPEN:
 	case PVFS_OP_SESSION_RENEW:
 	case PVFS_OP_SESSION_CLOSE:

@@ -156,6 +156,7 @@ META_DATA(GETXATTR, getxattr)
 META_DATA(SETXATTR, setxattr)
 META_DATA(LISTXATTR, listxattr)
 META(REMOVEXATTR, removexattr)
+META(GETLK, getlk)
 
 static int attr_check(struct pvfs_volume *vol, const struct pvfs_attr *attr)
 {
@@ -924,4 +925,71 @@ int pvfs_meta_removexattr(struct inode *inode, const char *name)
 	err = meta_removexattr(PVFS_VOL(inode), room(&w), &m, &r);
 	who_put(&w);
 	return own_attr_result(inode, err, &r.attr);
+}
+
+/**
+ * pvfs_meta_getlk - what is in the way of a lock
+ * @inode: the inode
+ * @m: the question
+ * @rep: filled with the answer, checked; type PVFS_LK_UNLOCK: nothing
+ *
+ * Return: 0 or -errno, as all here: see vfs.h.
+ */
+int pvfs_meta_getlk(struct inode *inode, const struct pvfs_getlk_req *m, struct pvfs_getlk_rep *rep)
+{
+	struct pvfs_volume *vol = PVFS_VOL(inode);
+	int err = meta_getlk(vol, META_ROOM, m, rep);
+
+	if (!err && (rep->type > PVFS_LK_WRITE || rep->start > rep->end || rep->end > PVFS_FILE_MAX ||
+		     rep->pid > S32_MAX))
+		err = pvfs_bogus(vol, "a lock", m->fid.ino);
+	return err;
+}
+
+/**
+ * pvfs_meta_lock_reclaim - tell a new mgr of a lock; part of recovery
+ * @vol: the volume
+ * @m: the lock
+ * @state: filled with PVFS_LK_*
+ *
+ * Return: 0 or -errno, as all here: see vfs.h.
+ */
+int pvfs_meta_lock_reclaim(struct pvfs_volume *vol, const struct pvfs_lock_req *m, u8 *state)
+{
+	struct pvfs_request *req = pvfs_req_alloc(vol->mgr, PVFS_OP_LOCK, 0);
+	struct pvfs_lock_rep rep;
+	int err;
+
+	if (IS_ERR(req))
+		return PTR_ERR(req);
+	req->flags |= PVFS_RF_RECOVERY;
+	req->body_len = pvfs_lock_req_encode(m, req->body, req->body_room);
+	err = pvfs_req_run(req);
+	if (!err)
+		err = pvfs_lock_rep_decode(&rep, req->rep, req->rep_len);
+	if (!err)
+		*state = rep.state;
+	pvfs_req_put(req);
+	return final_error(vol, PVFS_OP_LOCK, err);
+}
+
+/**
+ * pvfs_meta_reclaim_done - all was told that a new mgr has to know; part of recovery
+ * @vol: the volume
+ *
+ * Return: 0 or -errno, as all here: see vfs.h.
+ */
+int pvfs_meta_reclaim_done(struct pvfs_volume *vol)
+{
+	struct pvfs_request *req = pvfs_req_alloc(vol->mgr, PVFS_OP_RECLAIM_DONE, 0);
+	struct pvfs_reclaim_done_req m = {};
+	int err;
+
+	if (IS_ERR(req))
+		return PTR_ERR(req);
+	req->flags |= PVFS_RF_RECOVERY;
+	req->body_len = pvfs_reclaim_done_req_encode(&m, req->body, req->body_room);
+	err = pvfs_req_run(req);
+	pvfs_req_put(req);
+	return final_error(vol, PVFS_OP_RECLAIM_DONE, err);
 }

@@ -23,7 +23,7 @@
 
 enum {
 	OPT_SOURCE, OPT_ADDR, OPT_PORT, OPT_VOL, OPT_HOST, OPT_KEYHEX, OPT_HARD, OPT_SOFT, OPT_TIMEO, OPT_NCONNECT,
-	OPT_RSIZE, OPT_WSIZE, OPT_ACTIMEO, OPT_MOUNT_TIMEOUT,
+	OPT_RSIZE, OPT_WSIZE, OPT_ACTIMEO, OPT_MOUNT_TIMEOUT, OPT_LOCKS,
 };
 
 static const struct fs_parameter_spec pvfs_parameters[] = {
@@ -41,6 +41,7 @@ static const struct fs_parameter_spec pvfs_parameters[] = {
 	fsparam_u32("wsize", OPT_WSIZE),
 	fsparam_u32("actimeo", OPT_ACTIMEO),
 	fsparam_u32("mount_timeout", OPT_MOUNT_TIMEOUT),
+	fsparam_string("locks", OPT_LOCKS),
 	{}
 };
 
@@ -175,6 +176,11 @@ static int pvfs_parse_param(struct fs_context *fc, struct fs_parameter *param)
 		err = parse_range(fc, "mount_timeout", r.uint_32, 1, 3600);
 		ctx->mount_timeout_ms = r.uint_32 * 1000;
 		break;
+	case OPT_LOCKS:
+		o->locks_local = !strcmp(param->string, "local");
+		if (!o->locks_local && strcmp(param->string, "cluster"))
+			err = invalf(fc, "pvfs: locks=%s must be cluster or local", param->string);
+		break;
 	}
 	ctx->seen |= BIT(opt);
 	return err;
@@ -252,6 +258,8 @@ static int pvfs_show_options(struct seq_file *m, struct dentry *root)
 	seq_printf(m, ",nconnect=%u,rsize=%u,wsize=%u", o->nconnect, vol->rsize, vol->wsize);
 	if (o->actimeo_ms)
 		seq_printf(m, ",actimeo=%u", o->actimeo_ms / 1000);
+	if (o->locks_local)
+		seq_puts(m, ",locks=local");
 	return 0;
 }
 
@@ -329,6 +337,8 @@ static void pvfs_kill_sb(struct super_block *sb)
 
 	if (vol)
 		pvfs_closes_wait(vol);	/* some hold inodes */
+	if (vol)
+		pvfs_locks_wait(vol);
 	kill_anon_super(sb);
 	if (vol)
 		pvfs_volume_close(vol);
@@ -366,7 +376,8 @@ static int pvfs_reconfigure(struct fs_context *fc)
 		  (seen(ctx, OPT_NCONNECT) && ctx->opts.nconnect != o->nconnect) ||
 		  (seen(ctx, OPT_RSIZE) && ctx->opts.rsize != vol->rsize) ||
 		  (seen(ctx, OPT_WSIZE) && ctx->opts.wsize != vol->wsize) ||
-		  (seen(ctx, OPT_ACTIMEO) && ctx->opts.actimeo_ms != o->actimeo_ms);
+		  (seen(ctx, OPT_ACTIMEO) && ctx->opts.actimeo_ms != o->actimeo_ms) ||
+		  (seen(ctx, OPT_LOCKS) && ctx->opts.locks_local != o->locks_local);
 	if (differs)
 		return invalf(fc, "pvfs: remount can't change pvfs's own options; unmount first");
 	return 0;
@@ -418,11 +429,16 @@ int pvfs_vfs_init(void)
 	err = pvfs_io_init();
 	if (err)
 		goto out_inodes;
-	err = register_filesystem(&pvfs_type);
+	err = pvfs_locks_init();
 	if (err)
 		goto out_io;
+	err = register_filesystem(&pvfs_type);
+	if (err)
+		goto out_locks;
 	return 0;
 
+out_locks:
+	pvfs_locks_exit();
 out_io:
 	pvfs_io_exit();
 out_inodes:
@@ -433,6 +449,7 @@ out_inodes:
 void pvfs_vfs_exit(void)
 {
 	unregister_filesystem(&pvfs_type);
+	pvfs_locks_exit();
 	pvfs_io_exit();
 	pvfs_inode_cache_exit();
 }

@@ -7,16 +7,18 @@
  *   file.c   open, close, read, write, fsync   addr.c   page cache: mmap and exec
  *   xattr.c  extended attributes, pvfs.layout  acl.c    POSIX ACLs
  *   meta.c   one function per operation of the mgr
- *   io.c     one transfer between memory and the iods
+ *   io.c     one transfer between memory and the iods   space.c  fallocate, holes
+ *   lock.c   file locks                        export.c file handles
  *
  * What is trusted: by default nothing that was learned before the present system call began. Names are asked by
  * LOOKUP, whose answer brings the attributes along; open files' attributes by GETATTR; data by READ. With actimeo
  * names and attributes may be that old.
  *
  * Lock order: inode->i_rwsem, pvfs_inode.sync_mutex, mapping->invalidate_lock, folio lock, then the leaves:
- * vol->open_lock, pvfs_inode.lock, pvfs_use.lock; inode->i_lock may be taken under vol->open_lock. No request is made
- * under a leaf. Requests are made under i_rwsem (as the VFS takes it; shared by writers) and under folio locks (filling
- * a page); nothing that completes a request takes either.
+ * vol->open_lock, vol->locks_lock (the VFS's flc_lock and a call's wait queue inside), pvfs_inode.lock, pvfs_use.lock;
+ * inode->i_lock may be taken under vol->open_lock. No request is made under a leaf. Requests are made under i_rwsem (as
+ * the VFS takes it; shared by writers), invalidate_lock and folio locks (filling a page); nothing that completes a
+ * request takes any of them.
  */
 #ifndef PVFS_VFS_H
 #define PVFS_VFS_H
@@ -61,6 +63,11 @@ struct pvfs_inode {
 	struct list_head open_link;	/* on vol->open_list while anything is open */
 	u64 reclaim_pass;		/* last pass of pvfs_files_reclaim() that has seen it */
 	u32 nopen[4];			/* opens by PVFS_O_READ | PVFS_O_WRITE, until their CLOSE was answered */
+
+	/* vol->locks_lock protects these */
+	struct list_head lock_owners;	/* who has, wants or lost locks */
+	struct list_head lock_link;	/* on vol->lock_inodes while there are some */
+	u64 lock_pass;			/* last walk of that list that has seen it */
 
 	spinlock_t lock;		/* protects all that follows, and i_size of a regular file */
 	struct pvfs_layout layout;
@@ -185,6 +192,7 @@ extern const struct address_space_operations pvfs_aops;
 
 void pvfs_dentry_validated(struct dentry *dentry);
 
+int pvfs_file_flush(struct file *file, fl_owner_t id);
 u32 pvfs_open_flags(const struct file *file, unsigned int oflags);
 struct pvfs_file *pvfs_file_alloc(u32 flags);
 int pvfs_file_opened(struct inode *inode, struct pvfs_file *pf, const struct pvfs_cap *cap, u64 session, u64 epoch);
@@ -209,6 +217,17 @@ void pvfs_acl_inode_evict(struct inode *inode);
 struct posix_acl *pvfs_acl_for_check(struct inode *inode, int type, bool rcu);
 struct posix_acl *pvfs_get_acl(struct pvfs_idmap *idmap, struct dentry *dentry, int type);
 int pvfs_set_acl(struct pvfs_idmap *idmap, struct pvfs_acl_target *target, struct posix_acl *acl, int type);
+
+/* ---------------------------------------------------------------- lock.c */
+
+int pvfs_locks_init(void);
+void pvfs_locks_exit(void);
+int pvfs_file_lock(struct file *file, int cmd, struct file_lock *fl);
+int pvfs_file_flock(struct file *file, int cmd, struct file_lock *fl);
+void pvfs_locks_flushed(struct file *file, fl_owner_t id);
+void pvfs_locks_released(struct inode *inode, struct file *file);
+void pvfs_locks_evict(struct inode *inode);
+void pvfs_locks_wait(struct pvfs_volume *vol);
 
 /* ---------------------------------------------------------------- meta.c */
 
@@ -238,6 +257,9 @@ int pvfs_meta_readdir(struct inode *dir, u64 cookie, bool attrs, const struct bi
 int pvfs_meta_open(struct inode *inode, u32 flags, struct pvfs_open_rep *rep);
 int pvfs_meta_reclaim(struct inode *inode, u32 flags, u32 count, bool recovery, struct pvfs_reclaim_rep *rep);
 int pvfs_meta_report(struct inode *inode);
+int pvfs_meta_getlk(struct inode *inode, const struct pvfs_getlk_req *m, struct pvfs_getlk_rep *rep);
+int pvfs_meta_lock_reclaim(struct pvfs_volume *vol, const struct pvfs_lock_req *m, u8 *state);
+int pvfs_meta_reclaim_done(struct pvfs_volume *vol);
 int pvfs_meta_statfs(struct pvfs_volume *vol, struct pvfs_statfs_rep *rep);
 int pvfs_meta_setlayout(struct inode *inode, const struct pvfs_layout *layout);
 int pvfs_meta_getxattr(struct inode *inode, const char *name, void *value, size_t size, u64 *acl_version);

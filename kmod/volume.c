@@ -204,16 +204,23 @@ static int new_session(struct pvfs_volume *vol)
 static void recover_work(struct work_struct *work)
 {
 	struct pvfs_volume *vol = container_of(work, struct pvfs_volume, recover_work);
-	bool none;
+	bool none, lost = false;
 	int err;
 
 	while (!READ_ONCE(vol->dead)) {
 		spin_lock(&vol->lock);
 		none = !vol->session;
 		spin_unlock(&vol->lock);
+		lost |= none;
 		err = none ? new_session(vol) : 0;
-		if (!err)
+		if (!err && lost)
+			err = pvfs_locks_lost(vol);
+		if (!err) {
+			lost = false;
 			err = pvfs_files_reclaim(vol);
+		}
+		if (!err)
+			err = pvfs_locks_reclaim(vol);
 		if (!err) {
 			spin_lock(&vol->lock);
 			none = !vol->session;
@@ -353,6 +360,9 @@ int pvfs_volume_open(const struct pvfs_opts *opts, unsigned int timeout_ms, stru
 	spin_lock_init(&vol->lock);
 	spin_lock_init(&vol->open_lock);
 	INIT_LIST_HEAD(&vol->open_list);
+	spin_lock_init(&vol->locks_lock);
+	INIT_LIST_HEAD(&vol->lock_inodes);
+	INIT_LIST_HEAD(&vol->lock_waits);
 	INIT_LIST_HEAD(&vol->volumes);
 	init_waitqueue_head(&vol->slot_wait);
 	init_waitqueue_head(&vol->async_wait);

@@ -222,6 +222,7 @@ int pvfs_close(struct pvfs_file *f)
 	if (err)
 		return err;
 	lib_session_opens_begin(fs);
+	lib_locks_close(f);
 	pthread_mutex_lock(&ino->lock);
 	ino->open[f->rights].count--;
 	pthread_mutex_unlock(&ino->lock);

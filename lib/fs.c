@@ -450,6 +450,7 @@ int pvfs_mount(const struct pvfs_mount_opts *opts, struct pvfs_fs **ret, char *e
 	pp.fail_ms = fs->timeo_ms;
 	pp.up = lib_session_mgr_up;
 	pp.session_lost = lib_session_lost;
+	pp.callback = lib_lock_callback;
 	pp.arg = fs;
 	rc = pvfs_peer_new(fs->engine, &pp, &fs->mgr);
 	if (!rc)

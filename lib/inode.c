@@ -59,6 +59,7 @@ struct inode *lib_inode_get(struct pvfs_fs *fs, const struct pvfs_attr *attr)
 		ino->fid = attr->fid;
 		ino->layout = attr->layout;
 		pthread_mutex_init(&ino->append, NULL);
+		pthread_mutex_init(&ino->locking, NULL);
 		pthread_mutex_init(&ino->lock, NULL);
 		ino->next = *b;
 		*b = ino;
@@ -88,6 +89,8 @@ void lib_inode_put(struct pvfs_fs *fs, struct inode *ino)
 	if (!ino)
 		return;
 	pthread_mutex_destroy(&ino->append);
+	pthread_mutex_destroy(&ino->locking);
+	pvfs_lockset_free(&ino->records.set);
 	pthread_mutex_destroy(&ino->lock);
 	free(ino->verifiers);
 	free(ino);
@@ -263,7 +266,7 @@ int lib_inode_reclaim(struct pvfs_fs *fs, struct inode *ino)
 		pthread_mutex_unlock(&ino->lock);
 		lib_inode_update(ino, &rep.attr);
 	}
-	return 0;
+	return lib_locks_reclaim(fs, ino);
 }
 
 /**

@@ -2,13 +2,13 @@
 /*
  * lib.h - libpvfs from inside: its structures, and what its files offer one another.
  *
- *   name.c dir.c attr.c xattr.c io.c sync.c file.c   the calls of pvfs.h
+ *   name.c dir.c attr.c xattr.c io.c sync.c file.c lock.c   the calls of pvfs.h
  *   inode.c                              what is known of the inodes that are open: sizes, reports, verifiers
  *   session.c                            slots, heartbeat, recovery after the mgr or the session was new; mgr calls
  *   fs.c                                 mount, umount, I/O daemons, credentials, counters
  *   ---------------------------------------------------------------- ../transport/transport.h
  *
- * Lock order: dir->lock, inode->append, the gate of session.c (opens), fs->inode_lock, inode->lock, fs->lock. No call to a server is made under inode_lock, inode->lock or fs->lock.
+ * Lock order: dir->lock, inode->append, the gate of session.c (opens), inode->locking, fs->inode_lock, inode->lock, fs->lock. No call to a server is made under inode_lock, inode->lock or fs->lock.
  */
 #ifndef PVFS_LIB_H
 #define PVFS_LIB_H
@@ -17,6 +17,7 @@
 #include <stdatomic.h>
 #include <unistd.h>
 #include "../transport/transport.h"
+#include "../common/lockset.h"
 #include "../common/log.h"
 #include "../common/stripe.h"
 #include "pvfs.h"
@@ -81,7 +82,9 @@ struct pvfs_fs {
 	u32 opens;			/* opens and closes under way */
 	u64 channels_seen[PVFS_CHANNELS_MAX / 64];	/* of the mgr: had a connection before */
 	u32 async;			/* closes nobody waits for, under way */
-	u32 generation;			/* of the session: capabilities of an older one are void */
+	u32 generation;			/* of the session: capabilities of an older one are void, and locks */
+	u64 lock_ids;			/* the last owner's or ticket's number */
+	struct lock_wait *lock_waits;	/* calls that LOCK_GRANT may name */
 
 	pthread_t thread;		/* heartbeat and recovery */
 	bool have_thread;
@@ -105,6 +108,16 @@ struct inode_open {
 	u32 generation;		/* of the session the capability was given to */
 };
 
+/* An owner of locks of an inode: this process, or an open file. */
+struct lock_owner {
+	struct lock_owner *next;	/* inode->lock_owners, when @id is not 0 */
+	u64 id;				/* for the mgr; 0: it never locked anything */
+	u8 kind;			/* PVFS_LK_* */
+	bool lost;			/* the session that had the locks is gone */
+	u32 generation;			/* of that session; valid while @set is not empty */
+	struct pvfs_lockset set;	/* what the mgr has granted */
+};
+
 /*
  * An inode while it is open here, shared by all its struct pvfs_file. Found by fid; there is no other cache: attributes
  * of what is not open are asked for each time.
@@ -114,6 +127,7 @@ struct inode {
 	u32 refs;
 	struct pvfs_fid fid;
 	pthread_mutex_t append;		/* one append at a time; outside of lock */
+	pthread_mutex_t locking;	/* one question about locks at a time, to its answer; outside of lock */
 	pthread_mutex_t lock;		/* protects what follows */
 	struct pvfs_layout layout;
 	u32 mode, uid;
@@ -127,6 +141,8 @@ struct inode {
 	struct inode_verifier *verifiers;	/* pcount, from the first write on */
 	u64 write_seq;			/* writes answered */
 	bool lost;			/* an iod forgot what it had acknowledged: the next fsync fails */
+	struct lock_owner *lock_owners;	/* they change between lib_session_opens_begin() and _end() only */
+	struct lock_owner records;	/* of the process */
 };
 
 struct pvfs_file {
@@ -134,6 +150,7 @@ struct pvfs_file {
 	struct inode *inode;
 	int flags;			/* O_* */
 	u32 rights;			/* PVFS_CAP_* it was opened with */
+	struct lock_owner flk, ofd;	/* its own locks */
 };
 
 static inline int lib_fs_check(const struct pvfs_fs *fs)
@@ -191,6 +208,11 @@ void lib_inode_verify(struct inode *ino, u32 df, u64 verifier, u64 sync_seq);
 u64 lib_inode_sync_begin(struct inode *ino);
 int lib_inode_reclaim(struct pvfs_fs *fs, struct inode *ino);
 int lib_inodes_reclaim(struct pvfs_fs *fs);
+
+/* lock.c */
+void lib_lock_callback(struct pvfs_peer *p, u32 channel, const struct pvfs_head *h, const void *body);
+void lib_locks_close(struct pvfs_file *f);
+int lib_locks_reclaim(struct pvfs_fs *fs, struct inode *ino);
 
 /* io.c */
 u32 lib_file_cap(const struct pvfs_file *f, struct pvfs_cap *ret);

@@ -141,6 +141,19 @@ int pvfs_fchmod(struct pvfs_file *f, mode_t mode);
 int pvfs_fchown(struct pvfs_file *f, uid_t uid, gid_t gid);
 int pvfs_futimens(struct pvfs_file *f, const struct timespec ts[2]);
 
+/* ---- locks, as flock(2) and fcntl(2) have them, among all clients ---- */
+
+/*
+ * @cmd: F_GETLK F_SETLK F_SETLKW (<fcntl.h>), of this process: closing any file of the same inode unlocks; or F_OFD_GETLK
+ * F_OFD_SETLK F_OFD_SETLKW, of @f. @fl: as for fcntl(2); l_whence must be SEEK_SET. @timeout_ms: F_SETLKW and
+ * F_OFD_SETLKW give up with -ETIMEDOUT after so long; negative: never. -EAGAIN: somebody has it. -EDEADLK. -ENOLCK: too
+ * many. -EIO: this owner's locks were lost with the session, and are until the file is closed.
+ */
+struct flock;
+int pvfs_lock(struct pvfs_file *f, int cmd, struct flock *fl, int timeout_ms);
+/* @operation: LOCK_SH LOCK_EX LOCK_UN (<sys/file.h>), and LOCK_NB. -EWOULDBLOCK: somebody has it. */
+int pvfs_flock(struct pvfs_file *f, int operation, int timeout_ms);
+
 /* ---- names ---- */
 
 int pvfs_stat(struct pvfs_fs *fs, const char *path, struct pvfs_stat *ret);

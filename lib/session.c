@@ -432,6 +432,15 @@ static bool recover_session(struct pvfs_fs *fs)
 	return true;
 }
 
+/* Tells the mgr that it need not wait for more from us. */
+static int reclaim_done(struct pvfs_fs *fs)
+{
+	u8 rep[64];
+	struct pvfs_rpc rpc = { .op = PVFS_OP_RECLAIM_DONE, .rep = rep, .rep_room = sizeof(rep), .timeout_ms = CALL_MS };
+
+	return pvfs_peer_call(fs->mgr, &rpc);
+}
+
 static bool recover_files(struct pvfs_fs *fs)
 {
 	u32 wanted;
@@ -444,7 +453,7 @@ static bool recover_files(struct pvfs_fs *fs)
 	if (!fs->stopping && !fs->lost) {
 		wanted = fs->reclaim_wanted;
 		pthread_mutex_unlock(&fs->lock);
-		err = lib_inodes_reclaim(fs);
+		err = lib_inodes_reclaim(fs) ?: reclaim_done(fs);
 		pthread_mutex_lock(&fs->lock);
 		if (!err)
 			fs->reclaim_done = wanted;

@@ -213,6 +213,7 @@ static int listen_and_serve(struct mgr *m, struct pvfs_engine *e, const struct p
 	}
 	m->server = server;
 	err = mgr_core_start(m);
+	err = err ?: mgr_locks_start(&m->locks, server);
 	if (!err) {
 		pvfs_info("volume %s: serving on %s", conf->name, text);
 		tell_ready(o->ready_fd);
@@ -223,6 +224,7 @@ static int listen_and_serve(struct mgr *m, struct pvfs_engine *e, const struct p
 	} else {
 		pvfs_error("cannot start threads: %s", strerror(-err));
 	}
+	mgr_locks_stop(&m->locks);	/* it uses the server */
 	pvfs_server_stop(server, STOP_MS);
 	mgr_core_stop(m);
 	mgr_workers_stop(m);

@@ -8,6 +8,7 @@
  *   ns.c        names, inodes, entries: what the handlers share
  *   xattr.c     extended attributes, ACLs, and the permission check that uses them
  *   opens.c     who has what open, in memory          size.c    how long a file is
+ *   locks.c     who has locked what, in memory
  *   session.c   sessions and their leases             iodtab.c  calls to the iods
  *   reap.c      the thread behind unlink and truncate recover.c start and stop of all this
  *   schema.c    records                               mdb_*.c   the database
@@ -33,6 +34,7 @@
 #include "mdb.h"
 #include "schema.h"
 #include "opens.h"
+#include "locks.h"
 
 #define MGR_NSLOTS	128u			/* of a session */
 #define MGR_BODY_MAX	(PVFS_SYMLINK_MAX + 257u) /* bytes of the largest reply body we make */
@@ -90,6 +92,7 @@ struct mgr_sessions {
 	u32 n;
 	/* one session is made at a time; held across its transaction */
 	pthread_mutex_t open_lock;
+	atomic_uint returning;		/* sessions with @returning set */
 };
 
 struct mgr_worker_job;
@@ -113,6 +116,7 @@ struct mgr {
 
 	struct mgr_sessions sessions;
 	struct mgr_opens opens;
+	struct mgr_locks locks;
 
 	pthread_mutex_t ino_lock;	/* protects the next two */
 	u64 ino_next, ino_end;		/* reserved and not yet given out */
@@ -158,6 +162,7 @@ struct mgr {
  */
 #define MGR_SERVED_ANY(...)
 #define MGR_SERVED_IOD(...)
+#define MGR_SERVED_CLIENT(...)
 #define MGR_SERVED_MGR(...) __VA_ARGS__
 
 union mgr_req {
@@ -325,6 +330,8 @@ struct mgr_session {
 	char host[PVFS_HOST_MAX + 1];
 	atomic_uint refs;
 	atomic_bool dead;
+	/* from before the restart, and has not told yet all that it has open and locked */
+	atomic_bool returning;
 	_Atomic u64 seen;		/* monotonic ms of the last sign of life */
 	/* generation of the database that has its record; sessions.open_lock */
 	u64 recorded;
@@ -345,6 +352,8 @@ int mgr_session_open(struct mgr_op *op, const u8 client[PVFS_UUID_LEN], const st
 		     struct mgr_session **ret);
 /* Ends @s: opens, orphans, replies, record. The caller keeps its reference. */
 int mgr_session_end(struct mgr_op *op, struct mgr_session *s);
+/* @s has told all that it had before the restart, or ended. */
+void mgr_session_returned(struct mgr *m, struct mgr_session *s);
 int mgr_sessions_init(struct mgr *m);
 int mgr_sessions_load(struct mgr_op *op);
 void mgr_sessions_fini(struct mgr *m);
@@ -352,6 +361,8 @@ void *mgr_expire_thread(void *arg);
 /* One round of the expiry thread; for it and for tests. */
 void mgr_sessions_expire(struct mgr *m);
 bool mgr_in_grace(struct mgr *m);
+/* May there be locks from before the restart that have not been told yet? */
+bool mgr_locks_in_grace(struct mgr *m);
 
 /* ---- ns.c ---- */
 #define MGR_MAY_EXEC	PVFS_MAY_EXEC

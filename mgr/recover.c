@@ -449,16 +449,19 @@ int mgr_core_open(struct pvfs_conf *conf, const struct pvfs_key *server_key,
 	e = mgr_opens_init(&m->opens);
 	if (e)
 		goto fail_sessions;
-	e = mgr_db_dir(conf, dir, sizeof(dir));
+	e = mgr_locks_init(&m->locks, conf->locks_max, conf->session_locks_max);
 	if (e)
 		goto fail_opens;
+	e = mgr_db_dir(conf, dir, sizeof(dir));
+	if (e)
+		goto fail_locks;
 	p.dir = dir;
 	e = mdb_bdb_open(&p, &m->db);
 	if (e) {
 		snprintf(err, errlen, "%s: %s", dir,
 			 e == -ENOENT ? "no database here; make the volume with mkfs" :
 				 strerror(-e));
-		goto fail_opens;
+		goto fail_locks;
 	}
 	e = load_meta(m, err, errlen);
 	if (e)
@@ -479,6 +482,8 @@ int mgr_core_open(struct pvfs_conf *conf, const struct pvfs_key *server_key,
 fail_db:
 	mdb_close(m->db);
 	free(m->iodents);
+fail_locks:
+	mgr_locks_fini(&m->locks);
 fail_opens:
 	mgr_opens_fini(&m->opens);
 fail_sessions:
@@ -558,6 +563,7 @@ void mgr_core_close(struct mgr *m)
 		free(op);
 	}
 	mdb_close(m->db);
+	mgr_locks_fini(&m->locks);
 	mgr_opens_fini(&m->opens);
 	mgr_sessions_fini(m);
 	free(m->iodents);

@@ -22,8 +22,8 @@
  *   3. mgr.rename_lock          directories that change their parent
  *   4. mgr.ino_lock             batches of inode numbers
  *   5. database page locks      for one transaction; the loser of a deadlock starts again (mgr_run)
- *   6. leaves                   mgr_sessions.lock, mgr_session.lock, opens stripes, work_lock,
- *                               bg_lock: no other lock, no database, no network under them
+ *   6. leaves                   mgr_sessions.lock, mgr_session.lock, opens stripes, mgr_locks.lock,
+ *                               work_lock, bg_lock: no other lock, no database, no network under them
  *
  * mdb_enter() is not a lock but recovery waits for its holders: only bounded waits happen inside
  * (iod calls have time-outs). mgr_sessions.lock is a leaf: session ends are worked on a referenced
@@ -492,6 +492,15 @@ void mgr_stats(struct mgr *m, FILE *f)
 		value(&m->count.offloaded), value(&m->count.glimpses), value(&m->count.trims),
 		value(&m->count.reaped), value(&m->count.evicted), mgr_in_grace(m) ? "true" :
 		"false");
+	pthread_mutex_lock(&m->locks.lock);
+	n[0] = m->locks.count;
+	pthread_mutex_unlock(&m->locks.lock);
+	fprintf(f,
+		",\"locks\":{\"now\":%llu,\"granted\":%llu,\"queued\":%llu,\"told\":%llu"
+		",\"cancelled\":%llu,\"deadlocks\":%llu,\"refused\":%llu,\"grace\":%s}",
+		(unsigned long long)n[0], value(&m->locks.granted), value(&m->locks.queued),
+		value(&m->locks.told), value(&m->locks.cancelled), value(&m->locks.deadlocks),
+		value(&m->locks.refused), mgr_locks_in_grace(m) ? "true" : "false");
 	fprintf(f, ",\"handled\":{");
 	for (i = 0; i < PVFS_OP_LIMIT; i++) {
 		if (!value(&m->count.op[i]))

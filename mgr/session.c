@@ -285,6 +285,8 @@ int mgr_session_end(struct mgr_op *op, struct mgr_session *s)
 	if (session_unhash(op->m, s))
 		mgr_session_put(s);
 	mgr_opens_sweep(&op->m->opens, id);
+	mgr_locks_sweep(&op->m->locks, id);
+	mgr_session_returned(op->m, s);
 	err = mgr_run(op, orphans_fn, &l, MGR_RUN_READ);
 	for (i = 0; i < l.n && !err; i++)
 		err = mgr_orphan_release(op, l.ino[i], id);
@@ -332,6 +334,8 @@ int mgr_sessions_load(struct mgr_op *op)
 			break;
 		}
 		s->recorded = op->db_gen;
+		atomic_store(&s->returning, true);
+		atomic_fetch_add(&op->m->sessions.returning, 1);
 		session_hash(op->m, s);
 	}
 	mdb_cursor_close(&c);
@@ -358,6 +362,17 @@ bool mgr_in_grace(struct mgr *m)
 	u64 until = atomic_load_explicit(&m->grace_until, memory_order_relaxed);
 
 	return until && mgr_mono_ms() < until;
+}
+
+void mgr_session_returned(struct mgr *m, struct mgr_session *s)
+{
+	if (atomic_exchange(&s->returning, false))
+		atomic_fetch_sub(&m->sessions.returning, 1);
+}
+
+bool mgr_locks_in_grace(struct mgr *m)
+{
+	return atomic_load(&m->sessions.returning) && mgr_in_grace(m);
 }
 
 /* ---- expiry ---- */

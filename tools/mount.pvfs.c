@@ -196,6 +196,12 @@ static int one_option(struct mount_opts *o, char *opt)
 		o->key_file = value;
 		return 0;
 	}
+	if (!strcmp(opt, "locks")) {
+		if (!value || (strcmp(value, "cluster") && strcmp(value, "local")))
+			return complain("option 'locks' takes cluster or local, not '%s'", value ?: "");
+		snprintf(text, sizeof(text), "locks=%s", value);
+		return append(&o->kernel, text);
+	}
 	if (!strcmp(opt, "port")) {
 		if (!value || !parse_value(value, false, &v) || !v || v > 65535)
 			return complain("option 'port' takes a number of 1 .. 65535");

@@ -240,6 +240,8 @@ static inline struct fx *fx_new(void)
 	f->conf.db_cache = 16 << 20;
 	f->conf.lease_ms = 30000;
 	f->conf.checkpoint_ms = 200;
+	f->conf.locks_max = 1000000;
+	f->conf.session_locks_max = 65536;
 	f->conf.mgr_threads = 4;
 	f->conf.stripe_size = 65536;
 	f->conf.niods = FX_NIODS;

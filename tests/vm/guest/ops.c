@@ -230,6 +230,7 @@ int main(int argc, char **argv)
 		n = run_list(ops_two, word, count, argv[0], argv[1]);
 		n += run_list(ops_mmap_two, word, count, argv[0], argv[1]);
 		n += run_list(ops_xattr_two, word, count, argv[0], argv[1]);
+		n += run_list(ops_locks, word, count, argv[0], argv[1]);
 	} else {
 		n = run_list(ops_data, word, count, argv[0], NULL);
 		n += run_list(ops_names, word, count, argv[0], NULL);

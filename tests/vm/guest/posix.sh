@@ -344,6 +344,63 @@ bind_and_chroot()
 	rm -r "$M/jail"
 }
 
+# flock(1) through two mounts, with a waiter that is killed.
+flock_tool()
+{
+	local waiter
+
+	flock "$M/lk" sleep 3 &
+	sleep 1
+	grep -q 'FLOCK.*WRITE' /proc/locks
+	refuse flock -n /mnt/second/lk true
+	refuse flock -w 0.5 /mnt/second/lk true
+	flock /mnt/second/lk sleep 100 &
+	waiter=$!
+	sleep 0.5
+	kill -KILL $waiter
+	flock -w 20 /mnt/second/lk true
+	wait
+	flock -n "$M/lk" true
+	refuse grep FLOCK /proc/locks
+}
+
+# Who has a lock has it still when the mgr was killed and started again, and who waits gets it in the end.
+locks_survive_restart()
+{
+	local waiter
+
+	exec 9>"$M/lk"
+	flock 9
+	flock -w 100 /mnt/second/lk echo got it >"$tmp/waiter" &
+	waiter=$!
+	sleep 1
+	"$cluster" kill mgr KILL
+	"$cluster" start mgr
+	refuse flock -w 3 /mnt/second/lk true
+	[ ! -s "$tmp/waiter" ]
+	exec 9>&-
+	wait $waiter
+	[ "$(cat "$tmp/waiter")" = 'got it' ]
+	flock -n "$M/lk" true
+}
+
+locks_local()
+{
+	"$cluster" mount -o locks=local /mnt/local
+	grep -q ' /mnt/local pvfs .*locks=local' /proc/mounts
+	exec 9>"$M/lk" 8>/mnt/local/lk
+	flock 9
+	flock -n 8
+	refuse flock -n /mnt/local/lk true
+	refuse flock -n /mnt/second/lk true
+	exec 9>&-
+	flock -n /mnt/second/lk true
+	exec 8>&-
+	flock -n /mnt/local/lk true
+	"$cluster" umount /mnt/local
+	refuse "$cluster" mount -o locks=none /mnt/local
+}
+
 remount_keeps_all()
 {
 	(cd "$M/tree" && sha256sum size-* a/random sparse) >"$tmp/sums"
@@ -555,6 +612,9 @@ helper "$one" "$ops" "$M/ops"
 helper "$edges" "$ops" -k edge "$M/narrow"
 check "a second mount" "$cluster" mount /mnt/second
 helper "$two" "$ops" "$M/two" /mnt/second/two
+check "flock(1) through two mounts" flock_tool
+check "locks survive a restart of the mgr" locks_survive_restart
+check "locks=local" locks_local
 check "umount of the second" "$cluster" umount /mnt/second
 check "unmount, unload, load, mount: all is there" remount_keeps_all
 check "daemons stopped and started: all is there" restart_keeps_all

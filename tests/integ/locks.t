@@ -1,0 +1,144 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0
+# Locks between processes that use libpvfs: kill -9 of who holds one, restarts of the mgr while one is held and another
+# waited for, a session that expires while its owner is stopped.
+. "$(dirname "$0")/lib.sh"
+
+make_cluster "$C" 2
+sed -i 's/^mgr: {/mgr: {\n\tlease_ms = 2000;\n\tsession_locks_max = 50;/' "$C/pvfs.conf"
+start_cluster "$C"
+
+declare -A IN OUT PID
+
+# client NAME: a process that has the file open
+client() {
+	mkfifo "$T/$1.in" "$T/$1.out"
+	"$BIN/tests/integ/locks_test" "$(mgr_address "$C")" test "$C/cluster.key" /f <"$T/$1.in" >"$T/$1.out" 2>>"$T/err" &
+	PID[$1]=$!
+	PIDS+=($!)
+	exec {IN[$1]}>"$T/$1.in" {OUT[$1]}<"$T/$1.out"
+	[ "$(hear "$1")" = ready ] || fail "client $1 starts" "$(cat "$T/err")"
+}
+
+# leave NAME: it closes the file and unmounts, if it was not killed
+leave() {
+	# Not by end of file: later clients have its input open as well.
+	[ -n "${2:-}" ] || tell "$1" quit
+	exec {IN[$1]}>&- {OUT[$1]}<&-
+	wait "${PID[$1]}"
+	rm -f "$T/$1.in" "$T/$1.out"
+}
+
+# hear NAME [SECONDS]: the next answer
+hear() {
+	local line=''
+	read -r -t "${2:-20}" -u "${OUT[$1]}" line || line=silence
+	echo "$line"
+}
+
+tell() {
+	echo "${*:2}" >&"${IN[$1]}"
+}
+
+# ask NAME COMMAND...
+ask() {
+	tell "$@"
+	hear "$1"
+}
+
+restart_mgr() {
+	kill -KILL "$(pid_of mgr)"
+	sleep 0.3
+	"$PVFS" start "$C" mgr >"$T/restart.out" 2>&1
+}
+
+client a
+client b
+is "a gets a range" "$(ask a lock w 0 100)" ok
+is "b does not get it" "$(ask b lock r 50 1)" EAGAIN
+is "nor within half a second" "$(ask b lock r 50 1 500)" ETIMEDOUT
+is "but its neighbour" "$(ask b lock w 100 10)" ok
+is "b is told who" "$(ask b get r 0 0)" "w 0 100 -${PID[a]} ok"
+tell b lock w 0 50 -1
+is "b waits" "$(hear b 1)" silence
+is "a can't wait for b as well" "$(ask a lock r 100 1 -1)" EDEADLK
+is "a unlocks" "$(ask a lock u 0 0)" ok
+is "b has it at once, not at its next question" "$(hear b 2)" ok
+is "a closes and opens the file" "$(ask b lock u 0 0; ask a lock w 5 5; ask a reopen; ask b lock w 0 0)" $'ok\nok\nok\nok'
+is "open files' locks: the process does not matter" "$(ask a ofd r 0 10; ask b lock u 0 0; ask a ofd r 0 10; ask a lock w 5 1)" \
+	$'EAGAIN\nok\nok\nEAGAIN'
+is "flock is apart" "$(ask b flock w; ask a flock r; ask b flock u; ask a flock r; ask b flock w 300)" \
+	$'ok\nEAGAIN\nok\nok\nETIMEDOUT'
+is "all is given back" "$(ask a reopen; ask b flock w; ask b reopen)" $'ok\nok\nok'
+
+# Many at once.
+client c
+for n in a b c; do tell $n count 100; done
+is "three processes count to 300" "$(hear a 60; hear b 60; hear c 60; ask a read)" $'ok\nok\nok\n000000000000300 ok'
+
+# More than it may have.
+got=$(for i in $(seq 60); do ask c lock w $((1000 + 2 * i)) 1; done | sort | uniq -c | tr -s ' \n' ' ')
+like "a session's limit" "$got" '^ (9|10|11) ENOLCK (49|50|51) ok $'
+is "and back" "$(ask c lock u 0 0; ask c lock w 1000 1; ask c lock u 0 0)" $'ok\nok\nok'
+
+# kill -9 of the holder: its session expires, who waits gets the lock.
+is "a holds two" "$(ask a lock w 0 10; ask a flock w)" $'ok\nok'
+tell b lock w 0 10 -1
+tell c flock w -1
+is "b and c wait" "$(hear b 0.5; hear c 0.5)" $'silence\nsilence'
+kill -KILL "${PID[a]}"
+is "a is killed: b and c get them" "$(hear b 15; hear c 15)" $'ok\nok'
+leave a killed 2>/dev/null
+
+# A killed waiter leaves nothing behind.
+client a
+tell a lock w 0 10 -1
+is "a waits for b" "$(hear a 0.5)" silence
+kill -KILL "${PID[a]}"
+leave a killed 2>/dev/null
+sleep 4
+is "b unlocks, c gets it, not the dead" "$(ask b lock u 0 0; ask c lock w 0 10 3000; ask c lock u 0 0; ask c flock u)" \
+	$'ok\nok\nok\nok'
+
+# The mgr is restarted while b holds and c waits: b still has it, c gets it when b gives it back, a stranger never.
+client a
+is "b holds, shared and alone" "$(ask b lock w 0 10; ask b lock r 20 10; ask b ofd r 100 10; ask b flock w)" $'ok\nok\nok\nok'
+tell c lock w 5 1 -1
+is "c waits" "$(hear c 0.5)" silence
+ok "the mgr is killed and restarted" restart_mgr
+is "a does not get what b has told the new mgr" "$(ask a lock r 9 1; ask a lock w 29 1; ask a ofd w 100 1; ask a flock r)" \
+	$'EAGAIN\nEAGAIN\nEAGAIN\nEAGAIN'
+is "but what is free" "$(ask a lock r 20 10; ask a lock w 10 10)" $'ok\nok'
+is "c waits still" "$(hear c 0.3)" silence
+is "b unlocks" "$(ask b lock u 0 0)" ok
+is "c gets it" "$(hear c 10)" ok
+is "b has the others still" "$(ask a flock r; ask b flock u; ask a flock w)" $'EAGAIN\nok\nok'
+
+# Restarted again and again under contention: every lock is held by one at a time.
+ask a reopen >/dev/null
+ask b reopen >/dev/null
+ask c reopen >/dev/null
+ask a write 000000000000000 >/dev/null
+for n in a b c; do tell $n count 150; done
+for i in 1 2 3; do
+	sleep 0.4
+	restart_mgr
+done
+is "three restarts while three count to 450" "$(hear a 90; hear b 90; hear c 90; ask a read)" $'ok\nok\nok\n000000000000450 ok'
+
+# A session that ends while its owner is stopped: its locks are others', and it is told.
+is "a holds" "$(ask a lock w 0 10; ask a flock w)" $'ok\nok'
+kill -STOP "${PID[a]}"
+is "a sleeps too long: b gets it" "$(ask b lock w 0 10 15000)" ok
+kill -CONT "${PID[a]}"
+sleep 2
+is "a is told, until it closes the file" "$(ask a lock w 50 1; ask a flock r; ask a reopen; ask a lock w 50 1; ask a lock w 0 1)" \
+	$'EIO\nEIO\nok\nok\nEAGAIN'
+like "one line of it in its log" "$(cat "$T/err")" 'locks of inode [0-9]+ were lost'
+leave a
+leave b
+leave c
+client d
+is "nothing is left" "$(ask d lock w 0 0; ask d flock w)" $'ok\nok'
+leave d
+finish
