@@ -308,6 +308,7 @@ static int pvfs_fill_super(struct super_block *sb, struct fs_context *fc)
 	sb->s_op = &pvfs_super_operations;
 	sb->s_d_op = &pvfs_dentry_operations;
 	sb->s_xattr = pvfs_xattr_handlers;
+	sb->s_export_op = &pvfs_export_operations;
 	sb->s_flags |= SB_POSIXACL;	/* also: the umask is left to us */
 	sb->s_maxbytes = MAX_LFS_FILESIZE;
 	sb->s_blocksize = PAGE_SIZE;

@@ -142,6 +142,7 @@ static inline u32 pvfs_open_class(u32 flags)
 /* ---------------------------------------------------------------- super.c */
 
 extern const struct dentry_operations pvfs_dentry_operations;
+extern const struct export_operations pvfs_export_operations;	/* export.c */
 extern const struct xattr_handler *pvfs_xattr_handlers[];
 
 /* ---------------------------------------------------------------- inode.c */

@@ -327,6 +327,49 @@ static void rename_flags(void)
 	ops_verify("b/e", 1, 1);
 }
 
+/* File handles lead to the inode whatever its name is, and nowhere when it is gone. */
+static void handles(void)
+{
+	struct { struct file_handle h; unsigned char room[MAX_HANDLE_SZ]; } file, dir, gone;
+	int id, here = ops_open(".", O_RDONLY | O_DIRECTORY, 0), fd;
+	struct stat a, b;
+	char c[4] = "";
+
+	file.h.handle_bytes = dir.h.handle_bytes = gone.h.handle_bytes = 0;
+	ops_make("f", 0, 0);
+	ERR(name_to_handle_at(AT_FDCWD, "f", &file.h, &id, 0), EOVERFLOW);
+	WANT(file.h.handle_bytes > 0 && file.h.handle_bytes <= MAX_HANDLE_SZ);
+	file.h.handle_bytes = dir.h.handle_bytes = gone.h.handle_bytes = MAX_HANDLE_SZ;
+	OK(mkdir("d", 0755));
+	OK(mkdir("d/e", 0755));
+	OK(name_to_handle_at(AT_FDCWD, "f", &file.h, &id, 0));
+	OK(name_to_handle_at(AT_FDCWD, "d/e", &dir.h, &id, 0));
+	OK(rename("f", "d/e/g"));
+	fd = open_by_handle_at(here, &file.h, O_RDWR);
+	OK(fd);
+	ops_pwrite(fd, "yes", 3, 0);
+	OK(close(fd));
+	fd = ops_open("d/e/g", O_RDONLY, 0);
+	EQ(pread(fd, c, 3, 0), 3);
+	WANT(!strcmp(c, "yes"));
+	OK(close(fd));
+	/* A directory, and the way up from it. */
+	fd = open_by_handle_at(here, &dir.h, O_RDONLY | O_DIRECTORY);
+	OK(fd);
+	OK(fstatat(fd, "..", &a, 0));
+	OK(stat("d", &b));
+	EQ(a.st_ino, b.st_ino);
+	OK(faccessat(fd, "g", F_OK, 0));
+	OK(close(fd));
+	ops_make("h", 1, 1);
+	OK(name_to_handle_at(AT_FDCWD, "h", &gone.h, &id, 0));
+	OK(unlink("h"));
+	ERR(open_by_handle_at(here, &gone.h, O_RDONLY), ESTALE);
+	gone.room[0] ^= 0x55;
+	gone.room[5] ^= 0x55;
+	ERR(open_by_handle_at(here, &gone.h, O_RDONLY), ESTALE);
+}
+
 /* An open file follows its inode, not its name. */
 static void rename_open(void)
 {
@@ -694,6 +737,7 @@ const struct ops_check ops_names[] = {
 	{ "rename and its errors", renames },
 	{ "rename of directories, loops refused", rename_directories },
 	{ "renameat2 flags", rename_flags },
+	{ "file handles", handles },
 	{ "rename over an open file", rename_open },
 	{ "hard links", hard_links },
 	{ "symbolic links", symbolic_links },
