@@ -929,10 +929,13 @@ int pvfs_locks_reclaim(struct pvfs_volume *vol)
  */
 void pvfs_locks_wait(struct pvfs_volume *vol)
 {
-	if (!wait_event_timeout(vol->async_wait, !atomic_read(&vol->lock_calls), msecs_to_jiffies(UMOUNT_WAIT_MS))) {
+	unsigned int ms = UMOUNT_WAIT_MS;
+
+	/* Again, because one may have been on its way to the queue. */
+	while (!wait_event_timeout(vol->async_wait, !atomic_read(&vol->lock_calls), msecs_to_jiffies(ms))) {
 		WRITE_ONCE(vol->locks_dead, true);
 		pvfs_volume_abort(vol);
-		wait_event(vol->async_wait, !atomic_read(&vol->lock_calls));
+		ms = 200;
 	}
 	/* The one that was last may still be looking at the volume. */
 	flush_workqueue(lock_wq);
