@@ -804,7 +804,7 @@ static int queue_answer(struct pvfs_conn *c, int status)
 	return 0;
 }
 
-/* A request from the server. Return: the status of the answer. */
+/* A request from the server. Return: 0 or -errno, for the answer. */
 static int callback(struct pvfs_conn *c)
 {
 	struct pvfs_lock_grant_req req;
@@ -813,9 +813,9 @@ static int callback(struct pvfs_conn *c)
 	if (c->rx_head.op == PVFS_OP_PING)
 		return 0;
 	if (c->rx_head.op != PVFS_OP_LOCK_GRANT || c->server->role != PVFS_ROLE_MGR)
-		return EOPNOTSUPP;
+		return -EOPNOTSUPP;
 	err = pvfs_lock_grant_req_decode(&req, c->rx_small, c->rx_head.body_len);
-	return -(err ?: pvfs_locks_granted(c->server->vol, &req));
+	return err ?: pvfs_locks_granted(c->server->vol, &req);
 }
 
 /* A whole message is in. 1: dealt with; 0: not now, kicked for another try; -errno. */
@@ -826,7 +826,7 @@ static int rx_message(struct pvfs_conn *c)
 	bool forget;
 
 	if (!(h->flags & PVFS_HF_REPLY))
-		return queue_answer(c, callback(c)) ?: 1;
+		return queue_answer(c, -callback(c)) ?: 1;
 
 	/* `posted' and the tag table change under rx_mutex only, so the request is still there. */
 	req = tag_find(c, h->tag);

@@ -23,8 +23,8 @@
 
 static struct workqueue_struct *lock_wq;
 
-/**
- * struct lock_owner - an owner of locks of one inode; vol->locks_lock protects what is not constant
+/*
+ * An owner of locks of one inode; vol->locks_lock protects what is not constant.
  *
  * Exists while it has users (calls, and whoever looks at it), locks in the kernel's lists, or was told that it lost
  * them.
@@ -44,8 +44,8 @@ struct lock_owner {
 	struct work_struct work;	/* sends the next; a user while it is queued */
 };
 
-/**
- * struct lock_call - one lock, from the first question to the last answer
+/*
+ * One lock, from the first question to the last answer.
  *
  * A reference is the caller's, another the owner's while the call is on its list.
  */
@@ -634,6 +634,9 @@ static int lock_unset(struct file *file, struct file_lock *fl, u8 kind)
 	if (S_ISREG(inode->i_mode) && pvfs_writes_pending(inode))
 		pvfs_meta_report(inode);
 	o = owner_get(inode, pvfs_fl(fl, owner), kind, false);
+	/* At close the VFS unlocks an open file description's without saying that it is one; no process has that owner. */
+	if (!o && kind == PVFS_LK_RECORD)
+		o = owner_get(inode, pvfs_fl(fl, owner), PVFS_LK_OFD, false);
 	err = locks_lock_file_wait(file, fl);
 	if (!o)
 		return err;
@@ -925,10 +928,13 @@ int pvfs_locks_reclaim(struct pvfs_volume *vol)
  */
 void pvfs_locks_wait(struct pvfs_volume *vol)
 {
-	if (!wait_event_timeout(vol->async_wait, !atomic_read(&vol->lock_calls), msecs_to_jiffies(UMOUNT_WAIT_MS))) {
+	unsigned int ms = UMOUNT_WAIT_MS;
+
+	/* Again, because one may have been on its way to the queue. */
+	while (!wait_event_timeout(vol->async_wait, !atomic_read(&vol->lock_calls), msecs_to_jiffies(ms))) {
 		WRITE_ONCE(vol->locks_dead, true);
 		pvfs_volume_abort(vol);
-		wait_event(vol->async_wait, !atomic_read(&vol->lock_calls));
+		ms = 200;
 	}
 	/* The one that was last may still be looking at the volume. */
 	flush_workqueue(lock_wq);

@@ -611,7 +611,7 @@ bool mgr_locks_cancel(struct mgr_locks *l, u64 session, const struct pvfs_lock_c
 
 void mgr_locks_sweep(struct mgr_locks *l, u64 session)
 {
-	struct mgr_lock_holder *h;
+	struct mgr_lock_holder *h, *hnext;
 	struct mgr_lock_wait *w, *next;
 	struct mgr_lock_client *c;
 	struct mgr_lock_file *f;
@@ -631,7 +631,9 @@ void mgr_locks_sweep(struct mgr_locks *l, u64 session)
 		scan(l, f);
 		file_trim(f);
 	}
-	while ((h = LIST_FIRST(&c->holders))) {
+	/* Without waiters it gets no new ones meanwhile. */
+	for (h = LIST_FIRST(&c->holders); h; h = hnext) {
+		hnext = LIST_NEXT(h, in_client);
 		f = h->f;
 		l->count -= h->set.n;
 		h->set.n = 0;

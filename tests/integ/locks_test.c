@@ -54,7 +54,7 @@ static struct flock lock_of(const char *type, long long start, long long len)
 static int count(long n)
 {
 	struct flock on = lock_of("w", 0, 0), off = lock_of("u", 0, 0);
-	char buf[16];
+	char buf[32];
 	int err = 0;
 
 	while (n-- && !err) {
