@@ -96,16 +96,15 @@ struct posix_acl *pvfs_acl_for_check(struct inode *inode, int type, bool rcu)
 {
 	struct pvfs_inode *pi = PVFS_I(inode);
 	struct posix_acl *acl = NULL;
-	bool known;
 
+	/* On every path walk: without a lock for nearly all inodes. */
+	if (!(READ_ONCE(pi->has) & flag_of(type)))
+		return NULL;
 	spin_lock(&pi->lock);
-	known = !(pi->has & flag_of(type));
-	if (!known && type == ACL_TYPE_ACCESS && pi->acl && pi->acl_have == pi->acl_version) {
-		known = true;
+	if (type == ACL_TYPE_ACCESS && pi->acl_have == pi->acl_version)
 		acl = rcu ? pi->acl : posix_acl_dup(pi->acl);
-	}
 	spin_unlock(&pi->lock);
-	if (known)
+	if (acl)
 		return acl;
 	return rcu ? ERR_PTR(-ECHILD) : acl_fetch(inode, type);
 }

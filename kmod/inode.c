@@ -273,7 +273,7 @@ int pvfs_inode_update(struct inode *inode, const struct pvfs_attr *attr)
 	pi->layout = attr->layout;
 	pi->version = attr->version;
 	pi->trunc_gen = attr->trunc_gen;
-	pi->has = attr->flags & (PVFS_AF_XATTR | PVFS_AF_ACL | PVFS_AF_DEFACL | PVFS_AF_CAPS);
+	WRITE_ONCE(pi->has, attr->flags & (PVFS_AF_XATTR | PVFS_AF_ACL | PVFS_AF_DEFACL | PVFS_AF_CAPS));
 	pi->acl_version = attr->acl_version;
 	pi->attr_time = jiffies;
 	pi->attr_valid = true;

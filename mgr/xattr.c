@@ -202,7 +202,7 @@ static int take_first(void *arg, const struct pvfs_str *name)
 int mgr_xattr_del_all(struct mgr_op *op, const struct mgr_inode *in)
 {
 	u8 key[MGR_XATTR_KEY_MAX];
-	struct first f;
+	struct first f = { .name = { .p = f.bytes } };
 	int err;
 
 	while ((err = mgr_xattr_walk(op, in, take_first, &f)) == 1) {

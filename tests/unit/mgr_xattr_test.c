@@ -160,7 +160,7 @@ static void limits(void **state)
 	u8 *big = calloc(1, PVFS_XATTR_VALUE_MAX);
 	struct pvfs_attr a, d;
 	char name[256];
-	u32 i, n = 0;
+	u32 i;
 	int err;
 
 	do_mkfile(c, fx_root, "f", 0644, &a);
@@ -180,9 +180,8 @@ static void limits(void **state)
 	memset(name, 'x', sizeof(name));
 	name[255] = 0;
 	for (i = 0; i < 1000; i++) {
-		n += snprintf(name, sizeof(name), "user.%03u", i) + 1;
+		snprintf(name, sizeof(name), "user.%03u", i);
 		name[8] = 'x';
-		n += 255 - 8;
 		err = do_setxattr(c, d.fid, name, "", 0, 0, NULL);
 		if (err)
 			break;
