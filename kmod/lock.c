@@ -547,12 +547,14 @@ static void refresh(struct inode *inode)
 		pvfs_cache_check(inode);
 }
 
+static void owner_lost(struct inode *inode, const struct held *h);
+
 static int lock_set(struct file *file, struct file_lock *fl, u8 kind, bool wait)
 {
 	struct inode *inode = file_inode(file);
 	struct pvfs_volume *vol = PVFS_VOL(inode);
 	u64 session, epoch, session_now, epoch_now;
-	bool entered = false, queued = false, granted;
+	bool entered = false, held = false, queued = false, granted;
 	struct lock_owner *o;
 	struct lock_call *call;
 	u32 flags;
@@ -579,7 +581,17 @@ static int lock_set(struct file *file, struct file_lock *fl, u8 kind, bool wait)
 		if (err)
 			break;
 		granted = call->state == PVFS_LK_GRANTED;
-		/* It was entered, but a restarted mgr had given it to another meanwhile. We had not used it. */
+		/*
+		 * It was entered, but a restarted mgr had given it to another meanwhile. We had not used it; but what
+		 * the owner had before can't be told from it any more.
+		 */
+		if (!granted && entered && held) {
+			owner_lost(inode, &(struct held){ .key = o->key, .kind = kind, .pid = call->m.pid });
+			if (call->state == PVFS_LK_QUEUED)
+				call_submit(call, PVFS_OP_LOCK_CANCEL, 0, true);
+			err = -EIO;
+			break;
+		}
 		if (!granted && entered) {
 			unlock_here(inode, o->key, kind, call->m.start, call->m.end);
 			entered = false;
@@ -596,8 +608,12 @@ static int lock_set(struct file *file, struct file_lock *fl, u8 kind, bool wait)
 			if (!granted)
 				continue;
 		}
-		if (!entered)
+		if (!entered) {
+			spin_lock(&vol->locks_lock);
+			held = owner_holds(o);
+			spin_unlock(&vol->locks_lock);
 			err = enter_here(file, fl);
+		}
 		if (err) {
 			call_submit(call, PVFS_OP_LOCK_CANCEL, 0, true);
 			break;
@@ -728,12 +744,26 @@ int pvfs_file_flock(struct file *file, int cmd, struct file_lock *fl)
 static void forget_lost(struct inode *inode, const void *key, u8 kind)
 {
 	struct lock_owner *o = owner_get(inode, key, kind, false);
+	struct lock_call *call;
+	struct file_lock all;
+	bool lost;
 
 	if (!o)
 		return;
 	spin_lock(&o->vol->locks_lock);
+	lost = o->lost;
 	o->lost = false;
 	spin_unlock(&o->vol->locks_lock);
+	if (lost) {
+		/* A call that was under way may have got something in the new session. */
+		locks_init_lock(&all);
+		pvfs_fl(&all, type) = F_UNLCK;
+		all.fl_start = 0;
+		all.fl_end = OFFSET_MAX;
+		call = call_new(o, &all, false);
+		call_submit(call, PVFS_OP_LOCK, 0, true);
+		call_put(call);
+	}
 	owner_put(o);
 }
 
