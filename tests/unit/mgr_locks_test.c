@@ -584,5 +584,6 @@ int main(void)
 		cmocka_unit_test_setup_teardown(restart, setup, teardown),
 	};
 
+	cmocka_set_message_output(CM_OUTPUT_TAP);
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

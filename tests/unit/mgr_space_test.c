@@ -10,18 +10,18 @@
 #include <sys/mount.h>
 #include <sys/statvfs.h>
 
-#define SMALL "/tmp/pvfs-mgr-small"
+static char small[] = "/tmp/pvfs-mgr-small-XXXXXX";
 
 static bool mounted;
 
 static int setup_small(void **state)
 {
-	mkdir(SMALL, 0700);
+	assert_non_null(mkdtemp(small));
 	/* A mount name space of our own: nothing to clean up. */
 	if (unshare(CLONE_NEWNS) || mount(NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL) ||
-	    mount("tmpfs", SMALL, "tmpfs", 0, "size=56m"))
+	    mount("tmpfs", small, "tmpfs", 0, "size=56m"))
 		return 0;
-	setenv("TMPDIR", SMALL, 1);
+	setenv("TMPDIR", small, 1);
 	mounted = true;
 	return 0;
 }
@@ -29,8 +29,8 @@ static int setup_small(void **state)
 static int teardown_small(void **state)
 {
 	if (mounted)
-		umount(SMALL);
-	rmdir(SMALL);
+		umount(small);
+	rmdir(small);
 	return 0;
 }
 
@@ -111,7 +111,7 @@ static void filled_by_others(void **state)
 	target[sizeof(target) - 1] = 0;
 	/* The watch is blind, so that the log hits the wall. */
 	f->m->space_checked = mgr_mono_ms() + 10000000;
-	fd = open(SMALL "/filler", O_WRONLY | O_CREAT, 0600);
+	fd = open(small "/filler", O_WRONLY | O_CREAT, 0600);
 	assert_true(fd >= 0);
 	eat_all(fd);
 	for (i = 0; i < 3000; i++) {
@@ -145,7 +145,7 @@ static void filled_by_others(void **state)
 		assert_int_equal(do_lookup(&c, fx_root, name, NULL), 0);
 	}
 	close(fd);
-	unlink(SMALL "/filler");
+	unlink(small "/filler");
 	fx_free(f);
 }
 
