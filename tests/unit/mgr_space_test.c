@@ -34,6 +34,14 @@ static int teardown_small(void **state)
 	return 0;
 }
 
+static const char *in_small(const char *name)
+{
+	static char path[64];
+
+	snprintf(path, sizeof(path), "%s%s", small, name);
+	return path;
+}
+
 static void eat_all(int fd)
 {
 	static char block[65536];
@@ -111,7 +119,7 @@ static void filled_by_others(void **state)
 	target[sizeof(target) - 1] = 0;
 	/* The watch is blind, so that the log hits the wall. */
 	f->m->space_checked = mgr_mono_ms() + 10000000;
-	fd = open(small "/filler", O_WRONLY | O_CREAT, 0600);
+	fd = open(in_small("/filler"), O_WRONLY | O_CREAT, 0600);
 	assert_true(fd >= 0);
 	eat_all(fd);
 	for (i = 0; i < 3000; i++) {
@@ -145,7 +153,7 @@ static void filled_by_others(void **state)
 		assert_int_equal(do_lookup(&c, fx_root, name, NULL), 0);
 	}
 	close(fd);
-	unlink(small "/filler");
+	unlink(in_small("/filler"));
 	fx_free(f);
 }
 
