@@ -175,7 +175,7 @@ static int wb_add(struct writeback *wb, struct folio *folio)
 	return err;
 }
 
-static int wb_page(pvfs_writepage_arg *arg, struct writeback_control *wbc, void *data)
+static int wb_page(struct pvfs_writepage_arg *arg, struct writeback_control *wbc, void *data)
 {
 	return wb_add(data, pvfs_writepage_folio(arg));
 }

@@ -173,10 +173,10 @@ static inline void pvfs_iter_page_put(struct page *page, bool user, bool dirty)
 
 /* What write_cache_pages() calls back with. */
 #if PVFS_KERNEL_SINCE(6, 3)
-typedef struct folio pvfs_writepage_arg;
+#define pvfs_writepage_arg folio	/* as in "struct pvfs_writepage_arg *" */
 #define pvfs_writepage_folio(arg) (arg)
 #else
-typedef struct page pvfs_writepage_arg;
+#define pvfs_writepage_arg page
 #define pvfs_writepage_folio(arg) page_folio(arg)
 #endif
 
