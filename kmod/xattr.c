@@ -196,29 +196,17 @@ const struct xattr_handler *pvfs_xattr_handlers[] = {
 };
 
 /**
- * pvfs_listxattr - listxattr(2): our own name, then those that the mgr has for who asks
+ * pvfs_listxattr - listxattr(2): the names that the mgr has for who asks
  * @dentry: whose
  * @list: room for them, a NUL behind each
  * @size: bytes of @list; 0: only the size is wanted
+ *
+ * Our own pvfs.layout is not listed: who copies all attributes of a file, or makes those of a copy the same, must not
+ * stumble over it.
  */
 ssize_t pvfs_listxattr(struct dentry *dentry, char *list, size_t size)
 {
-	static const char own[] = PREFIX LAYOUT;
 	struct inode *inode = d_inode(dentry);
-	size_t first = has_layout(inode) ? sizeof(own) : 0;
-	int n = 0;
 
-	if (size && size < first)
-		return -ERANGE;
-	if (!pvfs_xattr_absent(inode, PVFS_AF_XATTR)) {
-		n = pvfs_meta_listxattr(inode, list + first, size ? size - first : 0);
-		/* With all the room taken by our own it was asked as if only the size were wanted. */
-		if (n > 0 && size == first && size)
-			n = -ERANGE;
-		if (n < 0)
-			return n;
-	}
-	if (size)
-		memcpy(list, own, first);
-	return first + n;
+	return pvfs_xattr_absent(inode, PVFS_AF_XATTR) ? 0 : pvfs_meta_listxattr(inode, list, size);
 }

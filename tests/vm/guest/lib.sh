@@ -58,7 +58,7 @@ check()
 	) >"$tmp/out" 2>&1 </dev/null &
 	pid=$!
 	(
-		sleep $limit
+		sleep $limit || exit
 		echo "killed after $limit s" >>"$tmp/out"
 		pkill -KILL -P $pid
 		kill -KILL $pid
