@@ -10,7 +10,7 @@ ops=$tools/ops
 one=$("$ops" -n "$M")
 two=$("$ops" -n "$M" "$M")
 edges=$("$ops" -n -k edge "$M")
-plan $((28 + one + two + 2 * edges))
+plan $((31 + one + two + 2 * edges))
 
 # A tree with some of everything, the same each time.
 make_tree()
@@ -548,27 +548,32 @@ acl_tools()
 # Copies that should have everything, have everything; there, back, and within.
 attr_copies()
 {
-	make_attr_tree "$tmp/attrs"
+	local from=$tmp/attrs
+
+	# The original is on another file system, if one of this kernel keeps user attributes in memory (from 6.6 on).
+	touch "$tmp/probe"
+	setfattr -n user.probe -v 1 "$tmp/probe" 2>/dev/null || from=$M/attrs
+	make_attr_tree "$from"
 	mkdir "$M/copies"
 	cd "$M/copies"
-	describe_attrs "$tmp/attrs" >"$tmp/attrs.want"
+	describe_attrs "$from" >"$tmp/attrs.want"
 	grep -q '^user.binary=' "$tmp/attrs.want"
 	grep -q '^user:1000:' "$tmp/attrs.want"
-	cp -a "$tmp/attrs" cp
+	cp -a "$from" cp
 	describe_attrs cp | diff "$tmp/attrs.want" -
-	rsync -aAX --modify-window=-1 "$tmp/attrs/" rsync/
+	rsync -aAX --modify-window=-1 "$from/" rsync/
 	describe_attrs rsync | diff "$tmp/attrs.want" -
 	mkdir tar
 	tar -C cp --xattrs --xattrs-include='*' --acls -cf - . |
 		tar -C tar --xattrs --xattrs-include='user.*' --xattrs-include='trusted.*' --acls -xpf -
 	describe_attrs tar | diff "$tmp/attrs.want" -
-	rsync -aAX --modify-window=-1 tar/ "$tmp/attrs.back/"
-	describe_attrs "$tmp/attrs.back" | diff "$tmp/attrs.want" -
-	same_trees "$tmp/attrs" "$tmp/attrs.back"
+	rsync -aAX --modify-window=-1 tar/ "$from.back/"
+	describe_attrs "$from.back" | diff "$tmp/attrs.want" -
+	same_trees "$from" "$from.back"
 	# All of it survives the caches.
 	drop_caches
 	describe_attrs cp | diff "$tmp/attrs.want" -
-	[ -z "$(rsync -aAX --modify-window=-1 -i "$tmp/attrs/" cp/ | grep -v '/$')" ]
+	[ -z "$(rsync -aAX --modify-window=-1 -i "$from/" cp/ | grep -v '/$')" ]
 }
 
 down_and_up()
