@@ -182,6 +182,7 @@ enum pvfs_role {
 #define PVFS_LK_FLOCK		1u	/* flock(2): of an open file description, whole file */
 #define PVFS_LK_RECORD		2u	/* fcntl(2): of a process */
 #define PVFS_LK_OFD		3u	/* fcntl(2), F_OFD_*: of an open file description */
+#define PVFS_LK_APPEND		4u	/* writes with O_APPEND: of a session */
 /* types */
 #define PVFS_LK_UNLOCK		0u
 #define PVFS_LK_READ		1u

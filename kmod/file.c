@@ -750,6 +750,7 @@ static ssize_t pvfs_write_iter(struct kiocb *iocb, struct iov_iter *from)
 	struct inode *inode = file_inode(file);
 	bool append = iocb->ki_flags & IOCB_APPEND;
 	bool excl = append || has_priv_bits(inode);
+	struct lock_owner *appender = NULL;
 	ssize_t n, total = 0;
 	int err;
 
@@ -761,8 +762,8 @@ static ssize_t pvfs_write_iter(struct kiocb *iocb, struct iov_iter *from)
 	if (err)
 		return err;
 	if (append) {
-		/* Where the end is now, whatever is trusted. */
-		err = pvfs_meta_getattr(inode);
+		/* Where the end is now, whatever is trusted; and stays until we have written. */
+		err = pvfs_append_begin(inode, &appender) ?: pvfs_meta_getattr(inode);
 		if (err)
 			goto out_unlock;
 	}
@@ -790,6 +791,8 @@ static ssize_t pvfs_write_iter(struct kiocb *iocb, struct iov_iter *from)
 		total += n;
 	}
 out_unlock:
+	if (appender)
+		pvfs_append_end(appender);
 	if (excl)
 		up_write(&inode->i_rwsem);
 	else

@@ -11,6 +11,9 @@
  * go one after the other, each when the one before was answered: which of two calls came last does then not depend on
  * the channels they took. They are ASYNC, so that a killed task can leave at once and what it asked for is still
  * answered, and undone if it was a lock.
+ *
+ * Appending to a file is a lock of its own kind, whose owner is the inode and which no list of the kernel has; it is kept
+ * for a moment after a write, for the next one.
  */
 #include <linux/sched/signal.h>
 #include <linux/slab.h>
@@ -20,6 +23,7 @@
 #define ASK_MS 3000		/* while queued: ask again, if no LOCK_GRANT came */
 #define GRACE_MS 200		/* while others tell a restarted mgr what they have */
 #define UMOUNT_WAIT_MS 5000
+#define APPEND_MS 50		/* to be kept by one append after the other, when others may wait for it */
 
 static struct workqueue_struct *lock_wq;
 
@@ -36,8 +40,11 @@ struct lock_owner {
 	struct pvfs_fid fid;
 	const void *key;		/* the VFS's owner; compared, never followed */
 	u64 id;				/* for the mgr */
-	u8 kind;			/* PVFS_LK_FLOCK .. OFD */
+	u8 kind;			/* PVFS_LK_FLOCK .. APPEND */
 	bool lost;			/* the session that had its locks is gone */
+	bool appends;			/* of kind APPEND: it has the lock, and is a user of itself */
+	unsigned long since;		/* jiffies when it got that; i_rwsem */
+	struct delayed_work append_work;	/* gives it back */
 	bool busy;			/* the first of its calls is on its way */
 	unsigned int users;
 	struct list_head calls;
@@ -108,19 +115,49 @@ static unsigned int held_list(struct list_head *list, struct held *held, unsigne
 	return at;
 }
 
+/* locks_lock held. */
+static struct lock_owner *owner_find(struct pvfs_inode *pi, const void *key, u8 kind)
+{
+	struct lock_owner *o;
+
+	list_for_each_entry(o, &pi->lock_owners, link)
+		if (o->key == key && o->kind == kind)
+			return o;
+	return NULL;
+}
+
+/* The lock on appending, as the others. Return: the number with the @at before. */
+static unsigned int held_append(struct inode *inode, struct held *held, unsigned int at, unsigned int room)
+{
+	struct pvfs_inode *pi = PVFS_I(inode);
+	struct lock_owner *o;
+
+	spin_lock(&PVFS_VOL(inode)->locks_lock);
+	o = owner_find(pi, pi, PVFS_LK_APPEND);
+	if (o && o->appends) {
+		if (at < room)
+			held[at] = (struct held){
+				.key = pi, .kind = PVFS_LK_APPEND, .type = PVFS_LK_WRITE, .end = PVFS_FILE_MAX,
+			};
+		at++;
+	}
+	spin_unlock(&PVFS_VOL(inode)->locks_lock);
+	return at;
+}
+
 static unsigned int held_fill(struct inode *inode, struct held *held, unsigned int room)
 {
 	/* Pairs with the VFS's publishing of it. */
 	struct file_lock_context *ctx = smp_load_acquire(&inode->i_flctx);
-	unsigned int n;
+	unsigned int n = 0;
 
-	if (!ctx)
-		return 0;
-	spin_lock(&ctx->flc_lock);
-	n = held_list(&ctx->flc_flock, held, 0, room);
-	n = held_list(&ctx->flc_posix, held, n, room);
-	spin_unlock(&ctx->flc_lock);
-	return n;
+	if (ctx) {
+		spin_lock(&ctx->flc_lock);
+		n = held_list(&ctx->flc_flock, held, n, room);
+		n = held_list(&ctx->flc_posix, held, n, room);
+		spin_unlock(&ctx->flc_lock);
+	}
+	return held_append(inode, held, n, room);
 }
 
 /* All locks of an inode, to be freed by kvfree(). Return: how many, or -ENOMEM. */
@@ -151,7 +188,7 @@ static bool owner_holds(const struct lock_owner *o)
 	struct file_lock *fl;
 	bool ret = false;
 
-	if (!ctx)
+	if (!ctx || o->kind == PVFS_LK_APPEND)
 		return false;
 	spin_lock(&ctx->flc_lock);
 	list_for_each_entry(fl, o->kind == PVFS_LK_FLOCK ? &ctx->flc_flock : &ctx->flc_posix, PVFS_FL_LIST)
@@ -178,16 +215,6 @@ static void unlock_here(struct inode *inode, const void *key, u8 kind, u64 start
 
 /* ---------------------------------------------------------------- owners */
 
-static struct lock_owner *owner_find(struct pvfs_inode *pi, const void *key, u8 kind)
-{
-	struct lock_owner *o;
-
-	list_for_each_entry(o, &pi->lock_owners, link)
-		if (o->key == key && o->kind == kind)
-			return o;
-	return NULL;
-}
-
 static void owner_unlink(struct lock_owner *o)
 {
 	list_del_init(&o->link);
@@ -211,6 +238,7 @@ static void owner_put(struct lock_owner *o)
 }
 
 static void owner_work(struct work_struct *work);
+static void append_late(struct work_struct *work);
 
 /* @make: if there is none. Return: a user, or NULL. */
 static struct lock_owner *owner_get(struct inode *inode, const void *key, u8 kind, bool make)
@@ -226,6 +254,7 @@ static struct lock_owner *owner_get(struct inode *inode, const void *key, u8 kin
 		INIT_LIST_HEAD(&new->link);
 		INIT_LIST_HEAD(&new->calls);
 		INIT_WORK(&new->work, owner_work);
+		INIT_DELAYED_WORK(&new->append_work, append_late);
 		new->vol = vol;
 		new->pi = pi;
 		new->fid = pi->fid;
@@ -271,7 +300,7 @@ static struct lock_call *call_new(struct lock_owner *o, const struct file_lock *
 		.type = unlock ? PVFS_LK_UNLOCK : type_of(fl), .start = fl->fl_start, .end = fl->fl_end,
 		.flags = wait && !unlock ? PVFS_LK_WAIT : 0,
 	};
-	if (o->kind == PVFS_LK_FLOCK) {
+	if (o->kind == PVFS_LK_FLOCK || o->kind == PVFS_LK_APPEND) {
 		call->m.start = 0;
 		call->m.end = PVFS_FILE_MAX;
 	}
@@ -739,6 +768,143 @@ int pvfs_file_flock(struct file *file, int cmd, struct file_lock *fl)
 	return lock_set(file, fl, PVFS_LK_FLOCK, cmd == F_SETLKW);
 }
 
+/* ---------------------------------------------------------------- appending */
+
+/* The lock is not ours any more. Return: it was. */
+static bool append_drop(struct lock_owner *o)
+{
+	bool had;
+
+	if (!o)
+		return false;
+	spin_lock(&o->vol->locks_lock);
+	had = o->appends;
+	o->appends = false;
+	spin_unlock(&o->vol->locks_lock);
+	return had;
+}
+
+static void append_lock_init(struct file_lock *fl, int type)
+{
+	locks_init_lock(fl);
+	pvfs_fl(fl, type) = type;
+	fl->fl_start = 0;
+	fl->fl_end = OFFSET_MAX;
+}
+
+/* Gives the lock back. @o: a user, which is put. */
+static void append_unlock(struct lock_owner *o)
+{
+	struct pvfs_volume *vol = o->vol;
+	struct lock_call *call;
+	struct file_lock fl;
+
+	if (append_drop(o)) {
+		append_lock_init(&fl, F_UNLCK);
+		call = call_new(o, &fl, false);
+		call_submit(call, PVFS_OP_LOCK, 0, true);
+		call_put(call);
+	}
+	owner_put(o);
+	if (atomic_dec_and_test(&vol->lock_calls))
+		wake_up_all(&vol->async_wait);
+}
+
+static void append_late(struct work_struct *work)
+{
+	append_unlock(container_of(to_delayed_work(work), struct lock_owner, append_work));
+}
+
+/* Until it is time to ask again. */
+static int append_pause(struct lock_call *call)
+{
+	long left = wait_event_killable_timeout(call->wait, READ_ONCE(call->hinted),
+						msecs_to_jiffies(call->state == PVFS_LK_QUEUED ? ASK_MS : GRACE_MS));
+
+	return left < 0 ? -EINTR : 0;
+}
+
+static int append_ask(struct lock_owner *o, struct lock_call *call)
+{
+	struct pvfs_volume *vol = o->vol;
+	u64 session, epoch, session_now, epoch_now;
+	int err;
+
+	for (;;) {
+		pvfs_session_sample(vol, &session, &epoch);
+		call_submit(call, PVFS_OP_LOCK, PVFS_LK_WAIT, false);
+		err = call_wait(call) ?: call->err;
+		if (err)
+			return err;
+		if (call->state != PVFS_LK_GRANTED) {
+			err = append_pause(call);
+			if (err) {
+				call_submit(call, PVFS_OP_LOCK_CANCEL, 0, true);
+				return err;
+			}
+			continue;
+		}
+		spin_lock(&vol->locks_lock);
+		o->appends = true;
+		spin_unlock(&vol->locks_lock);
+		/* As in lock_set(): a new mgr is told of it, or asked again. */
+		pvfs_session_sample(vol, &session_now, &epoch_now);
+		if (session_now == session && epoch_now == epoch)
+			return 0;
+	}
+}
+
+/**
+ * pvfs_append_begin - no other client appends to a file, or cuts it, until pvfs_append_end()
+ * @inode: the file; i_rwsem held exclusively until then
+ * @ret: for pvfs_append_end()
+ *
+ * Return: 0, -EINTR killed, or -errno.
+ */
+int pvfs_append_begin(struct inode *inode, struct lock_owner **ret)
+{
+	struct pvfs_volume *vol = PVFS_VOL(inode);
+	struct pvfs_inode *pi = PVFS_I(inode);
+	struct lock_owner *o = owner_get(inode, pi, PVFS_LK_APPEND, true);
+	struct lock_call *call;
+	struct file_lock fl;
+	int err;
+
+	if (!o)
+		return -ENOMEM;
+	if (cancel_delayed_work_sync(&o->append_work)) {
+		owner_put(o);			/* the work's: ours is another */
+		if (READ_ONCE(o->appends))
+			goto out;
+	} else {
+		atomic_inc(&vol->lock_calls);	/* from here to append_unlock() */
+	}
+	append_lock_init(&fl, F_WRLCK);
+	call = call_new(o, &fl, true);
+	err = append_ask(o, call);
+	call_put(call);
+	if (err) {
+		append_unlock(o);
+		return err == -ESHUTDOWN || err == -ENOLCK ? -EIO : err;
+	}
+	o->since = jiffies;
+out:
+	*ret = o;
+	return 0;
+}
+
+/**
+ * pvfs_append_end - others may append: at once if they have waited for long, else soon
+ * @o: from pvfs_append_begin()
+ */
+void pvfs_append_end(struct lock_owner *o)
+{
+	if (time_before(jiffies, o->since + msecs_to_jiffies(APPEND_MS)))
+		queue_delayed_work(lock_wq, &o->append_work, 1);
+	else
+		append_unlock(o);
+}
+
 /* ---------------------------------------------------------------- close */
 
 static void forget_lost(struct inode *inode, const void *key, u8 kind)
@@ -824,6 +990,13 @@ static void owner_lost(struct inode *inode, const struct held *h)
 	struct lock_owner *o = owner_get(inode, h->key, h->kind, false);
 	bool tell = false;
 
+	if (h->kind == PVFS_LK_APPEND) {
+		/* The next append asks for it anew. */
+		append_drop(o);
+		if (o)
+			owner_put(o);
+		return;
+	}
 	if (o) {
 		spin_lock(&o->vol->locks_lock);
 		tell = !o->lost;

@@ -26,6 +26,7 @@
 #include "internal.h"
 
 struct dir_context;
+struct lock_owner;
 struct posix_acl;
 
 /* ---------------------------------------------------------------- structures */
@@ -225,6 +226,8 @@ int pvfs_locks_init(void);
 void pvfs_locks_exit(void);
 int pvfs_file_lock(struct file *file, int cmd, struct file_lock *fl);
 int pvfs_file_flock(struct file *file, int cmd, struct file_lock *fl);
+int pvfs_append_begin(struct inode *inode, struct lock_owner **ret);
+void pvfs_append_end(struct lock_owner *o);
 void pvfs_locks_flushed(struct file *file, fl_owner_t id);
 void pvfs_locks_released(struct inode *inode, struct file *file);
 void pvfs_locks_evict(struct inode *inode);

@@ -599,9 +599,13 @@ ssize_t pvfs_pwritev(struct pvfs_file *f, const struct iovec *iov, int n, off_t 
 	if (!(f->flags & O_APPEND))
 		return do_write(f, iov, n, off);
 	pthread_mutex_lock(&f->inode->append);
-	rc = lib_attr_get(f->fs, &f->inode->fid, f->inode, &attr);
-	if (!rc)
-		rc = do_write(f, iov, n, attr.size);
+	rc = lib_append_begin(f);
+	if (!rc) {
+		rc = lib_attr_get(f->fs, &f->inode->fid, f->inode, &attr);
+		if (!rc)
+			rc = do_write(f, iov, n, attr.size);
+		lib_append_end(f);
+	}
 	pthread_mutex_unlock(&f->inode->append);
 	return rc;
 }

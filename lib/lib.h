@@ -143,6 +143,7 @@ struct inode {
 	bool lost;			/* an iod forgot what it had acknowledged: the next fsync fails */
 	struct lock_owner *lock_owners;	/* they change between lib_session_opens_begin() and _end() only */
 	struct lock_owner records;	/* of the process */
+	struct lock_owner appender;	/* whoever appends, under append */
 };
 
 struct pvfs_file {
@@ -211,6 +212,8 @@ int lib_inodes_reclaim(struct pvfs_fs *fs);
 
 /* lock.c */
 void lib_lock_callback(struct pvfs_peer *p, u32 channel, const struct pvfs_head *h, const void *body);
+int lib_append_begin(struct pvfs_file *f);
+void lib_append_end(struct pvfs_file *f);
 void lib_locks_close(struct pvfs_file *f);
 int lib_locks_reclaim(struct pvfs_fs *fs, struct inode *ino);
 

@@ -334,6 +334,37 @@ static int lock_set(struct pvfs_file *f, struct lock_owner *o, u8 kind, struct p
 	return err;
 }
 
+/* ---------------------------------------------------------------- appending */
+
+/**
+ * lib_append_begin - no other client appends to a file, or cuts it, until lib_append_end()
+ * @f: the file; its inode's append lock is held until then
+ *
+ * Return: 0 or -errno.
+ */
+int lib_append_begin(struct pvfs_file *f)
+{
+	struct pvfs_lockrange all = { .end = PVFS_FILE_MAX, .type = PVFS_LK_WRITE };
+	struct lock_owner *o = &f->inode->appender;
+	int err;
+
+	/* Lost with a session that is gone: nothing of it lasts longer than a write. */
+	pthread_mutex_lock(&f->inode->lock);
+	o->lost = false;
+	pthread_mutex_unlock(&f->inode->lock);
+	err = lock_set(f, o, PVFS_LK_APPEND, &all, true, -1);
+	return err == -ENOLCK ? -EIO : err;
+}
+
+void lib_append_end(struct pvfs_file *f)
+{
+	struct pvfs_lockrange all = { .end = PVFS_FILE_MAX, .type = PVFS_LK_UNLOCK };
+
+	begin(f->fs, f->inode);
+	unlock(f->fs, f->inode, &f->inode->appender, &all);
+	end(f->fs, f->inode);
+}
+
 /* ---------------------------------------------------------------- the calls */
 
 static int range_of(const struct flock *fl, struct pvfs_lockrange *r)

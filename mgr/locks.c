@@ -176,9 +176,10 @@ static bool room(const struct mgr_locks *l, const struct mgr_lock_client *c)
 
 /* ---- conflicts ---- */
 
-static bool same_class(u8 a, u8 b)
+/* RECORD and OFD are in each other's way, and so of one class. */
+static u8 class_of(u8 kind)
 {
-	return (a == PVFS_LK_FLOCK) == (b == PVFS_LK_FLOCK);
+	return kind == PVFS_LK_OFD ? PVFS_LK_RECORD : kind;
 }
 
 /* Whose lock is it that wants something: may be one that exists nowhere yet. */
@@ -194,11 +195,16 @@ static struct asker asker_of(const struct mgr_lock_wait *w)
 	return (struct asker){ .c = w->c, .owner = w->owner, .kind = w->kind, .want = &w->want };
 }
 
+/* A session's truncations and appends are its own business. */
+static bool same_owner(const struct asker *a, const struct mgr_lock_client *c, u8 kind, u64 owner)
+{
+	return c == a->c && kind == a->kind && (owner == a->owner || kind == PVFS_LK_APPEND);
+}
+
 static const struct pvfs_lockrange *in_the_way(const struct asker *a,
 					       const struct mgr_lock_holder *h)
 {
-	if (!same_class(a->kind, h->kind) ||
-	    (h->c == a->c && h->kind == a->kind && h->owner == a->owner))
+	if (class_of(a->kind) != class_of(h->kind) || same_owner(a, h->c, h->kind, h->owner))
 		return NULL;
 	return pvfs_lockset_conflict(&h->set, a->want->start, a->want->end, a->want->type);
 }
@@ -215,8 +221,7 @@ static bool held_conflict(const struct mgr_lock_file *f, const struct asker *a)
 
 static bool waits_conflict(const struct asker *a, const struct mgr_lock_wait *w)
 {
-	return same_class(a->kind, w->kind) &&
-	       !(w->c == a->c && w->kind == a->kind && w->owner == a->owner) &&
+	return class_of(a->kind) == class_of(w->kind) && !same_owner(a, w->c, w->kind, w->owner) &&
 	       w->want.start <= a->want->end && a->want->start <= w->want.end &&
 	       (w->want.type == PVFS_LK_WRITE || a->want->type == PVFS_LK_WRITE);
 }
@@ -544,6 +549,33 @@ int mgr_locks_set(struct mgr_locks *l, struct mgr_session *s, const struct pvfs_
 	client_trim(c);
 	pthread_mutex_unlock(&l->lock);
 	return err;
+}
+
+/* ---- truncation ---- */
+
+/* Owner 0 is the mgr's own: clients count from 1. */
+static struct pvfs_lock_req truncation(const struct pvfs_fid *fid, u8 type)
+{
+	return (struct pvfs_lock_req){
+		.fid = *fid, .kind = PVFS_LK_APPEND, .type = type, .end = PVFS_FILE_MAX,
+	};
+}
+
+int mgr_locks_truncate_begin(struct mgr_locks *l, struct mgr_session *s, const struct pvfs_fid *fid)
+{
+	struct pvfs_lock_req req = truncation(fid, PVFS_LK_WRITE);
+	u8 state;
+	int err = mgr_locks_set(l, s, &req, false, false, &state);
+
+	return err ?: state == PVFS_LK_GRANTED ? 0 : -EAGAIN;
+}
+
+void mgr_locks_truncate_end(struct mgr_locks *l, struct mgr_session *s, const struct pvfs_fid *fid)
+{
+	struct pvfs_lock_req req = truncation(fid, PVFS_LK_UNLOCK);
+	u8 state;
+
+	mgr_locks_set(l, s, &req, false, false, &state);
 }
 
 /* ---- the others ---- */

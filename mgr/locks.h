@@ -4,7 +4,8 @@
  * a restart the clients say it again (LOCK with RECLAIM).
  *
  * An owner is {session, kind, number}. Owners of kind FLOCK are in conflict among themselves only;
- * RECORD and OFD with each other. What an owner does to its own locks is common/lockset.h.
+ * RECORD and OFD with each other; APPEND's with those of other sessions only. What an owner does to
+ * its own locks is common/lockset.h.
  */
 #ifndef PVFS_MGR_LOCKS_H
 #define PVFS_MGR_LOCKS_H
@@ -109,6 +110,13 @@ void mgr_locks_get(struct mgr_locks *l, u64 session, const struct pvfs_getlk_req
  * says otherwise. Return: was it granted?
  */
 bool mgr_locks_cancel(struct mgr_locks *l, u64 session, const struct pvfs_lock_cancel_req *req);
+
+/*
+ * A truncation for session @s begins: nobody else may be appending from here on to the end. Return:
+ * 0, -EAGAIN (somebody is), -ENOLCK, -ESTALE.
+ */
+int mgr_locks_truncate_begin(struct mgr_locks *l, struct mgr_session *s, const struct pvfs_fid *fid);
+void mgr_locks_truncate_end(struct mgr_locks *l, struct mgr_session *s, const struct pvfs_fid *fid);
 
 /* Drops all that a session, which is dead, holds and waits for. */
 void mgr_locks_sweep(struct mgr_locks *l, u64 session);

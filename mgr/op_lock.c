@@ -7,7 +7,7 @@
 
 static bool range_ok(u8 kind, u64 start, u64 end)
 {
-	if (kind == PVFS_LK_FLOCK)
+	if (kind == PVFS_LK_FLOCK || kind == PVFS_LK_APPEND)
 		return !start && end == PVFS_FILE_MAX;
 	return (kind == PVFS_LK_RECORD || kind == PVFS_LK_OFD) && start <= end && end <= PVFS_FILE_MAX;
 }
@@ -29,6 +29,8 @@ int mgr_op_lock(struct mgr_op *op, const struct pvfs_lock_req *req, struct pvfs_
 	    (req->flags & ~(PVFS_LK_WAIT | PVFS_LK_RECLAIM)))
 		return -EINVAL;
 	if (req->type == PVFS_LK_UNLOCK ? req->flags != 0 : !req->ticket)
+		return -EINVAL;
+	if (req->kind == PVFS_LK_APPEND && (req->type == PVFS_LK_READ || !req->owner))
 		return -EINVAL;
 	if (req->type != PVFS_LK_UNLOCK) {
 		err = mgr_run(op, exists_fn, &fid, MGR_RUN_READ);

@@ -568,6 +568,10 @@ int mgr_truncate(struct mgr_op *op, struct mgr_truncate *t)
 	err = mgr_opens_lock(&op->m->opens, t->fid.ino, TRIM_MS);
 	if (err)
 		return err;
+	/* Who appends has asked where the end is, and is about to write there. */
+	err = mgr_locks_truncate_begin(&op->m->locks, op->s, &t->fid);
+	if (err)
+		goto unlock_opens;
 	err = mgr_run(op, truncate_fn, t, MGR_RUN_SYNC);
 	if (err || !t->need_trim)
 		goto unlock;
@@ -593,6 +597,8 @@ int mgr_truncate(struct mgr_op *op, struct mgr_truncate *t)
 	}
 	err = mgr_run(op, trimmed_fn, t, MGR_RUN_SYNC);
 unlock:
+	mgr_locks_truncate_end(&op->m->locks, op->s, &t->fid);
+unlock_opens:
 	mgr_opens_unlock(&op->m->opens, t->fid.ino);
 	return err;
 }

@@ -115,6 +115,90 @@ static void appends(void)
 	WANT(!memcmp(got, want, 60));
 }
 
+/* A record: how long it is, who wrote it, and that all over. */
+static void append_records(const char *path, int who, int n)
+{
+	int fd = ops_open(path, O_WRONLY | O_APPEND, 0), i;
+	unsigned char rec[256];
+
+	for (i = 0; i < n; i++) {
+		size_t len = 8 + (i * 37 + who * 11) % 240;
+
+		memset(rec, who, len);
+		rec[0] = len;
+		EQ(write(fd, rec, len), (long long)len);
+	}
+	OK(close(fd));
+}
+
+/* Return: how many whole records of each of two writers there are. */
+static void count_records(const char *path, int n[2])
+{
+	static unsigned char buf[1 << 20];
+	int fd = ops_open(path, O_RDONLY, 0);
+	size_t len = ops_pread(fd, buf, sizeof(buf), 0), at, i;
+
+	n[0] = n[1] = 0;
+	for (at = 0; at < len; at += buf[at]) {
+		int who = buf[at + 1];
+
+		if (buf[at] < 8 || at + buf[at] > len || who < 1 || who > 2)
+			FAIL("no record at %zu of %zu", at, len);
+		for (i = 1; i < buf[at]; i++)
+			if (buf[at + i] != who)
+				FAIL("record at %zu is torn at byte %zu", at, i);
+		n[who - 1]++;
+	}
+	OK(close(fd));
+}
+
+static void appends_race(void)
+{
+	int status, n[2];
+	pid_t pid;
+
+	ops_touch("f", 0644);
+	pid = fork();
+	WANT(pid >= 0);
+	if (!pid) {
+		append_records(o("f"), 2, 300);
+		_exit(0);
+	}
+	append_records("f", 1, 300);
+	WANT(waitpid(pid, &status, 0) == pid);
+	EQ(status, 0);
+	count_records("f", n);
+	EQ(n[0], 300);
+	EQ(n[1], 300);
+	count_records(o("f"), n);
+	EQ(n[0] + n[1], 600);
+}
+
+/* What is appended goes before a cut or after it, whole. */
+static void appends_and_cuts(void)
+{
+	int status, n[2], i;
+	pid_t pid;
+
+	ops_touch("f", 0644);
+	pid = fork();
+	WANT(pid >= 0);
+	if (!pid) {
+		append_records(o("f"), 2, 200);
+		_exit(0);
+	}
+	for (i = 0; !waitpid(pid, &status, WNOHANG); i++) {
+		if (i & 1)
+			OK(truncate("f", 0));
+		else
+			append_records("f", 1, 3);
+	}
+	EQ(status, 0);
+	append_records("f", 1, 3);
+	count_records("f", n);
+	WANT(n[0] >= 3);
+}
+
 static void names(void)
 {
 	struct stat st;
@@ -331,6 +415,8 @@ const struct ops_check ops_two[] = {
 	{ "two mounts: sizes while both write", sizes },
 	{ "two mounts: truncation", truncations },
 	{ "two mounts: appending in turns", appends },
+	{ "two mounts: appending at once", appends_race },
+	{ "two mounts: appending and cutting", appends_and_cuts },
 	{ "two mounts: names", names },
 	{ "two mounts: listings", listings },
 	{ "two mounts: attributes", attributes },
