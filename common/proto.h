@@ -141,6 +141,7 @@ enum pvfs_role {
 #define PVFS_O_TRUNC		0x10u
 #define PVFS_O_EXEC		0x20u	/* opened to be executed: checks x instead of r */
 #define PVFS_O_DIRECTORY	0x40u
+#define PVFS_O_TMPFILE		0x80u	/* CREATE: without a name, for LINK to give it one */
 
 /* pvfs_setattr_req.valid */
 #define PVFS_SA_MODE		0x001u

@@ -307,6 +307,57 @@ out_free:
 	return err;
 }
 
+/*
+ * O_TMPFILE: a file without a name, which is gone with its last close unless linkat(2) gives it one. Whether it may be
+ * given one the VFS decides first (O_EXCL), then the mgr.
+ */
+static int pvfs_tmpfile(struct pvfs_idmap *idmap, struct inode *dir, struct file *file, umode_t mode)
+{
+	struct pvfs_volume *vol = PVFS_VOL(dir);
+	struct dentry *dentry = file->f_path.dentry;
+	struct pvfs_create_rep rep;
+	struct pvfs_file *pf;
+	struct inode *inode;
+	u64 session, epoch;
+	int err;
+
+	pf = pvfs_file_alloc(pvfs_open_flags(file, O_CREAT | (file->f_flags & O_EXCL)) | PVFS_O_TMPFILE);
+	if (!pf)
+		return -ENOMEM;
+	pvfs_session_sample(vol, &session, &epoch);
+	err = pvfs_meta_create(dir, &(const struct qstr)QSTR_INIT("", 0), pf->flags, mode, &rep);
+	if (err)
+		goto out_free;
+	inode = S_ISREG(rep.attr.mode) ? pvfs_iget(dir->i_sb, &rep.attr) :
+					 ERR_PTR(pvfs_bogus(vol, "a file without a name", rep.attr.fid.ino));
+	if (IS_ERR(inode)) {
+		err = PTR_ERR(inode);
+		pvfs_close_at_mgr(vol, &rep.attr.fid, pf->flags, NULL);
+		goto out_free;
+	}
+	err = pvfs_file_opened(inode, pf, &rep.cap, session, epoch);
+	if (err) {
+		iput(inode);
+		goto out_free;
+	}
+	ihold(inode);
+	set_nlink(inode, 1);		/* d_tmpfile() takes it away */
+	d_tmpfile(file, inode);
+	file->private_data = pf;
+	err = finish_open(file, dentry, pvfs_open_noop);
+	if (err && !(file->f_mode & FMODE_OPENED)) {
+		file->private_data = NULL;
+		pvfs_close_at_mgr(vol, &PVFS_I(inode)->fid, pf->flags, inode);
+		kfree(pf);
+	}
+	iput(inode);
+	return err;
+
+out_free:
+	kfree(pf);
+	return err;
+}
+
 /* ---------------------------------------------------------------- making */
 
 static int made(struct inode *dir, struct dentry *dentry, const struct pvfs_attr *attr)
@@ -493,6 +544,7 @@ const struct inode_operations pvfs_symlink_inode_operations = {
 const struct inode_operations pvfs_dir_inode_operations = {
 	.lookup = pvfs_lookup,
 	.atomic_open = pvfs_atomic_open,
+	.tmpfile = pvfs_tmpfile,
 	.create = pvfs_create,
 	.mknod = pvfs_mknod,
 	.mkdir = pvfs_mkdir,

@@ -420,7 +420,9 @@ bool ns_layout_ok(const struct pvfs_layout *l, u32 niods);
  * reaper, or away.
  */
 int ns_inode_unlinked(struct mgr_op *op, struct mgr_inode *in, bool *ret_gone);
+int ns_orphan_end(struct mgr_op *op, struct mgr_inode *in);
 /* Attributes as the database knows them. */
+u64 ns_blocks(const struct mgr_inode *in);
 void ns_attr(const struct mgr_inode *in, struct pvfs_attr *attr);
 
 static inline bool ns_str_is(const struct pvfs_str *s, const char *text)
@@ -511,7 +513,8 @@ int mgr_trim_finish(struct mgr_op *op, u64 ino);
 /**
  * struct mgr_make - a new entry with a new inode
  * @cred: who asks
- * @dir: and @name: where
+ * @dir: and @name: where; without a name it belongs to no directory, @made has opened it, and it
+ *   goes with the last open
  * @mode: type and permission bits
  * @umask: taken off @mode where the directory has no default ACL
  * @iflags: MGR_IF_* to start with

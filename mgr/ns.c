@@ -327,6 +327,49 @@ int ns_inode_unlinked(struct mgr_op *op, struct mgr_inode *in, bool *ret_gone)
 	return err;
 }
 
+/**
+ * ns_orphan_end - an inode that was made without a name gets one
+ * @in: read with MDB_RMW in this transaction; the caller puts it
+ */
+int ns_orphan_end(struct mgr_op *op, struct mgr_inode *in)
+{
+	u8 key[MGR_PAIR_KEY], val[sizeof(struct mgr_mark_disk)];
+	struct mdb_rec rec = { .val = val, .room = sizeof(val) };
+	struct mdb_cursor c;
+	int err;
+
+	do {
+		err = mdb_cursor_open(op->m->db, op->txn, MDB_ORPHAN, MDB_RMW, &c);
+		if (err)
+			return err;
+		mgr_pair_key(key, in->ino, 0);
+		err = mdb_cursor_seek(&c, key, sizeof(key), &rec);
+		mdb_cursor_close(&c);
+		if (!err && mgr_get_be64(rec.key) != in->ino)
+			err = -ENOENT;
+		if (!err)
+			err = mdb_del(op->m->db, op->txn, MDB_ORPHAN, rec.key, rec.klen);
+	} while (!err);
+	in->flags &= ~(MGR_IF_ORPHAN | MGR_IF_LINKABLE);
+	return err == -ENOENT ? 0 : err;
+}
+
+/**
+ * ns_blocks - the space that a file takes
+ * @in: any inode
+ *
+ * A file without holes takes what its size says, in blocks of 4 KiB: stripe units are multiples of
+ * that, so all datafiles but one end at such a block's end.
+ *
+ * Return: 512-byte units.
+ */
+u64 ns_blocks(const struct mgr_inode *in)
+{
+	if (!S_ISREG(in->mode))
+		return S_ISDIR(in->mode) ? ((in->entries * 64 + 4096) & ~4095ull) / 512 : 0;
+	return in->flags & MGR_IF_SPARSE ? in->blocks : (in->size + 4095) / 4096 * 8;
+}
+
 void ns_attr(const struct mgr_inode *in, struct pvfs_attr *attr)
 {
 	memset(attr, 0, sizeof(*attr));

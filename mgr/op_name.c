@@ -30,19 +30,32 @@ static int put_target(struct mgr_op *op, u64 ino, const struct pvfs_str *target)
 	return mdb_put(op->m->db, op->txn, MDB_SYMLINK, key, sizeof(key), rec, 1 + target->len);
 }
 
+/* It has been inserted as if it had a name. It lives as long as it is open, or gets one. */
+static int make_nameless(struct mgr_op *op, struct mgr_make *mk)
+{
+	bool gone;
+	int err;
+
+	mk->in.nlink = 0;
+	err = mk->made(op, mk);
+	return err ?: ns_inode_unlinked(op, &mk->in, &gone);
+}
+
 int mgr_make_fn(struct mgr_op *op, void *arg)
 {
 	struct mgr_make *mk = arg;
 	struct mgr_inode dir;
 	int err;
 
-	err = ns_dir_get(op, mk->dir, MDB_RMW, &dir);
+	err = ns_dir_get(op, mk->dir, mk->name ? MDB_RMW : 0, &dir);
 	err = err ?: ns_may(op, mk->cred, &dir, MGR_MAY_EXEC);
 	if (err)
 		return err;
-	err = ns_entry_find(op, dir.ino, mk->name, MDB_RMW, &mk->found);
-	if (err != -ENOENT)
-		return err ?: -EEXIST;
+	if (mk->name) {
+		err = ns_entry_find(op, dir.ino, mk->name, MDB_RMW, &mk->found);
+		if (err != -ENOENT)
+			return err ?: -EEXIST;
+	}
 	err = ns_may(op, mk->cred, &dir, MGR_MAY_WRITE | MGR_MAY_EXEC);
 	if (err)
 		return err;
@@ -72,7 +85,9 @@ int mgr_make_fn(struct mgr_op *op, void *arg)
 		err = put_target(op, mk->in.ino, mk->target);
 	}
 	err = err ?: ns_inode_insert(op, &mk->in);
-	err = err ?: ns_entry_add(op, dir.ino, &mk->found, mk->name, &mk->in);
+	if (err || !mk->name)
+		return err ?: make_nameless(op, mk);
+	err = ns_entry_add(op, dir.ino, &mk->found, mk->name, &mk->in);
 	if (err)
 		return err;
 	dir.entries++;
@@ -89,7 +104,7 @@ int mgr_make(struct mgr_op *op, struct mgr_make *mk)
 {
 	int err;
 
-	err = ns_name_check(mk->name);
+	err = mk->name ? ns_name_check(mk->name) : 0;
 	err = err ?: ns_ino_alloc(op, &mk->fid);
 	err = err ?: mgr_run(op, mgr_make_fn, mk, MGR_RUN_SYNC | MGR_RUN_FINAL | MGR_RUN_GROWS);
 	if (!err)
@@ -262,8 +277,13 @@ static int link_fn(struct mgr_op *op, void *arg)
 		return err;
 	if (S_ISDIR(l->in.mode))
 		return -EPERM;
-	if (!l->in.nlink)
+	if (!l->in.nlink && !(l->in.flags & MGR_IF_LINKABLE))
 		return -ENOENT;
+	if (!l->in.nlink) {
+		err = ns_orphan_end(op, &l->in);
+		if (err)
+			return err;
+	}
 	if (l->in.nlink >= PVFS_LINK_MAX)
 		return -EMLINK;
 	l->in.nlink++;

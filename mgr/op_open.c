@@ -11,7 +11,7 @@
 #include <sys/stat.h>
 
 #define O_ACCESS (PVFS_O_READ | PVFS_O_WRITE | PVFS_O_EXEC)
-#define O_ALL (O_ACCESS | PVFS_O_CREAT | PVFS_O_EXCL | PVFS_O_TRUNC | PVFS_O_DIRECTORY)
+#define O_ALL (O_ACCESS | PVFS_O_CREAT | PVFS_O_EXCL | PVFS_O_TRUNC | PVFS_O_DIRECTORY | PVFS_O_TMPFILE)
 
 struct opening {
 	const struct pvfs_cred *cred;	/* NULL: no permission check (it was open before) */
@@ -180,7 +180,7 @@ int mgr_op_open(struct mgr_op *op, const struct pvfs_open_req *req, struct pvfs_
 		.cap = &rep->cap,
 	};
 
-	if (req->flags & ~O_ALL)
+	if (req->flags & ~(O_ALL & ~PVFS_O_TMPFILE))
 		return -EINVAL;
 	return open_existing(op, &o);
 }
@@ -234,10 +234,13 @@ static int create_new(struct mgr_op *op, const struct pvfs_create_req *req,
 		      struct pvfs_fid *ret_found)
 {
 	struct creating c = { .req = req, .rep = rep };
+	bool nameless = req->flags & PVFS_O_TMPFILE;
 	struct mgr_make mk = {
-		.cred = &req->cred, .dir = &req->dir, .name = &req->name,
+		.cred = &req->cred, .dir = &req->dir, .name = nameless ? NULL : &req->name,
 		.mode = S_IFREG | (req->mode & 07777), .umask = req->umask,
-		.layout = &req->layout, .iflags = req->flags & PVFS_O_WRITE ? MGR_IF_UNCERTAIN : 0,
+		.layout = &req->layout,
+		.iflags = (req->flags & PVFS_O_WRITE ? MGR_IF_UNCERTAIN : 0) |
+			  (nameless && !(req->flags & PVFS_O_EXCL) ? MGR_IF_LINKABLE : 0),
 		.made = made_file, .arg = &c,
 	};
 	int err = mgr_make(op, &mk);
@@ -264,6 +267,11 @@ int mgr_op_create(struct mgr_op *op, const struct pvfs_create_req *req, struct p
 	if ((req->flags & ~O_ALL) || (req->flags & (PVFS_O_CREAT | PVFS_O_DIRECTORY)) ==
 	    (PVFS_O_CREAT | PVFS_O_DIRECTORY))
 		return -EINVAL;
+	if (req->flags & PVFS_O_TMPFILE) {
+		if (req->name.len || !(req->flags & PVFS_O_CREAT) || !(req->flags & PVFS_O_WRITE))
+			return -EINVAL;
+		return create_new(op, req, rep, &o.fid);
+	}
 	err = ns_name_check(&req->name);
 	if (err)
 		return err;

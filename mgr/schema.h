@@ -20,7 +20,9 @@
 #define MGR_IF_ACL		0x10u	/* has an access ACL */
 #define MGR_IF_DEFACL		0x20u	/* has a default ACL */
 #define MGR_IF_CAPS		0x40u	/* has security.capability */
-#define MGR_IF_ALL		0x7fu
+#define MGR_IF_LINKABLE		0x80u	/* made without a name, and may be given one */
+#define MGR_IF_SPARSE		0x100u	/* takes other space than its size says: blocks */
+#define MGR_IF_ALL		0x1ffu
 
 #define MGR_BASE_ANY		0xffffu	/* of directories: each new file starts on the next iod */
 

@@ -120,8 +120,76 @@ static void opens(void)
 	OK(close(ops_open("dangling", O_WRONLY | O_CREAT, 0600)));
 	OK(access("target", F_OK));
 	OK(close(ops_open("f", O_PATH, 0)));
-	fd = open(".", O_TMPFILE | O_RDWR, 0600);
-	WANT(fd >= 0 || errno == EOPNOTSUPP || errno == EISDIR || errno == EINVAL);
+	ERR(open(".", O_TMPFILE | O_RDONLY, 0600), EINVAL);
+	ERR(open("f", O_TMPFILE | O_RDWR, 0600), ENOTDIR);
+}
+
+static int link_fd(int fd, const char *name)
+{
+	char path[64];
+
+	snprintf(path, sizeof(path), "/proc/self/fd/%d", fd);
+	return linkat(AT_FDCWD, path, AT_FDCWD, name, AT_SYMLINK_FOLLOW);
+}
+
+/* Files without a name. */
+static void tmpfiles(void)
+{
+	int fd = ops_open(".", O_TMPFILE | O_RDWR, 0640), two;
+	static char buf[3 * UNIT];
+	struct stat st, named;
+
+	OK(fstat(fd, &st));
+	EQ(st.st_nlink, 0);
+	EQ(st.st_mode, S_IFREG | 0640);
+	ops_fill(buf, sizeof(buf), 0, 5);
+	ops_pwrite(fd, buf, sizeof(buf), 0);
+	OK(link_fd(fd, "linked"));
+	OK(fstat(fd, &st));
+	EQ(st.st_nlink, 1);
+	OK(stat("linked", &named));
+	EQ(named.st_ino, st.st_ino);
+	EQ(named.st_size, sizeof(buf));
+	ERR(link_fd(fd, "linked"), EEXIST);
+	OK(link_fd(fd, "again"));
+	OK(close(fd));
+	ops_verify("linked", sizeof(buf), 5);
+	OK(unlink("again"));
+	ops_verify("linked", sizeof(buf), 5);
+	/* Unlinked again it is as any other: no name any more. */
+	fd = ops_open("linked", O_RDWR, 0);
+	OK(unlink("linked"));
+	ERR(link_fd(fd, "linked"), ENOENT);
+	OK(close(fd));
+	fd = ops_open(".", O_TMPFILE | O_WRONLY | O_EXCL, 0600);
+	ERR(link_fd(fd, "never"), ENOENT);
+	two = ops_open(".", O_TMPFILE | O_WRONLY, 0600);
+	ops_pwrite(two, buf, UNIT, 0);
+	OK(close(fd));
+	OK(close(two));
+	ERR(access("never", F_OK), ENOENT);
+}
+
+/* What overlayfs leaves where something was. */
+static void whiteouts(void)
+{
+	struct stat st;
+
+	ops_make("a", 100, 1);
+	OK(mkdir("d", 0755));
+	OK(renameat2_("a", "d/b", RENAME_WHITEOUT));
+	ops_verify("d/b", 100, 1);
+	OK(lstat("a", &st));
+	WANT(S_ISCHR(st.st_mode) && st.st_rdev == 0);
+	EQ(st.st_nlink, 1);
+	ERR(renameat2_("d/b", "a", RENAME_WHITEOUT | RENAME_NOREPLACE), EEXIST);
+	ERR(renameat2_("d/b", "a", RENAME_WHITEOUT | RENAME_EXCHANGE), EINVAL);
+	OK(renameat2_("d/b", "a", RENAME_WHITEOUT));
+	ops_verify("a", 100, 1);
+	OK(lstat("d/b", &st));
+	WANT(S_ISCHR(st.st_mode));
+	OK(unlink("d/b"));
+	OK(rmdir("d"));
 }
 
 /* Opened, then unlinked: lives until it is closed. */
@@ -732,6 +800,8 @@ const struct ops_check ops_names[] = {
 	{ "a current directory that was removed", removed_cwd },
 	{ "open and its errors", opens },
 	{ "unlink of an open file", unlinked_open },
+	{ "files without a name", tmpfiles },
+	{ "whiteouts", whiteouts },
 	{ "names of 255 bytes, not of 256", name_lengths },
 	{ "names of all bytes", name_bytes },
 	{ "rename and its errors", renames },
