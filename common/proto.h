@@ -165,8 +165,9 @@ enum pvfs_role {
 
 /* RENAME flags, with Linux's values; one at most */
 #define PVFS_RN_NOREPLACE	0x1u
-#define PVFS_RN_EXCHANGE	0x2u
-#define PVFS_RN_ALL		0x3u
+#define PVFS_RN_EXCHANGE	0x2u	/* alone */
+#define PVFS_RN_WHITEOUT	0x4u	/* leaves a character device 0:0 behind, as overlayfs wants it */
+#define PVFS_RN_ALL		0x7u
 
 /* FSYNC flags */
 #define PVFS_FS_DATASYNC	0x1u

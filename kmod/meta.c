@@ -419,7 +419,7 @@ int pvfs_meta_rmdir(struct inode *dir, const struct qstr *name)
  * @sname: the name
  * @ddir: the directory to move it to
  * @dname: the name it gets
- * @flags: 0, RENAME_NOREPLACE or RENAME_EXCHANGE: PVFS_RN_* have the same values
+ * @flags: RENAME_NOREPLACE, RENAME_EXCHANGE, RENAME_WHITEOUT: PVFS_RN_* have the same values
  * @rep: what moved, and what was replaced
  */
 int pvfs_meta_rename(struct inode *sdir, const struct qstr *sname, struct inode *ddir, const struct qstr *dname,

@@ -474,7 +474,7 @@ static int pvfs_rename(struct pvfs_idmap *idmap, struct inode *sdir, struct dent
 	struct pvfs_rename_rep rep;
 	int err;
 
-	if (flags & ~(RENAME_NOREPLACE | RENAME_EXCHANGE))
+	if (flags & ~(RENAME_NOREPLACE | RENAME_EXCHANGE | RENAME_WHITEOUT))
 		return -EINVAL;
 	err = pvfs_meta_rename(sdir, &sdentry->d_name, ddir, &ddentry->d_name, flags, &rep);
 	if (err)

@@ -5,7 +5,8 @@
  * Inside its transaction: the two directories locked in ino order, then the two entries, then the
  * two inodes in ino order. A directory that changes its parent does so under mgr.rename_lock, so
  * that the walk to the root which looks for loops sees parents that stay. What is replaced is
- * treated as UNLINK or RMDIR would. An exchange is two moves at once, and replaces nothing.
+ * treated as UNLINK or RMDIR would. An exchange is two moves at once, and replaces nothing. With
+ * WHITEOUT a new inode gets the old name.
  */
 #include "mgr.h"
 #include <sys/stat.h>
@@ -19,6 +20,8 @@ struct rename {
 	bool gone;
 	struct mgr_inode src, dst;
 	bool replaced;
+	bool left;		/* a whiteout was made, with the number @whiteout */
+	struct pvfs_fid whiteout;
 };
 
 /* Two inodes for writing, the one with the lower number first. */
@@ -196,6 +199,22 @@ static int exchange(struct mgr_op *op, struct rename *r, struct mgr_inode *sdir,
 	return err;
 }
 
+/* What is left under the old name. */
+static int vacate(struct mgr_op *op, struct rename *r, struct mgr_inode *sdir, const struct ns_entry *se)
+{
+	struct mgr_inode in;
+	int err;
+
+	if (!(r->req->flags & PVFS_RN_WHITEOUT)) {
+		sdir->entries -= !!sdir->entries;
+		return ns_entry_del(op, sdir->ino, se->cookie);
+	}
+	ns_inode_init(op, &in, &r->whiteout, sdir, &r->req->cred, S_IFCHR);
+	r->left = true;
+	err = ns_inode_insert(op, &in);
+	return err ?: ns_entry_set(op, sdir->ino, se->cookie, &r->req->sname, &in);
+}
+
 static int rename_fn(struct mgr_op *op, void *arg)
 {
 	struct rename *r = arg;
@@ -205,7 +224,7 @@ static int rename_fn(struct mgr_op *op, void *arg)
 	bool exists;
 	int err;
 
-	r->replaced = r->gone = r->need_lock = false;
+	r->replaced = r->gone = r->need_lock = r->left = false;
 	r->rep->replaced = 0;
 	err = get_dirs(op, r, &sdir, &ddir);
 	err = err ?: ns_may(op, &req->cred, &sdir, MGR_MAY_EXEC);
@@ -240,10 +259,9 @@ static int rename_fn(struct mgr_op *op, void *arg)
 		err = ns_entry_add(op, ddir.ino, &de, &req->dname, &r->src);
 		dd->entries++;
 	}
-	err = err ?: ns_entry_del(op, sdir.ino, se.cookie);
+	err = err ?: vacate(op, r, &sdir, &se);
 	if (err)
 		return err;
-	sdir.entries -= !!sdir.entries;
 	dir_moves(&r->src, &sdir, dd);
 	if (S_ISDIR(r->src.mode) && exists)
 		dd->nlink--;
@@ -263,14 +281,17 @@ static int rename_fn(struct mgr_op *op, void *arg)
 int mgr_op_rename(struct mgr_op *op, const struct pvfs_rename_req *req, struct pvfs_rename_rep *rep)
 {
 	struct rename r = { .req = req, .rep = rep, .cross = req->sdir.ino != req->ddir.ino };
-	/* It makes nothing, but a longer name can need a page. */
+	/* It makes nothing, or little, but a longer name can need a page. */
 	unsigned int how = MGR_RUN_SYNC | MGR_RUN_FINAL | MGR_RUN_GROWS;
 	int err;
 
-	if ((req->flags & ~PVFS_RN_ALL) || req->flags == PVFS_RN_ALL)
+	if ((req->flags & ~PVFS_RN_ALL) ||
+	    ((req->flags & PVFS_RN_EXCHANGE) && req->flags != PVFS_RN_EXCHANGE))
 		return -EINVAL;
 	err = ns_name_check(&req->sname);
 	err = err ?: ns_name_check(&req->dname);
+	if (!err && (req->flags & PVFS_RN_WHITEOUT))
+		err = ns_ino_alloc(op, &r.whiteout);
 	if (err)
 		return err;
 	err = mgr_run(op, rename_fn, &r, how);
@@ -282,6 +303,8 @@ int mgr_op_rename(struct mgr_op *op, const struct pvfs_rename_req *req, struct p
 	}
 	if (err)
 		return err;
+	if (r.left)
+		atomic_fetch_add_explicit(&op->m->files, 1, memory_order_relaxed);
 	if (r.gone)
 		atomic_fetch_sub_explicit(&op->m->files, 1, memory_order_relaxed);
 	else if (r.replaced && (r.dst.flags & MGR_IF_REAP))

@@ -214,7 +214,8 @@ static void renames(void **state)
 	assert_int_equal(do_rename(c, fx_root, "a", fx_root, "a", 0), 0);
 	assert_int_equal(do_rename(c, fx_root, "a", fx_root, "b", 1), -EEXIST);
 	assert_int_equal(do_rename(c, fx_root, "a", fx_root, "b", 3), -EINVAL);
-	assert_int_equal(do_rename(c, fx_root, "a", fx_root, "b", 4), -EINVAL);
+	assert_int_equal(do_rename(c, fx_root, "a", fx_root, "b", 6), -EINVAL);
+	assert_int_equal(do_rename(c, fx_root, "a", fx_root, "b", 8), -EINVAL);
 	assert_int_equal(do_rename(c, fx_root, "a", fx_root, "b", 0), 0);
 	assert_int_equal(do_getattr(c, b.fid, NULL, NULL), -ESTALE);
 	assert_int_equal(do_lookup(c, fx_root, "b", &t), 0);

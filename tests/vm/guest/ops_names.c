@@ -14,6 +14,9 @@
 #define RENAME_NOREPLACE 1
 #define RENAME_EXCHANGE 2
 #endif
+#ifndef RENAME_WHITEOUT
+#define RENAME_WHITEOUT 4
+#endif
 
 static int renameat2_(const char *from, const char *to, unsigned int flags)
 {
