@@ -562,8 +562,9 @@ static int set_size(struct inode *inode, struct pvfs_setattr_req *m)
  * @end: its end in the file, bytes
  * @wtime: the latest time an iod gave
  * @trunc_gen: what we knew when it began
+ * @ask: the file takes another space than its size says: the mgr is to ask the iods
  */
-void pvfs_writes_note(struct inode *inode, u64 end, const struct pvfs_ts *wtime, u32 trunc_gen)
+void pvfs_writes_note(struct inode *inode, u64 end, const struct pvfs_ts *wtime, u32 trunc_gen, bool ask)
 {
 	struct timespec64 t = pvfs_ts_to_kernel(wtime), m;
 	struct pvfs_inode *pi = PVFS_I(inode);
@@ -575,7 +576,9 @@ void pvfs_writes_note(struct inode *inode, u64 end, const struct pvfs_ts *wtime,
 		 * Writes from before and after a truncation in one report go under the older number: the mgr sees that
 		 * it does not fit and asks the iods.
 		 */
-		if (!w->rep.end)
+		if (ask)
+			w->rep.trunc_gen = PVFS_GEN_ASK;
+		else if (!w->rep.end)
 			w->rep.trunc_gen = trunc_gen;
 		w->rep.end = max(w->rep.end, end);
 		if (pvfs_ts_after(wtime, &w->rep.wtime))

@@ -511,13 +511,16 @@ int pvfs_io_finish(struct pvfs_io *io)
 	if (!io->write)
 		return io->err;
 	if (!io->err) {
-		pvfs_writes_note(inode, io->pos + io->len, &io->wtime, io->trunc_gen);
+		/* Does it leave a hole behind the end that we know? */
+		bool hole = io->pos > round_up(i_size_read(inode), SZ_4K);
+
+		pvfs_writes_note(inode, io->pos + io->len, &io->wtime, io->trunc_gen, hole);
 	} else {
 		/*
 		 * Parts may have been written, or may yet be (a request that was abandoned): only the iods know where
-		 * the file ends. A truncation count that never was makes the mgr ask them.
+		 * the file ends.
 		 */
-		pvfs_writes_note(inode, io->pos + io->len, &io->wtime, ~io->trunc_gen);
+		pvfs_writes_note(inode, io->pos + io->len, &io->wtime, PVFS_GEN_ASK, true);
 	}
 	return io->err;
 }

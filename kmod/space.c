@@ -198,7 +198,7 @@ static int change(struct inode *inode, u32 mode, loff_t pos, loff_t len, bool gr
 		end = min_t(u64, end, i_size_read(inode));
 	/* As a write: see pvfs_io_finish(). */
 	if (end)
-		pvfs_writes_note(inode, end, &j.wtime, err ? ~trunc_gen : trunc_gen);
+		pvfs_writes_note(inode, end, &j.wtime, err ? PVFS_GEN_ASK : trunc_gen, true);
 	return err;
 }
 

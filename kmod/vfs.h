@@ -174,7 +174,7 @@ void pvfs_use_iput(struct pvfs_use *use);
 void pvfs_closes_wait(struct pvfs_volume *vol);
 void pvfs_writes_report(struct inode *inode, struct pvfs_wreport *ret);
 void pvfs_writes_ack(struct pvfs_use *use, const struct pvfs_wreport *sent);
-void pvfs_writes_note(struct inode *inode, u64 end, const struct pvfs_ts *wtime, u32 trunc_gen);
+void pvfs_writes_note(struct inode *inode, u64 end, const struct pvfs_ts *wtime, u32 trunc_gen, bool ask);
 bool pvfs_writes_pending(struct inode *inode);
 void pvfs_inode_update_cached(struct super_block *sb, const struct pvfs_attr *attr);
 

@@ -165,10 +165,23 @@ void lib_inode_report_restore(struct inode *ino, const struct pvfs_wreport *r)
 }
 
 /**
+ * lib_inode_leaves_hole - does a write at @off leave a hole behind the end of the file, as far as we know that?
+ */
+bool lib_inode_leaves_hole(struct inode *ino, u64 off)
+{
+	bool ret;
+
+	pthread_mutex_lock(&ino->lock);
+	ret = off > (ino->size + 4095) / 4096 * 4096;
+	pthread_mutex_unlock(&ino->lock);
+	return ret;
+}
+
+/**
  * lib_inode_wrote - iods have taken bytes
  * @end: end of what was written, file offset
  * @wtime: latest time an iod gave
- * @trunc_gen: the inode's when the write began
+ * @trunc_gen: the inode's when the write began, or PVFS_GEN_ASK
  */
 void lib_inode_wrote(struct inode *ino, u64 end, const struct pvfs_ts *wtime, u32 trunc_gen)
 {

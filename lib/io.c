@@ -568,13 +568,13 @@ static ssize_t do_write(struct pvfs_file *f, const struct iovec *iov, int n, u64
 		goto out;
 	rc = job_run_cap(&j, f);
 	/*
-	 * After a failure nobody knows what the iods have taken: a trunc_gen that can't be right makes the mgr ask
-	 * them instead of believing our report (which has to have something in it to be looked at).
+	 * After a failure only the iods know what they have taken (and the report has to have something in it to be
+	 * looked at); after a write that left a hole, how much space the file takes.
 	 */
 	if (j.err)
-		lib_inode_wrote(f->inode, max(j.end, (u64)1), &j.wtime, trunc_gen - 1);
+		lib_inode_wrote(f->inode, max(j.end, (u64)1), &j.wtime, PVFS_GEN_ASK);
 	else if (j.end)
-		lib_inode_wrote(f->inode, j.end, &j.wtime, trunc_gen);
+		lib_inode_wrote(f->inode, j.end, &j.wtime, lib_inode_leaves_hole(f->inode, off) ? PVFS_GEN_ASK : trunc_gen);
 	if (rc > 0 && (f->flags & (O_SYNC | O_DSYNC))) {
 		int err = pvfs_fdatasync(f);
 

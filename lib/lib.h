@@ -204,6 +204,7 @@ void lib_inode_put(struct pvfs_fs *fs, struct inode *ino);
 void lib_inode_update(struct inode *ino, const struct pvfs_attr *attr);
 bool lib_inode_report_take(struct inode *ino, struct pvfs_wreport *ret);
 void lib_inode_report_restore(struct inode *ino, const struct pvfs_wreport *r);
+bool lib_inode_leaves_hole(struct inode *ino, u64 off);
 void lib_inode_wrote(struct inode *ino, u64 end, const struct pvfs_ts *wtime, u32 trunc_gen);
 void lib_inode_verify(struct inode *ino, u32 df, u64 verifier, u64 sync_seq);
 u64 lib_inode_sync_begin(struct inode *ino);

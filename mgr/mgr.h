@@ -474,6 +474,7 @@ struct mgr_glimpse {
 	struct pvfs_fid fid;
 	struct pvfs_layout layout;
 	u64 end;		/* of the file */
+	u64 blocks;		/* 512-byte units */
 	struct pvfs_ts wtime;
 	bool complete;		/* every iod answered */
 };

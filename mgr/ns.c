@@ -385,7 +385,7 @@ void ns_attr(const struct mgr_inode *in, struct pvfs_attr *attr)
 	 * the entries.
 	 */
 	attr->size = S_ISDIR(in->mode) ? (in->entries * 64 + 4096) & ~4095ull : in->size;
-	attr->blocks = (attr->size + 511) / 512;
+	attr->blocks = ns_blocks(in);
 	attr->atime = in->atime;
 	attr->mtime = in->mtime;
 	attr->ctime = in->ctime;

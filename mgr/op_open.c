@@ -80,7 +80,7 @@ static int open_fn(struct mgr_op *op, void *arg)
 	 * Under the inode's page lock: another opener waits for it, so what it may report comes
 	 * after this. If we fail, the mark is not there and the next opener comes here again.
 	 */
-	mgr_opens_reset(&op->m->opens, in->ino, in->trunc_gen, true);
+	mgr_opens_reset(&op->m->opens, in, true);
 	op->need_sync = true;
 	return ns_inode_put(op, in);
 }
@@ -206,7 +206,7 @@ static int made_file(struct mgr_op *op, struct mgr_make *mk)
 		c->counted = true;
 	}
 	if (c->req->flags & PVFS_O_WRITE)
-		mgr_opens_reset(&op->m->opens, mk->in.ino, 0, true);
+		mgr_opens_reset(&op->m->opens, &mk->in, true);
 	ns_attr(&mk->in, &c->rep->attr);
 	make_cap(op, &mk->fid, c->req->flags, &c->rep->cap);
 	c->rep->created = 1;

@@ -111,7 +111,7 @@ static int reclaim_fn(struct mgr_op *op, void *arg)
 	}
 	if (r->req->flags & PVFS_O_WRITE) {
 		/* It may have written what no report tells us of any more. */
-		mgr_opens_reset(&op->m->opens, in->ino, in->trunc_gen, false);
+		mgr_opens_reset(&op->m->opens, in, false);
 		changed |= !(in->flags & MGR_IF_UNCERTAIN);
 		in->flags |= MGR_IF_UNCERTAIN;
 	}

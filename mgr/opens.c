@@ -248,7 +248,7 @@ static void merge_report(struct mgr_ofile *f, const struct pvfs_wreport *r)
 {
 	if (!r->end && mgr_ts_zero(&r->wtime))
 		return;
-	if (r->trunc_gen != f->gen || r->end > PVFS_FILE_MAX || r->wtime.nsec >= 1000000000u)
+	if (r->trunc_gen != f->gen || r->end > PVFS_FILE_MAX || r->wtime.nsec >= 1000000000u || f->sparse)
 		f->tracked = false;
 	else
 		merge(f, r->end, &r->wtime);
@@ -325,6 +325,8 @@ void mgr_opens_view(struct mgr_opens *o, u64 ino, u64 session, struct mgr_opens_
 	v->gen = f->gen;
 	v->end = f->end;
 	v->wtime = f->wtime;
+	v->sparse = f->sparse;
+	v->blocks = f->blocks;
 	v->version = v->writers ? f->version : 0;
 out:
 	pthread_mutex_unlock(lock);
@@ -346,33 +348,37 @@ void mgr_opens_report(struct mgr_opens *o, u64 session, u64 ino, const struct pv
 	pthread_mutex_unlock(lock);
 }
 
-void mgr_opens_learn(struct mgr_opens *o, u64 ino, u32 gen, u64 end, const struct pvfs_ts *wtime)
+void mgr_opens_learn(struct mgr_opens *o, const struct mgr_inode *in, const struct pvfs_ts *wtime)
 {
-	pthread_mutex_t *lock = stripe_lock(o, ino);
-	struct mgr_ofile *f = ofile_find(o, ino);
+	pthread_mutex_t *lock = stripe_lock(o, in->ino);
+	struct mgr_ofile *f = ofile_find(o, in->ino);
 
 	if (f) {
-		if (f->gen != gen) {
-			f->gen = gen;
+		if (f->gen != in->trunc_gen) {
+			f->gen = in->trunc_gen;
 			f->end = 0;
 			f->wtime = (struct pvfs_ts){ 0 };
 		}
-		merge(f, end, wtime);
+		merge(f, in->size, wtime);
+		f->sparse = in->flags & MGR_IF_SPARSE;
+		f->blocks = in->blocks;
 		f->tracked = true;
 	}
 	pthread_mutex_unlock(lock);
 }
 
-void mgr_opens_reset(struct mgr_opens *o, u64 ino, u32 gen, bool tracked)
+void mgr_opens_reset(struct mgr_opens *o, const struct mgr_inode *in, bool tracked)
 {
-	pthread_mutex_t *lock = stripe_lock(o, ino);
-	struct mgr_ofile *f = ofile_find(o, ino);
+	pthread_mutex_t *lock = stripe_lock(o, in->ino);
+	struct mgr_ofile *f = ofile_find(o, in->ino);
 
 	if (f) {
-		f->gen = gen;
+		f->gen = in->trunc_gen;
 		f->end = 0;
 		f->wtime = (struct pvfs_ts){ 0 };
 		f->version = 0;
+		f->sparse = in->flags & MGR_IF_SPARSE;
+		f->blocks = in->blocks;
 		f->tracked = tracked;
 	}
 	pthread_mutex_unlock(lock);

@@ -43,6 +43,8 @@ struct mgr_ofile {
 	u32 gen;		/* trunc_gen that end belongs to */
 	u64 end;		/* bytes */
 	struct pvfs_ts wtime;
+	bool sparse;		/* @blocks is not what the size says: a write ends being tracked */
+	u64 blocks;
 	u64 version;		/* grows with end and wtime; 0: they say nothing new */
 	struct mgr_open *opens;
 };
@@ -63,8 +65,9 @@ struct mgr_opens_view {
 	bool last;		/* nobody has it open for writing but for closes under way */
 	bool open;		/* the asking session has it open in any way */
 	bool orphan, tracked;
+	bool sparse;
 	u32 gen;
-	u64 end, version;
+	u64 end, version, blocks;
 	struct pvfs_ts wtime;
 };
 
@@ -103,10 +106,13 @@ void mgr_opens_view(struct mgr_opens *o, u64 ino, u64 session, struct mgr_opens_
 
 /* Merges what a session says about its writes. */
 void mgr_opens_report(struct mgr_opens *o, u64 session, u64 ino, const struct pvfs_wreport *r);
-/* Merges what all iods said, with nothing truncated meanwhile. */
-void mgr_opens_learn(struct mgr_opens *o, u64 ino, u32 gen, u64 end, const struct pvfs_ts *wtime);
-/* The first writer came (@tracked) or a truncation set the size: forget what was known. */
-void mgr_opens_reset(struct mgr_opens *o, u64 ino, u32 gen, bool tracked);
+/* Merges what all iods said and @in has taken in, with nothing truncated meanwhile. */
+void mgr_opens_learn(struct mgr_opens *o, const struct mgr_inode *in, const struct pvfs_ts *wtime);
+/*
+ * The first writer came (@tracked) or a truncation set the size: forget what was known. @in: as it
+ * is about to be recorded.
+ */
+void mgr_opens_reset(struct mgr_opens *o, const struct mgr_inode *in, bool tracked);
 void mgr_opens_orphan(struct mgr_opens *o, u64 ino);
 
 /* Sessions that have @ino open; malloc'ed array in *@ret. Return: how many or -ENOMEM. */

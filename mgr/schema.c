@@ -103,6 +103,7 @@ u32 mgr_inode_encode(const struct mgr_inode *in, struct mgr_inode_disk *d)
 	d->acl_version = cpu_to_le64(in->acl_version);
 	d->xattr_names = cpu_to_le32(in->xattr_names);
 	d->xattr_bytes = cpu_to_le32(in->xattr_bytes);
+	d->blocks = cpu_to_le64(in->blocks);
 	return sizeof(*d);
 }
 
@@ -137,6 +138,7 @@ int mgr_inode_decode(struct mgr_inode *in, u64 ino, const void *rec, u32 len)
 	in->acl_version = le64_to_cpu(d->acl_version);
 	in->xattr_names = le32_to_cpu(d->xattr_names);
 	in->xattr_bytes = le32_to_cpu(d->xattr_bytes);
+	in->blocks = le64_to_cpu(d->blocks);
 	if ((in->flags & ~MGR_IF_ALL) || (in->mode & ~(S_IFMT | 07777u)))
 		return -EUCLEAN;
 	switch (in->mode & S_IFMT) {

@@ -36,6 +36,7 @@ struct mgr_inode {
 	u32 mode, nlink, uid, gid;
 	u32 trunc_gen;
 	u64 rdev, size, version;
+	u64 blocks;		/* with SPARSE: 512-byte units that its datafiles take */
 	u64 entries;		/* of a directory */
 	struct pvfs_ts atime, mtime, ctime, btime;
 	struct pvfs_ts wtime;	/* latest write time, by an iod's clock, that mtime accounts for */
@@ -103,9 +104,10 @@ struct mgr_inode_disk {
 	__le64 acl_version;
 	__le32 xattr_names;
 	__le32 xattr_bytes;
+	__le64 blocks;
 } __attribute__((packed));
 #define MGR_INODE_FORMAT 1
-_Static_assert(sizeof(struct mgr_inode_disk) == 160, "inode record");
+_Static_assert(sizeof(struct mgr_inode_disk) == 168, "inode record");
 
 struct mgr_dirent_disk {	/* the name follows */
 	u8 format;		/* MGR_DIRENT_FORMAT */

@@ -15,6 +15,10 @@
  * later than all accounted for (inode.wtime) moves mtime and ctime; so a time set by hand stays
  * until something is written after it.
  *
+ * The space that a file takes follows from its size until a client says that it made a hole or the
+ * like, which it does by a report that makes us ask the iods. What they say is recorded when it is
+ * another than the size's (SPARSE), and from then on each report does.
+ *
  * A truncation commits the new size and a trim record first, then has the datafiles cut, then drops
  * the record; while the record is there (inode flag TRIM) the size is the database's and the iods
  * are not asked.
@@ -34,7 +38,7 @@ static void glimpse_result(struct mgr_glimpse *g, const struct mgr_iocall *calls
 {
 	u32 df;
 
-	g->end = 0;
+	g->end = g->blocks = 0;
 	g->wtime = (struct pvfs_ts){ 0 };
 	g->complete = true;
 	for (df = 0; df < g->layout.pcount; df++) {
@@ -45,6 +49,7 @@ static void glimpse_result(struct mgr_glimpse *g, const struct mgr_iocall *calls
 			continue;
 		}
 		g->end = max(g->end, pvfs_stripe_file_size(&g->layout, df, c->glimpse.size));
+		g->blocks += min(c->glimpse.blocks, (u64)PVFS_FILE_MAX / 512);
 		if (mgr_ts_after(&c->glimpse.wtime, &g->wtime))
 			g->wtime = c->glimpse.wtime;
 	}
@@ -117,16 +122,50 @@ static bool account(struct mgr_inode *in, u64 end, const struct pvfs_ts *wtime)
 	return news;
 }
 
+static void set_blocks(struct mgr_inode *in, u64 blocks)
+{
+	in->flags &= ~MGR_IF_SPARSE;
+	in->blocks = 0;
+	if (blocks == ns_blocks(in))
+		return;
+	in->flags |= MGR_IF_SPARSE;
+	in->blocks = blocks;
+}
+
+/* Takes in what all iods said. Return: something was news. */
+static bool account_glimpse(struct mgr_inode *in, const struct mgr_glimpse *g)
+{
+	u64 before = ns_blocks(in);
+	bool news = account(in, g->end, &g->wtime);
+
+	set_blocks(in, g->blocks);
+	return news || ns_blocks(in) != before;
+}
+
 static bool uncertain(const struct mgr_inode *in)
 {
 	return S_ISREG(in->mode) && (in->flags & MGR_IF_UNCERTAIN) && !(in->flags & MGR_IF_TRIM);
 }
 
+/* What is known in memory. Return: news. */
+static bool fold_blocks(struct mgr_inode *in, const struct mgr_opens_view *v)
+{
+	u64 before = ns_blocks(in);
+
+	if (!v->sparse)
+		in->flags &= ~MGR_IF_SPARSE;
+	else
+		set_blocks(in, v->blocks);
+	return ns_blocks(in) != before;
+}
+
 static void fold_view(struct mgr_inode *in, const struct mgr_opens_view *v)
 {
-	if (uncertain(in) && v->writers && v->gen == in->trunc_gen && account(in, v->end,
-									      &v->wtime))
+	if (!uncertain(in) || !v->writers || v->gen != in->trunc_gen)
+		return;
+	if (account(in, v->end, &v->wtime))
 		in->version = max(in->version, v->version);
+	fold_blocks(in, v);
 }
 
 void mgr_size_fold(struct mgr_op *op, struct mgr_inode *in)
@@ -167,7 +206,7 @@ static int record_fn(struct mgr_op *op, void *arg)
 	if (r->g) {
 		if (r->in.trunc_gen != r->gen)
 			return 0;
-		news = account(&r->in, r->g->end, &r->g->wtime);
+		news = account_glimpse(&r->in, r->g);
 		/* Somebody came after the glimpse: its writes will be told in their own time. */
 		if (r->settle && !v.writers && !mgr_in_grace(op->m)) {
 			r->in.flags &= ~MGR_IF_UNCERTAIN;
@@ -175,6 +214,7 @@ static int record_fn(struct mgr_op *op, void *arg)
 		}
 	} else if (v.writers && v.gen == r->in.trunc_gen) {
 		news = account(&r->in, v.end, &v.wtime);
+		news |= fold_blocks(&r->in, &v);
 		if (r->settle && v.last && v.tracked && !mgr_in_grace(op->m)) {
 			r->in.flags &= ~MGR_IF_UNCERTAIN;
 			news = true;
@@ -196,6 +236,16 @@ static int reread_fn(struct mgr_op *op, void *arg)
 	struct reread *r = arg;
 
 	return ns_fid_get(op, &r->fid, 0, &r->in);
+}
+
+/* A complete glimpse of @in, into memory. */
+static void learn(struct mgr_op *op, const struct mgr_inode *in, const struct mgr_glimpse *g)
+{
+	struct mgr_inode as_seen = *in;
+
+	as_seen.size = g->end;
+	set_blocks(&as_seen, g->blocks);
+	mgr_opens_learn(&op->m->opens, &as_seen, &g->wtime);
 }
 
 /*
@@ -225,7 +275,7 @@ static int after_glimpse(struct mgr_op *op, struct mgr_inode *in, const struct m
 			in->version = mgr_version_after(in->version);
 		return 0;
 	}
-	mgr_opens_learn(&op->m->opens, in->ino, gen, g->end, &g->wtime);
+	learn(op, in, g);
 	mgr_opens_view(&op->m->opens, in->ino, mgr_op_session(op), &v);
 	if (!v.writers && !mgr_in_grace(op->m)) {
 		struct record r = { .g = g, .fid = rr.fid, .gen = gen, .settle = true };
@@ -240,7 +290,7 @@ static int after_glimpse(struct mgr_op *op, struct mgr_inode *in, const struct m
 			return err;
 	}
 	fold_view(in, &v);
-	if (account(in, g->end, &g->wtime))
+	if (account_glimpse(in, g))
 		in->version = mgr_version_after(in->version);
 	return 0;
 }
@@ -375,7 +425,7 @@ int mgr_size_settle(struct mgr_op *op, const struct pvfs_fid *fid)
 		err = mgr_glimpse(op->m, &g, 1);
 		if (err || !g.complete)
 			return err;
-		mgr_opens_learn(&op->m->opens, fid->ino, rr.in.trunc_gen, g.end, &g.wtime);
+		learn(op, &rr.in, &g);
 	}
 	/*
 	 * Not flushed: if a power failure takes it, the file is uncertain and the next who asks
@@ -464,6 +514,29 @@ static int trim_record_put(struct mgr_op *op, const struct mgr_inode *in)
 	return mdb_put(op->m->db, op->txn, MDB_TRIM, key, sizeof(key), &d, n);
 }
 
+/*
+ * The new size, and with it the space: growing takes none, and what a cut frees of a file with holes
+ * has to be asked for. Return: both are certain.
+ */
+static bool set_size(struct mgr_inode *in, u64 size, bool exact)
+{
+	u64 blocks = ns_blocks(in), old = in->size;
+	bool sparse = in->flags & MGR_IF_SPARSE;
+
+	in->size = size;
+	if (!size || (exact && !sparse && size <= old)) {
+		in->flags &= ~MGR_IF_SPARSE;
+		in->blocks = 0;
+		return true;
+	}
+	if (exact && size > old) {
+		set_blocks(in, blocks);
+		return true;
+	}
+	in->flags |= MGR_IF_UNCERTAIN;
+	return false;
+}
+
 /* First transaction: the new size, and a note that the datafiles have to follow. */
 static int truncate_fn(struct mgr_op *op, void *arg)
 {
@@ -488,14 +561,15 @@ static int truncate_fn(struct mgr_op *op, void *arg)
 	t->old_size = in->size;
 	t->need_trim = !t->exact || in->size != t->size;
 	if (t->need_trim) {
-		in->size = t->size;
+		bool certain = set_size(in, t->size, t->exact);
+
 		in->trunc_gen++;
 		in->flags |= MGR_IF_TRIM;
 		/*
 		 * The end is exactly known from here on, whoever writes: reports of writes from
 		 * before name the old generation, and send us to the iods.
 		 */
-		mgr_opens_reset(&op->m->opens, in->ino, in->trunc_gen, true);
+		mgr_opens_reset(&op->m->opens, in, certain);
 		err = trim_record_put(op, in);
 		if (err)
 			return err;
@@ -549,11 +623,11 @@ static int untruncate_fn(struct mgr_op *op, void *arg)
 	err = ns_inode_get(op, t->fid.ino, MDB_RMW, in);
 	if (err)
 		return err;
-	in->flags &= ~MGR_IF_TRIM;
+	in->flags = (in->flags & ~MGR_IF_TRIM) | MGR_IF_UNCERTAIN;
 	in->size = min(t->old_size, in->size);
 	in->trunc_gen++;
 	in->version = mgr_version_after(in->version);
-	mgr_opens_reset(&op->m->opens, in->ino, in->trunc_gen, false);
+	mgr_opens_reset(&op->m->opens, in, false);
 	mgr_ino_key(key, in->ino);
 	err = mdb_del(op->m->db, op->txn, MDB_TRIM, key, sizeof(key));
 	if (err && err != -ENOENT)

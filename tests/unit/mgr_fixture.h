@@ -35,6 +35,7 @@ struct fx_datafile {
 	u64 ino;
 	u32 gen;
 	u64 size;
+	u64 hole;			/* bytes of it that take no space */
 	struct pvfs_ts wtime;
 };
 
@@ -64,6 +65,19 @@ static inline struct fx_datafile *fx_df(struct fx_iods *x, u32 iod, const struct
 	d->next = *head;
 	*head = d;
 	return d;
+}
+
+/* It ends at @end from now on; what comes between its old end and @from is a hole. */
+static inline void fx_df_end(struct fx_datafile *d, u64 from, u64 end)
+{
+	u64 had = (d->size + 4095) & ~4095ull, space;
+
+	if (from > had)
+		d->hole += (from & ~4095ull) - had;
+	/* What a cut takes away is the hole, as far as that goes. */
+	space = min(max(d->size, end) - d->hole, end);
+	d->hole = end - space;
+	d->size = end;
 }
 
 static inline void fx_df_remove(struct fx_iods *x, u32 iod, const struct pvfs_fid *fid)
@@ -99,7 +113,7 @@ static inline void fx_iods_call(void *arg, struct mgr_iocall *calls, u32 n, unsi
 			memset(&c->glimpse, 0, sizeof(c->glimpse));
 			if (d) {
 				c->glimpse.size = d->size;
-				c->glimpse.blocks = (d->size + 511) / 512;
+				c->glimpse.blocks = (d->size - d->hole + 4095) / 4096 * 8;
 				c->glimpse.wtime = d->wtime;
 			}
 			break;
@@ -108,7 +122,8 @@ static inline void fx_iods_call(void *arg, struct mgr_iocall *calls, u32 n, unsi
 			c->err = x->trim_error;
 			if (c->err || (!d && !c->size))
 				break;
-			fx_df(x, c->iod, &c->fid, true)->size = c->size;
+			d = fx_df(x, c->iod, &c->fid, true);
+			fx_df_end(d, c->size, c->size);
 			break;
 		case PVFS_OP_REMOVE:
 			x->removes++;
@@ -145,7 +160,7 @@ static inline void fx_write(struct fx_iods *x, const struct pvfs_attr *a, u64 of
 		if (!e.len)
 			continue;
 		d = fx_df(x, pvfs_stripe_iod(&a->layout, df, FX_NIODS), &a->fid, true);
-		d->size = max(d->size, e.off + e.len);
+		fx_df_end(d, e.off, max(d->size, e.off + e.len));
 		d->wtime = (struct pvfs_ts){ .sec = x->clock, .nsec = 7 };
 	}
 	*wtime = (struct pvfs_ts){ .sec = x->clock, .nsec = 7 };

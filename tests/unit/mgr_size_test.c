@@ -56,7 +56,7 @@ static void one_writer(void **state)
 	put(t->f, &at, 0, 100000, &r);
 	assert_int_equal(do_getattr(&t->a, at.fid, &r, &x), 0);
 	assert_int_equal(x.size, 100000);
-	assert_int_equal(x.blocks, (100000 + 511) / 512);
+	assert_int_equal(x.blocks, (100000 + 4095) / 4096 * 8);
 	assert_int_equal(x.mtime.sec, r.wtime.sec);
 	assert_true(x.version > at.version);
 	assert_false(x.flags & PVFS_AF_WRITERS);
@@ -77,6 +77,64 @@ static void one_writer(void **state)
 	assert_int_equal(at.size, 200001);
 	assert_int_equal(at.mtime.sec, x.mtime.sec);
 	assert_int_equal(t->f->x.glimpses, 0);
+}
+
+/* The space that a file takes: from its size while it has no holes, else from the iods. */
+static void blocks(void **state)
+{
+	struct two *t = *state;
+	struct pvfs_wreport r = { 0 };
+	struct pvfs_attr at, x;
+
+	do_create(&t->a, fx_root, "f", MKW, 0644, &at);
+	put(t->f, &at, 0, 5000, &r);
+	assert_int_equal(do_getattr(&t->a, at.fid, &r, &x), 0);
+	assert_int_equal(x.blocks, 16);
+	assert_int_equal(t->f->x.glimpses, 0);
+	/* A hole, of which the client tells. */
+	put(t->f, &at, 1 << 20, 4096, &r);
+	r.trunc_gen = PVFS_GEN_ASK;
+	assert_int_equal(do_getattr(&t->a, at.fid, &r, &x), 0);
+	assert_int_equal(x.size, (1 << 20) + 4096);
+	assert_int_equal(x.blocks, 24);
+	assert_int_equal(t->f->x.glimpses, FX_NIODS);
+	/* Asked once; but each write may change it now. */
+	assert_int_equal(do_getattr(&t->a, at.fid, NULL, &x), 0);
+	assert_int_equal(x.blocks, 24);
+	assert_int_equal(t->f->x.glimpses, FX_NIODS);
+	put(t->f, &at, (1 << 20) + 4096, 4096, &r);
+	assert_int_equal(do_close(&t->a, at.fid, PVFS_O_WRITE, &r), 0);
+	assert_int_equal(t->f->x.glimpses, 2 * FX_NIODS);
+	assert_int_equal(do_getattr(&t->b, at.fid, NULL, &x), 0);
+	assert_int_equal(x.blocks, 32);
+	assert_int_equal(t->f->x.glimpses, 2 * FX_NIODS);
+	/* A restart does not forget it. */
+	fx_reopen(t->f);
+	fx_end_grace(t->f);
+	assert_int_equal(do_getattr(&t->b, at.fid, NULL, &x), 0);
+	assert_int_equal(x.blocks, 32);
+	/* Growing takes no space; a cut through the holes has to be asked for. */
+	t->f->x.glimpses = 0;
+	assert_int_equal(do_truncate(&t->b, at.fid, 4 << 20, NULL, &x), 0);
+	assert_int_equal(x.blocks, 32);
+	assert_int_equal(t->f->x.glimpses, 0);
+	assert_int_equal(do_truncate(&t->b, at.fid, 2 << 20, NULL, &x), 0);
+	assert_int_equal(x.blocks, 32);
+	assert_int_equal(t->f->x.glimpses, FX_NIODS);
+	assert_int_equal(do_truncate(&t->b, at.fid, 0, NULL, &x), 0);
+	assert_int_equal(x.blocks, 0);
+	assert_int_equal(t->f->x.glimpses, FX_NIODS);
+	/* A file without holes that grows has one. */
+	do_create(&t->a, fx_root, "g", MKW, 0644, &at);
+	memset(&r, 0, sizeof(r));
+	put(t->f, &at, 0, 5000, &r);
+	do_close(&t->a, at.fid, PVFS_O_WRITE, &r);
+	assert_int_equal(do_truncate(&t->b, at.fid, 1 << 20, NULL, &x), 0);
+	assert_int_equal(x.blocks, 16);
+	assert_int_equal(do_getattr(&t->a, at.fid, NULL, &x), 0);
+	assert_int_equal(x.size, 1 << 20);
+	assert_int_equal(x.blocks, 16);
+	assert_int_equal(t->f->x.glimpses, FX_NIODS);
 }
 
 static void others_ask(void **state)
@@ -134,14 +192,14 @@ static void two_writers(void **state)
 	do_create(&t->a, fx_root, "f", MKW, 0644, &at);
 	assert_int_equal(do_open(&t->b, at.fid, RW, &x), 0);
 	assert_true(x.flags & PVFS_AF_WRITERS);
-	put(t->f, &at, 0, 1000, &ra);
+	put(t->f, &at, 0, 500000, &ra);
 	put(t->f, &at, 500000, 1, &rb);
 	assert_int_equal(do_getattr(&t->a, at.fid, &ra, &x), 0);
 	assert_int_equal(x.size, 500001);
 	/* Both report at close: no question is left. */
 	assert_int_equal(do_close(&t->b, at.fid, RW, &rb), 0);
 	t->f->x.glimpses = 0;
-	put(t->f, &at, 600000, 1, &ra);
+	put(t->f, &at, 500001, 100000, &ra);
 	assert_int_equal(do_close(&t->a, at.fid, PVFS_O_WRITE, &ra), 0);
 	assert_int_equal(do_getattr(&t->b, at.fid, NULL, &x), 0);
 	assert_int_equal(x.size, 600001);
@@ -151,7 +209,7 @@ static void two_writers(void **state)
 	do_open(&t->a, at.fid, PVFS_O_WRITE, NULL);
 	do_open(&t->a, at.fid, RW, NULL);
 	ra.end = 0;
-	put(t->f, &at, 700000, 1, &ra);
+	put(t->f, &at, 600001, 100000, &ra);
 	do_close(&t->a, at.fid, RW, &ra);
 	assert_int_equal(do_getattr(&t->b, at.fid, NULL, &x), 0);
 	assert_int_equal(x.size, 700001);
@@ -428,7 +486,7 @@ int main(void)
 {
 #define T(f) cmocka_unit_test_setup_teardown(f, setup, teardown)
 	const struct CMUnitTest tests[] = {
-		T(one_writer), T(others_ask), T(two_writers), T(writer_dies), T(manager_restarts),
+		T(one_writer), T(blocks), T(others_ask), T(two_writers), T(writer_dies), T(manager_restarts),
 		T(truncation),
 		T(truncation_interrupted), T(reports), T(many_uncertain),
 	};

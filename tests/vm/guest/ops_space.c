@@ -131,10 +131,49 @@ static void mapped(void)
 			FAIL("byte %zu is %d", i, p[i]);
 }
 
+static long kib_of(const char *path)
+{
+	struct stat st;
+
+	OK(stat(path, &st));
+	return st.st_blocks / 2;
+}
+
+/* The space that a file takes, as far as any local file system says it to a few blocks. */
+static void blocks(void)
+{
+	int fd = ops_open("f", O_RDWR | O_CREAT, 0644);
+	static char buf[ROUND];
+
+	EQ(kib_of("f"), 0);
+	memset(buf, 'x', sizeof(buf));
+	ops_pwrite(fd, buf, sizeof(buf), 0);
+	WANT(kib_of("f") >= ROUND / 1024 && kib_of("f") < ROUND / 1024 + 64);
+	/* A hole of a gigabyte. */
+	ops_pwrite(fd, buf, 4096, 1 << 30);
+	WANT(kib_of("f") < ROUND / 1024 + 128);
+	OK(close(fd));
+	WANT(kib_of("f") < ROUND / 1024 + 128);
+	OK(truncate("f", ROUND));
+	WANT(kib_of("f") >= ROUND / 1024 && kib_of("f") < ROUND / 1024 + 64);
+	OK(truncate("f", 100 << 20));
+	WANT(kib_of("f") < ROUND / 1024 + 64);
+	fd = ops_open("f", O_RDWR, 0);
+	OK(fallocate(fd, PUNCH, 0, ROUND));
+	WANT(kib_of("f") < 64);
+	OK(fallocate(fd, KEEP, 0, 1 << 20));
+	WANT(kib_of("f") >= 1024);
+	OK(close(fd));
+	WANT(kib_of("f") >= 1024);
+	OK(truncate("f", 0));
+	EQ(kib_of("f"), 0);
+}
+
 const struct ops_check ops_space[] = {
 	{ "space: allocation", allocation },
 	{ "space: holes and zeros", holes },
 	{ "space: where data and holes are", extents },
 	{ "space: holes in a mapping", mapped },
+	{ "space: st_blocks", blocks },
 	{ NULL, NULL }
 };
