@@ -36,6 +36,7 @@
 #define PVFS_CHANNELS_MAX	256u		/* connections of a session to one server */
 #define PVFS_LINK_MAX		65000u		/* hard links to one inode, entries of "." in one directory */
 #define PVFS_FILE_MAX		0x7fffffffffffffffull
+#define PVFS_COPY_MAX		(64u << 20)	/* bytes that one COPY copies */
 #define PVFS_GEN_ASK		(~0u)		/* in a wreport, for trunc_gen: ask the iods, I do not know */
 #define PVFS_LK_TICKETS_MAX	16u		/* calls told of in one LOCK_GRANT */
 #define PVFS_SSIZE_MIN		4096u

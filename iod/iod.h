@@ -26,7 +26,7 @@
 
 /* What was done, for STATS. Relaxed: no order between them is promised. */
 struct iod_counts {
-	_Atomic u64 bytes_read, bytes_written;
+	_Atomic u64 bytes_read, bytes_written, bytes_copied;
 	_Atomic u64 by_sendfile, by_copy;	/* replies to READ with bytes */
 	_Atomic u64 read_ahead;			/* stretches read before they were asked for */
 	_Atomic u64 handed_over;		/* requests that went to sched.c */
@@ -81,6 +81,7 @@ void iod_op_trim(struct iod *iod, struct pvfs_call *call);
 void iod_op_glimpse(struct iod *iod, struct pvfs_call *call);
 void iod_op_remove(struct iod *iod, struct pvfs_call *call);
 void iod_op_space(struct iod *iod, struct pvfs_call *call);
+void iod_op_copy(struct iod *iod, struct pvfs_call *call);
 void iod_op_seek(struct iod *iod, struct pvfs_call *call);
 void iod_op_iod_statfs(struct iod *iod, struct pvfs_call *call);
 

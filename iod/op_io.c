@@ -1,11 +1,14 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * op_io.c - READ and WRITE.
+ * op_io.c - READ and WRITE, and what else moves or places bytes.
  *
  *   operation  needs          answers
  *   READ       CAP_READ       size of the datafile; payload: the bytes, short only at its end.
  *                             A datafile that does not exist has size 0.
  *   WRITE      CAP_WRITE      verifier, time of the write. All bytes were taken, or an error.
+ *   SPACE      CAP_WRITE      as WRITE
+ *   COPY       CAP_READ of one datafile, CAP_WRITE of the other; as WRITE
+ *   SEEK       CAP_READ       where data or a hole begins
  *
  * The engine thread that read the request does it, when that will not wait for a disk: the bytes
  * to read are in memory, or it is a write, which memory takes. Reads that would wait go to a thread
@@ -264,7 +267,7 @@ void iod_op_read(struct iod *iod, struct pvfs_call *call)
 
 /* ---------------------------------------------------------------- WRITE */
 
-/* SPACE is answered with the same. */
+/* SPACE and COPY are answered with the same. */
 static void reply_write(struct iod *iod, struct pvfs_call *call, u64 verifier)
 {
 	struct pvfs_write_rep rep = { .verifier = verifier };
@@ -367,7 +370,7 @@ fail:
 	iod_fail(call, err);
 }
 
-/* ---------------------------------------------------------------- SPACE, SEEK */
+/* ---------------------------------------------------------------- SPACE, COPY, SEEK */
 
 void iod_op_space(struct iod *iod, struct pvfs_call *call)
 {
@@ -401,6 +404,54 @@ void iod_op_space(struct iod *iod, struct pvfs_call *call)
 		goto fail;
 	reply_write(iod, call, verifier);
 	return;
+fail:
+	if (err == -ENOSPC || err == -EDQUOT)
+		iod_count(iod->counts.no_space, 1);
+	iod_fail(call, err);
+}
+
+void iod_op_copy(struct iod *iod, struct pvfs_call *call)
+{
+	struct iod_fdent *src = NULL, *dst;
+	struct pvfs_copy_req req;
+	u64 verifier;
+	int err;
+
+	err = pvfs_copy_req_decode(&req, call->body, call->head.body_len);
+	err = err ?: check_cap(iod, call, &req.src, &req.src_cap, PVFS_CAP_READ);
+	err = err ?: check_cap(iod, call, &req.dst, &req.dst_cap, PVFS_CAP_WRITE);
+	if (err)
+		goto fail;
+	err = -EINVAL;
+	if (!req.len || req.len > PVFS_COPY_MAX || req.src_off > PVFS_FILE_MAX - req.len)
+		goto fail;
+	/* Within one datafile the two must be apart. */
+	if (req.src.ino == req.dst.ino && req.src_off < req.dst_off + req.len &&
+	    req.dst_off < req.src_off + req.len)
+		goto fail;
+	err = -EFBIG;
+	if (req.dst_off > PVFS_FILE_MAX - req.len)
+		goto fail;
+	verifier = iod_verifier(iod);	/* before, as for a write */
+	err = iod_fds_get(iod->files, &req.src, false, &src);
+	if (err && err != -ENOENT)
+		goto fail;
+	err = iod_fds_get(iod->files, &req.dst, true, &dst);
+	if (err)
+		goto fail_put;
+	err = iod->store->ops->copy(iod->store, src ? &src->file : NULL, req.src_off, &dst->file, req.dst_off,
+				    req.len);
+	iod_fds_put(dst);
+	if (err)
+		goto fail_put;
+	if (src)
+		iod_fds_put(src);
+	iod_count(iod->counts.bytes_copied, req.len);
+	reply_write(iod, call, verifier);
+	return;
+fail_put:
+	if (src)
+		iod_fds_put(src);
 fail:
 	if (err == -ENOSPC || err == -EDQUOT)
 		iod_count(iod->counts.no_space, 1);

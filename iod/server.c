@@ -57,6 +57,9 @@ static void run_op(struct iod *iod, struct pvfs_call *call)
 	case PVFS_OP_SPACE:
 		iod_op_space(iod, call);
 		break;
+	case PVFS_OP_COPY:
+		iod_op_copy(iod, call);
+		break;
 	case PVFS_OP_SEEK:
 		iod_op_seek(iod, call);
 		break;
@@ -160,8 +163,8 @@ static void stats(struct pvfs_server *s, FILE *f)
 	struct iod_counts *c = &iod->counts;
 
 	fprintf(f, ",\"iod\":{\"index\":%u,\"store\":\"%s\"", iod->index, iod->store->ops->name);
-	fprintf(f, ",\"bytes_read\":%llu,\"bytes_written\":%llu", LOAD(c->bytes_read),
-		LOAD(c->bytes_written));
+	fprintf(f, ",\"bytes_read\":%llu,\"bytes_written\":%llu,\"bytes_copied\":%llu", LOAD(c->bytes_read),
+		LOAD(c->bytes_written), LOAD(c->bytes_copied));
 	fprintf(f, ",\"by_sendfile\":%llu,\"by_copy\":%llu,\"read_ahead\":%llu",
 		LOAD(c->by_sendfile), LOAD(c->by_copy), LOAD(c->read_ahead));
 	fprintf(f, ",\"handed_over\":%llu,\"no_space\":%llu,\"sync_failed\":%llu",

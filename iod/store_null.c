@@ -177,6 +177,17 @@ static int null_seek(struct iod_store *s, struct iod_file *f, u64 off, bool hole
 	return 0;
 }
 
+static int null_copy(struct iod_store *s, struct iod_file *src, u64 src_off, struct iod_file *dst,
+		     u64 dst_off, u64 len)
+{
+	struct null_file *nf = dst->priv;
+
+	pthread_mutex_lock(&null_of(s)->lock);
+	nf->size = max(nf->size, dst_off + len);
+	pthread_mutex_unlock(&null_of(s)->lock);
+	return 0;
+}
+
 static int null_stat(struct iod_store *s, const struct pvfs_fid *fid, struct iod_file *f,
 		     struct iod_stat *ret)
 {
@@ -258,6 +269,7 @@ static const struct iod_store_ops null_ops = {
 	.truncate = null_truncate,
 	.space = null_space,
 	.seek = null_seek,
+	.copy = null_copy,
 	.stat = null_stat,
 	.sync = null_sync,
 	.remove = null_remove,

@@ -27,6 +27,7 @@
 #define LEAVES 65536u
 #define TOPS 256u
 #define SYNC_LOCKS 64u
+#define COPY_BUF 65536u
 
 /* Whether the names in a directory are on stable storage. */
 enum dirstate {
@@ -270,6 +271,86 @@ static int posix_seek(struct iod_store *s, struct iod_file *f, u64 off, bool hol
 	return 0;
 }
 
+/* What copy_file_range(2) cannot do here. */
+static int copy_through(struct iod_file *src, u64 src_off, struct iod_file *dst, u64 dst_off, u64 len, u64 *done)
+{
+	char buf[COPY_BUF];
+	ssize_t n, m, at;
+
+	n = pread(src->fd, buf, min(len, (u64)sizeof(buf)), src_off);
+	if (n < 0)
+		return -errno;
+	for (at = 0; at < n; at += m) {
+		m = pwrite(dst->fd, buf + at, n - at, dst_off + at);
+		if (m < 0)
+			return -errno;
+	}
+	*done = n;
+	return 0;
+}
+
+/* A run of data. *@done < @len when @src has become shorter. */
+static int copy_data(struct iod_file *src, u64 src_off, struct iod_file *dst, u64 dst_off, u64 len, u64 *done)
+{
+	bool through = false;
+	u64 step;
+	int err;
+
+	for (*done = 0; *done < len; *done += step) {
+		off_t from = src_off + *done, to = dst_off + *done;
+		ssize_t n = through ? -1 : copy_file_range(src->fd, &from, dst->fd, &to, len - *done, 0);
+
+		/* 0 at the end; also where the kernel has no idea how. */
+		if (n > 0) {
+			step = n;
+			continue;
+		}
+		if (n < 0 && !through && errno != EXDEV && errno != EINVAL && errno != EOPNOTSUPP && errno != ENOSYS)
+			return -errno;
+		through = true;
+		err = copy_through(src, src_off + *done, dst, dst_off + *done, len - *done, &step);
+		if (err || !step)
+			return err;
+	}
+	return 0;
+}
+
+static int posix_copy(struct iod_store *s, struct iod_file *src, u64 src_off, struct iod_file *dst,
+		      u64 dst_off, u64 len)
+{
+	u64 done = 0, data, hole = 0, n;
+	struct stat st;
+	int err;
+
+	while (done < len) {
+		data = PVFS_SEEK_NONE;
+		err = src ? posix_seek(s, src, src_off + done, false, &data) : 0;
+		if (err)
+			return err;
+		n = min(data - (src_off + done), len - done);
+		if (n) {
+			if (fallocate(dst->fd, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, dst_off + done, n))
+				return -errno;
+			done += n;
+			continue;
+		}
+		err = posix_seek(s, src, src_off + done, true, &hole);
+		if (err)
+			return err;
+		err = copy_data(src, src_off + done, dst, dst_off + done, min(hole - (src_off + done), len - done),
+				&n);
+		if (err)
+			return err;
+		done += n;
+	}
+	if (fstat(dst->fd, &st))
+		return -errno;
+	/* It ended in a hole: as a write, so that one that comes beside it is not cut. */
+	if ((u64)st.st_size < dst_off + len && pwrite(dst->fd, "", 1, dst_off + len - 1) != 1)
+		return errno ? -errno : -EIO;
+	return 0;
+}
+
 /* Makes the names in directory @name last, if they don't yet. */
 static int sync_dir(struct posix_store *p, const char *name, _Atomic u8 *state,
 		    pthread_mutex_t *lock)
@@ -369,6 +450,7 @@ static const struct iod_store_ops posix_ops = {
 	.truncate = posix_truncate,
 	.space = posix_space,
 	.seek = posix_seek,
+	.copy = posix_copy,
 	.stat = posix_stat,
 	.sync = posix_sync,
 	.remove = posix_remove,

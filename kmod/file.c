@@ -849,6 +849,7 @@ const struct file_operations pvfs_file_operations = {
 	.splice_read = pvfs_splice_read,
 	.splice_write = iter_file_splice_write,
 	.fallocate = pvfs_fallocate,
+	.copy_file_range = pvfs_copy_file_range,
 };
 
 const struct inode_operations pvfs_file_inode_operations = {

@@ -171,6 +171,14 @@ static inline void pvfs_iter_page_put(struct page *page, bool user, bool dirty)
 #define pvfs_splice_read generic_file_splice_read
 #endif
 
+/* copy_file_range(2) through this machine. */
+#if PVFS_KERNEL_SINCE(6, 8)
+#include <linux/splice.h>
+#define pvfs_copy_through splice_copy_file_range
+#else
+#define pvfs_copy_through(in, pos_in, out, pos_out, len) generic_copy_file_range(in, pos_in, out, pos_out, len, 0)
+#endif
+
 /* What write_cache_pages() calls back with. */
 #if PVFS_KERNEL_SINCE(6, 3)
 #define pvfs_writepage_arg folio	/* as in "struct pvfs_writepage_arg *" */

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * space.c - where the bytes of a file are, and where they will be: fallocate(2), SEEK_DATA and SEEK_HOLE.
+ * space.c - where the bytes of a file are, and where they will be: fallocate(2), SEEK_DATA and SEEK_HOLE, and
+ * copy_file_range(2) by the iods.
  *
  * A range of the file is one run in each datafile, so an operation is one request to each that has a share, all at once.
  */
@@ -12,6 +13,8 @@
 
 #define BATCH 32			/* datafiles asked at once */
 #define SESSION_TRIES 5
+#define COPY_MIN (256u << 10)		/* less is as soon read and written */
+#define COPY_STEP (16u << 20)		/* bytes that one iod copies at a time */
 
 /* One datafile's share, and what it answered. */
 struct share {
@@ -24,13 +27,16 @@ struct share {
 /* What is asked of all. */
 struct job {
 	struct inode *inode;
-	u16 op;				/* PVFS_OP_SPACE or PVFS_OP_SEEK */
+	u16 op;				/* PVFS_OP_SPACE, SEEK or COPY */
+	struct inode *src;		/* COPY: from there to @inode */
+	s64 shift;			/* COPY: what to add to an offset in a datafile of @src */
+	struct pvfs_cap src_cap;
 	u32 mode;			/* SPACE: PVFS_SP_* */
 	bool hole;			/* SEEK */
 	struct pvfs_layout layout;
 	struct pvfs_cap cap;
 	u64 session;			/* the capability's */
-	struct pvfs_ts wtime;		/* SPACE: the latest */
+	struct pvfs_ts wtime;		/* SPACE, COPY: the latest */
 };
 
 static void share_ask(struct job *j, struct share *s)
@@ -48,6 +54,13 @@ static void share_ask(struct job *j, struct share *s)
 		};
 
 		req->body_len = pvfs_space_req_encode(&m, req->body, req->body_room);
+	} else if (j->op == PVFS_OP_COPY) {
+		struct pvfs_copy_req m = {
+			.src = PVFS_I(j->src)->fid, .src_off = s->e.off, .src_cap = j->src_cap, .dst = fid,
+			.dst_off = s->e.off + j->shift, .dst_cap = j->cap, .len = s->e.len,
+		};
+
+		req->body_len = pvfs_copy_req_encode(&m, req->body, req->body_room);
 	} else {
 		struct pvfs_seek_req m = { .fid = fid, .off = s->e.off, .hole = j->hole, .cap = j->cap };
 
@@ -56,12 +69,13 @@ static void share_ask(struct job *j, struct share *s)
 	pvfs_req_submit(req);
 }
 
+/* COPY's has the same fields. */
 static int space_answer(struct job *j, struct share *s)
 {
 	struct pvfs_space_rep rep;
 
 	if (pvfs_space_rep_decode(&rep, s->req->rep, s->req->rep_len) || rep.wtime.nsec >= NSEC_PER_SEC)
-		return pvfs_bogus(PVFS_VOL(j->inode), "SPACE", PVFS_I(j->inode)->fid.ino);
+		return pvfs_bogus(PVFS_VOL(j->inode), "SPACE or COPY", PVFS_I(j->inode)->fid.ino);
 	pvfs_io_verf_note(j->inode, s->e.df, rep.verifier);
 	if (pvfs_ts_after(&rep.wtime, &j->wtime))
 		j->wtime = rep.wtime;
@@ -86,12 +100,28 @@ static void share_wait(struct job *j, struct share *s)
 	}
 	s->err = pvfs_req_wait(s->req);
 	if (!s->err)
-		s->err = j->op == PVFS_OP_SPACE ? space_answer(j, s) : seek_answer(j, s);
+		s->err = j->op == PVFS_OP_SEEK ? seek_answer(j, s) : space_answer(j, s);
 	pvfs_req_put(s->req);
 	if (s->err == -EACCES && READ_ONCE(PVFS_VOL(j->inode)->session) != j->session)
 		s->err = -EAGAIN;	/* the capability was a former session's */
 	else if (s->err == -ESHUTDOWN)
 		s->err = -EIO;
+}
+
+/* The capabilities, of the present session. */
+static int get_caps(struct job *j)
+{
+	u64 session;
+	int err = 0;
+
+	do {
+		session = 0;
+		if (j->src)
+			err = pvfs_file_cap(j->src, PVFS_CAP_READ, &j->src_cap, &session);
+		err = err ?: pvfs_file_cap(j->inode, j->op == PVFS_OP_SEEK ? PVFS_CAP_READ : PVFS_CAP_WRITE, &j->cap,
+					   &j->session);
+	} while (!err && session && session != j->session);
+	return err;
 }
 
 static int ask_batch(struct job *j, struct share *shares, unsigned int n)
@@ -100,9 +130,7 @@ static int ask_batch(struct job *j, struct share *shares, unsigned int n)
 	int err;
 
 	for (tries = 0; tries < SESSION_TRIES; tries++) {
-		err = pvfs_file_cap(j->inode, j->op == PVFS_OP_SPACE ? PVFS_CAP_WRITE : PVFS_CAP_READ, &j->cap,
-				    &j->session);
-		err = err ?: pvfs_io_permits_get(n);
+		err = get_caps(j) ?: pvfs_io_permits_get(n);
 		if (err)
 			return err;
 		for (i = 0; i < n; i++)
@@ -147,7 +175,8 @@ static int ask_all(struct job *j, u64 pos, u64 len, u64 *found)
 		}
 	}
 	kfree(shares);
-	if (err == -ESTALE)
+	/* Of a COPY's two files nobody knows which. */
+	if (err == -ESTALE && !j->src)
 		pvfs_inode_stale(j->inode);
 	return err;
 }
@@ -251,4 +280,132 @@ long pvfs_fallocate(struct file *file, int mode, loff_t offset, loff_t len)
 out:
 	up_write(&inode->i_rwsem);
 	return err;
+}
+
+/* ---------------------------------------------------------------- copy_file_range */
+
+static void layout_of(struct inode *inode, struct pvfs_layout *ret)
+{
+	spin_lock(&PVFS_I(inode)->lock);
+	*ret = PVFS_I(inode)->layout;
+	spin_unlock(&PVFS_I(inode)->lock);
+}
+
+/*
+ * Are the bytes from @pos_in on with the same iods as those from @pos_out on will be? A file that was never written is
+ * laid out so that they are, where that may be. Return: what to add to offsets in datafiles in *@shift.
+ */
+static bool alike(struct inode *src, loff_t pos_in, struct inode *dst, loff_t pos_out, s64 *shift)
+{
+	struct pvfs_layout from, to;
+	s64 width, apart = pos_out - pos_in;
+
+	layout_of(src, &from);
+	width = (s64)from.pcount * from.ssize;
+	if (apart % width)
+		return false;
+	*shift = apart / width * from.ssize;
+	layout_of(dst, &to);
+	if (memcmp(&from, &to, sizeof(from)) && !i_size_read(dst)) {
+		pvfs_meta_setlayout(dst, &from);
+		layout_of(dst, &to);
+	}
+	return from.base == to.base && from.pcount == to.pcount && from.ssize == to.ssize;
+}
+
+/* Under invalidate_lock of @dst. Return: bytes copied, or -errno. */
+static ssize_t copy(struct job *j, loff_t pos_in, loff_t pos_out, size_t len)
+{
+	struct pvfs_inode *pi = PVFS_I(j->inode);
+	ssize_t done = 0;
+	u32 trunc_gen;
+	size_t step;
+	int err = 0;
+
+	spin_lock(&pi->lock);
+	trunc_gen = pi->trunc_gen;
+	spin_unlock(&pi->lock);
+	for (; done < len; done += step) {
+		/* Whole rounds but for the first and the last, so that no iod's share is longer than a step. */
+		u64 round = (u64)COPY_STEP / pi->layout.ssize * pi->layout.ssize * pi->layout.pcount ?:
+			    (u64)pi->layout.ssize * pi->layout.pcount;
+
+		step = min_t(u64, len - done, round);
+		err = ask_all(j, pos_in + done, step, NULL);
+		if (err)
+			break;
+		cond_resched();
+		if (fatal_signal_pending(current)) {
+			done += step;
+			break;
+		}
+	}
+	/* As a write: see pvfs_io_finish(). Part of a step may have been copied when it failed. */
+	if (done || err)
+		pvfs_writes_note(j->inode, pos_out + done, &j->wtime, err ? PVFS_GEN_ASK : trunc_gen, true);
+	return done ?: err;
+}
+
+/* Return: bytes copied; -EOPNOTSUPP: it has to go through here. */
+static ssize_t copy_by_iods(struct inode *src, loff_t pos_in, struct file *file_out, loff_t pos_out, size_t len)
+{
+	struct inode *dst = file_inode(file_out);
+	struct job j = { .inode = dst, .op = PVFS_OP_COPY, .src = src };
+	struct address_space *mapping = dst->i_mapping;
+	ssize_t ret;
+
+	ret = down_write_killable(&dst->i_rwsem);
+	if (ret)
+		return ret;
+	/* Where the ends are now. */
+	ret = pvfs_meta_getattr(dst);
+	if (!ret && src != dst)
+		ret = pvfs_meta_getattr(src);
+	if (ret)
+		goto out;
+	ret = -EOPNOTSUPP;
+	len = pos_in < i_size_read(src) ? min_t(u64, len, i_size_read(src) - pos_in) : 0;
+	if (len < COPY_MIN || !alike(src, pos_in, dst, pos_out, &j.shift))
+		goto out;
+	ret = file_remove_privs(file_out);
+	ret = ret ?: pvfs_io_verf_init(dst);
+	ret = ret ?: pvfs_cache_flush(src, pos_in, len);
+	if (ret)
+		goto out;
+	pvfs_cache_prepare(dst, pos_out, len);
+	filemap_invalidate_lock(mapping);
+	pvfs_cache_drop(dst, pos_out, len);
+	ret = copy(&j, pos_in, pos_out, len);
+	pvfs_cache_drop(dst, pos_out, len);
+	filemap_invalidate_unlock(mapping);
+out:
+	up_write(&dst->i_rwsem);
+	return ret;
+}
+
+/**
+ * pvfs_copy_file_range - copy_file_range(2)
+ * @file_in: from
+ * @pos_in: bytes
+ * @file_out: to
+ * @pos_out: bytes
+ * @len: bytes, as the VFS has cut it
+ * @flags: 0
+ *
+ * The iods do it where both files are on one volume and striped alike. Else, and for little, the bytes come and go.
+ */
+ssize_t pvfs_copy_file_range(struct file *file_in, loff_t pos_in, struct file *file_out, loff_t pos_out, size_t len,
+			     unsigned int flags)
+{
+	ssize_t ret = -EOPNOTSUPP;
+
+	if (file_inode(file_in)->i_sb == file_inode(file_out)->i_sb && len >= COPY_MIN) {
+		ret = copy_by_iods(file_inode(file_in), pos_in, file_out, pos_out, len);
+		if (ret > 0 && (iocb_flags(file_out) & IOCB_DSYNC)) {
+			int err = vfs_fsync_range(file_out, pos_out, pos_out + ret - 1, 1);
+
+			ret = err ?: ret;
+		}
+	}
+	return ret == -EOPNOTSUPP ? pvfs_copy_through(file_in, pos_in, file_out, pos_out, len) : ret;
 }

@@ -325,6 +325,8 @@ struct pvfs_server *pvfs_io_iod(const struct pvfs_volume *vol, const struct pvfs
 /* ---------------------------------------------------------------- space.c */
 
 long pvfs_fallocate(struct file *file, int mode, loff_t offset, loff_t len);
+ssize_t pvfs_copy_file_range(struct file *file_in, loff_t pos_in, struct file *file_out, loff_t pos_out, size_t len,
+			     unsigned int flags);
 loff_t pvfs_seek_extent(struct inode *inode, loff_t pos, bool hole);
 
 static inline int pvfs_io_run(struct pvfs_io *io)

@@ -335,6 +335,85 @@ static void test_trim_glimpse_remove(void **state)
 	assert_int_equal(glimpse(40).size, 0);
 }
 
+static int copy(u64 from, u64 from_off, u64 to, u64 to_off, u64 len)
+{
+	struct pvfs_copy_req req = {
+		.src = fid(from), .src_off = from_off, .src_cap = cap(SESSION, from, PVFS_CAP_READ),
+		.dst = fid(to), .dst_off = to_off, .dst_cap = cap(SESSION, to, PVFS_CAP_WRITE), .len = len,
+	};
+	struct pvfs_copy_rep rep;
+	int err = CALL(client, copy, COPY, &req, &rep);
+
+	assert_true(err || rep.wtime.sec > 0);
+	return err;
+}
+
+static void expect_copied(u64 from, u64 to, u64 off, u32 len)
+{
+	assert_int_equal(rd(to, off, buf2, len, NULL), len);
+	fill(buf, len, from, off);
+	assert_memory_equal(buf, buf2, len);
+}
+
+static void test_copy(void **state)
+{
+	struct pvfs_copy_req req = {
+		.src = fid(50), .src_cap = cap(SESSION, 50, PVFS_CAP_WRITE), .dst = fid(51),
+		.dst_cap = cap(SESSION, 51, PVFS_CAP_WRITE), .len = 1,
+	};
+	struct pvfs_copy_rep rep;
+	u64 size;
+
+	put(50, 0, 300001);
+	assert_int_equal(copy(50, 0, 51, 0, 300001), 0);
+	expect_copied(50, 51, 0, 300001);
+	assert_int_equal(glimpse(51).size, 300001);
+	/* In the middle, over what is there; the end stays. */
+	memset(buf, 'x', 100000);
+	assert_int_equal(wr(51, 100000, buf, 100000), 0);
+	assert_int_equal(copy(50, 100001, 51, 100001, 99998), 0);
+	expect_copied(50, 51, 100001, 99998);
+	assert_int_equal(rd(51, 100000, buf2, 1, NULL), 1);
+	assert_int_equal(buf2[0], 'x');
+	assert_int_equal(glimpse(51).size, 300001);
+	/* Holes stay holes, over data too; and the end is where it should be. */
+	put(52, 64 * MIB, 4096);
+	assert_int_equal(copy(52, 0, 51, 0, 64 * MIB), 0);
+	assert_true(glimpse(51).size == 64ull * MIB);
+	assert_true(glimpse(51).blocks < 2000);
+	assert_int_equal(copy(52, 64 * MIB, 51, 64 * MIB, 2 * MIB), 0);
+	expect_copied(52, 51, 64 * MIB, 4096);
+	assert_int_equal(rd(51, 66ull * MIB - 1, buf2, 100, &size), 1);
+	assert_true(size == 66ull * MIB && !buf2[0]);
+	assert_int_equal(rd(51, 0, buf2, 300001, NULL), 300001);
+	memset(buf, 0, 300001);
+	assert_memory_equal(buf, buf2, 300001);
+	/* From a datafile that is not there: zeros. */
+	assert_int_equal(copy(59, 0, 50, 0, 4096), 0);
+	assert_int_equal(rd(50, 0, buf2, 4096, NULL), 4096);
+	assert_memory_equal(buf, buf2, 4096);
+	/* Within one datafile. */
+	put(50, 0, 100000);
+	assert_int_equal(copy(50, 0, 50, 100000, 100000), 0);
+	assert_int_equal(rd(50, 100000, buf2, 100000, NULL), 100000);
+	fill(buf, 100000, 50, 0);
+	assert_memory_equal(buf, buf2, 100000);
+	assert_int_equal(copy(50, 0, 50, 99999, 100000), -EINVAL);
+	assert_int_equal(copy(50, 99999, 50, 0, 100000), -EINVAL);
+	/* Limits and rights. */
+	assert_int_equal(copy(50, 0, 51, 0, 0), -EINVAL);
+	assert_int_equal(copy(50, 0, 51, 0, PVFS_COPY_MAX + 1), -EINVAL);
+	assert_int_equal(copy(50, UINT64_MAX, 51, 0, 10), -EINVAL);
+	assert_int_equal(copy(50, 0, 51, PVFS_FILE_MAX, 10), -EFBIG);
+	assert_int_equal(CALL(client, copy, COPY, &req, &rep), -EACCES);
+	req.src_cap = cap(SESSION, 50, PVFS_CAP_READ);
+	req.dst_cap = cap(SESSION, 51, PVFS_CAP_READ);
+	assert_int_equal(CALL(client, copy, COPY, &req, &rep), -EACCES);
+	assert_int_equal(rm(51), 0);
+	assert_int_equal(copy(50, 0, 51, 0, 10), -ESTALE);
+	assert_int_equal(copy(51, 0, 50, 0, 10), -ESTALE);
+}
+
 static void test_statfs(void **state)
 {
 	struct pvfs_iod_statfs_req req;
@@ -621,7 +700,8 @@ int main(int argc, char **argv)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_refusals), cmocka_unit_test(test_sizes_and_holes),
 		cmocka_unit_test(test_bad_requests), cmocka_unit_test(test_fsync_verifier),
-		cmocka_unit_test(test_trim_glimpse_remove), cmocka_unit_test(test_statfs),
+		cmocka_unit_test(test_trim_glimpse_remove), cmocka_unit_test(test_copy),
+		cmocka_unit_test(test_statfs),
 		cmocka_unit_test(test_pipelined), cmocka_unit_test(test_many_clients),
 		cmocka_unit_test(test_small_not_starved), cmocka_unit_test(test_full_disk),
 		cmocka_unit_test(test_graceful_stop),

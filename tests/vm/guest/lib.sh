@@ -152,7 +152,7 @@ count_to()
 {
 	awk -v to="$1" '
 		/^#/ || NF < 9 { next }
-		{ iod = $1 ~ /^(READ|WRITE|FSYNC|TRIM|GLIMPSE|REMOVE|IOD_STATFS|SPACE|SEEK)$/ }
+		{ iod = $1 ~ /^(READ|WRITE|FSYNC|TRIM|GLIMPSE|REMOVE|IOD_STATFS|SPACE|SEEK|COPY)$/ }
 		$1 ~ /^(SESSION_RENEW|HELLO|AUTH|PING|SESSION_OPEN)$/ { next }
 		(to == "iods") == iod { n += $2 }
 		END { print n + 0 }' "${2:-$S}/stats"

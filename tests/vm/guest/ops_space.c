@@ -169,11 +169,77 @@ static void blocks(void)
 	EQ(kib_of("f"), 0);
 }
 
+static void copies(int in, off_t from, int out, off_t to, size_t n)
+{
+	ssize_t did;
+
+	for (; n; n -= did) {
+		did = copy_file_range(in, &from, out, &to, n, 0);
+		WANT(did > 0);
+	}
+}
+
+static void same(int a, off_t from, int b, off_t to, size_t n)
+{
+	static char x[1 << 20], y[1 << 20];
+
+	EQ(ops_pread(a, x, n, from), n);
+	EQ(ops_pread(b, y, n, to), n);
+	WANT(!memcmp(x, y, n));
+}
+
+/* Ranges that servers can copy by themselves, and ones that they can't. */
+static void copied(void)
+{
+	int a, b = ops_open("b", O_RDWR | O_CREAT, 0644), c = ops_open("c", O_RDWR | O_CREAT, 0644);
+	size_t n = 4 * ROUND - 77;
+	off_t from = 0, to = 0;
+	struct stat st;
+
+	ops_make("a", n, 7);
+	a = ops_open("a", O_RDONLY, 0);
+	copies(a, 0, b, 0, n);
+	ops_verify("b", n, 7);
+	/* Elsewhere in a file that has bytes already. */
+	ops_pwrite(c, "first", 5, 0);
+	copies(a, 3, c, 3 + 2 * ROUND, 2 * ROUND);
+	same(a, 3, c, 3 + 2 * ROUND, 2 * ROUND);
+	copies(a, 1, c, 2, 2 * ROUND);
+	same(a, 1, c, 2, 2 * ROUND);
+	/* Within one. */
+	copies(b, 100, b, 100 + 8 * ROUND, 2 * ROUND);
+	same(b, 100, b, 100 + 8 * ROUND, 2 * ROUND);
+	b = ops_open("b", O_RDWR, 0);
+	from = 0;
+	to = ROUND;
+	ERR(copy_file_range(b, &from, b, &to, 2 * ROUND, 0), EINVAL);
+	/* No more than there is. */
+	from = n - 10;
+	to = 0;
+	EQ(copy_file_range(a, &from, c, &to, 4 * ROUND, 0), 10);
+	from = n;
+	EQ(copy_file_range(a, &from, c, &to, 4 * ROUND, 0), 0);
+	ERR(copy_file_range(a, NULL, a, NULL, ROUND, 0), EBADF);
+	/* What was stored through a mapping goes along. */
+	{
+		char *p = mmap(NULL, 4 * ROUND, PROT_READ | PROT_WRITE, MAP_SHARED, b, 0);
+		int d = ops_open("d", O_RDWR | O_CREAT, 0644);
+
+		WANT(p != MAP_FAILED);
+		memset(p + 1000, 'm', 2 * ROUND);
+		copies(b, 0, d, 0, 3 * ROUND);
+		same(b, 0, d, 0, 3 * ROUND);
+		EQ(fstat(d, &st), 0);
+		EQ(st.st_size, 3 * ROUND);
+	}
+}
+
 const struct ops_check ops_space[] = {
 	{ "space: allocation", allocation },
 	{ "space: holes and zeros", holes },
 	{ "space: where data and holes are", extents },
 	{ "space: holes in a mapping", mapped },
 	{ "space: st_blocks", blocks },
+	{ "space: copy_file_range", copied },
 	{ NULL, NULL }
 };
