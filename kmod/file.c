@@ -334,7 +334,7 @@ static int open_by_name(struct inode *inode, struct dentry *dentry, u32 flags, s
 
 	parent = dget_parent(dentry);
 	take_dentry_name_snapshot(&name, dentry);
-	err = pvfs_meta_create(d_inode(parent), &name.name, flags, 0, &rep);
+	err = pvfs_meta_create(PVFS_NOP_IDMAP, d_inode(parent), &name.name, flags, 0, &rep);
 	release_dentry_name_snapshot(&name);
 	dput(parent);
 	switch (err) {
@@ -372,10 +372,11 @@ static int pvfs_file_open(struct inode *inode, struct file *file)
 {
 	/*
 	 * The open truncates only if the mgr knows all that we wrote: an OPEN has no report, and the mgr, taking us
-	 * at our word, could believe that there is nothing to cut; and if nothing is left to be written back. Else the
-	 * VFS's call of setattr does it.
+	 * at our word, could believe that there is nothing to cut; if nothing is left to be written back; and if it
+	 * is the mgr that checks. Else the VFS's call of setattr does it.
 	 */
-	bool tell = pvfs_writes_pending(inode) || mapping_tagged(inode->i_mapping, PAGECACHE_TAG_DIRTY);
+	bool tell = pvfs_writes_pending(inode) || mapping_tagged(inode->i_mapping, PAGECACHE_TAG_DIRTY) ||
+		    pvfs_checked_here(PVFS_VOL(inode), PVFS_NOP_IDMAP);
 	u32 flags = pvfs_open_flags(file, tell ? 0 : file->f_flags & O_TRUNC);
 	struct dentry *dentry = file_dentry(file);
 	struct pvfs_open_rep rep;

@@ -643,6 +643,11 @@ int pvfs_setattr(struct pvfs_idmap *idmap, struct dentry *dentry, struct iattr *
 			return 0;
 		}
 	}
+	if (pvfs_checked_here(PVFS_VOL(inode), idmap)) {
+		err = pvfs_revalidate(inode) ?: setattr_prepare(idmap, dentry, attr);
+		if (err)
+			return err;
+	}
 	if (valid & ATTR_SIZE) {
 		err = inode_newsize_ok(inode, attr->ia_size);
 		if (err)
@@ -671,11 +676,11 @@ int pvfs_setattr(struct pvfs_idmap *idmap, struct dentry *dentry, struct iattr *
 	}
 	if (valid & ATTR_UID) {
 		m.valid |= PVFS_SA_UID;
-		m.uid = from_kuid(&init_user_ns, attr->ia_uid);
+		m.uid = from_kuid(&init_user_ns, from_vfsuid(idmap, &init_user_ns, attr->ia_vfsuid));
 	}
 	if (valid & ATTR_GID) {
 		m.valid |= PVFS_SA_GID;
-		m.gid = from_kgid(&init_user_ns, attr->ia_gid);
+		m.gid = from_kgid(&init_user_ns, from_vfsgid(idmap, &init_user_ns, attr->ia_vfsgid));
 	}
 	if (valid & ATTR_ATIME) {
 		m.valid |= valid & ATTR_ATIME_SET ? PVFS_SA_ATIME : PVFS_SA_ATIME_NOW;
@@ -690,6 +695,34 @@ int pvfs_setattr(struct pvfs_idmap *idmap, struct dentry *dentry, struct iattr *
 	return m.valid & PVFS_SA_SIZE ? set_size(inode, &m) : pvfs_meta_setattr(inode, &m);
 }
 
+/* Is root less than all-powerful, or another more than its uid says? */
+static bool unusual_caps(const struct cred *cred)
+{
+	kernel_cap_t caps = cred->cap_effective;
+	unsigned int n = cap_raised(caps, CAP_DAC_OVERRIDE) + cap_raised(caps, CAP_FOWNER) +
+			 cap_raised(caps, CAP_CHOWN) + cap_raised(caps, CAP_FSETID);
+
+	return n != (uid_eq(cred->fsuid, GLOBAL_ROOT_UID) ? 4 : 0);
+}
+
+/**
+ * pvfs_checked_here - is it the VFS that says what the caller may, not the mgr?
+ * @vol: the volume
+ * @idmap: of the mount, or PVFS_NOP_IDMAP where the VFS does not tell
+ *
+ * The mgr knows uids and gids. What goes beyond them - capabilities, user name spaces, mounts that map ids - only the
+ * caller's kernel can judge: then every check is made here, against fresh attributes, and the mgr is told so. As the VFS
+ * doesn't say for all operations through which mount they come, one mount that maps ids makes it so for all of a volume.
+ */
+bool pvfs_checked_here(struct pvfs_volume *vol, struct pvfs_idmap *idmap)
+{
+	const struct cred *cred = current_cred();
+
+	if (unlikely(idmap != PVFS_NOP_IDMAP))
+		WRITE_ONCE(vol->idmapped, true);
+	return READ_ONCE(vol->idmapped) || cred->user_ns != &init_user_ns || unusual_caps(cred);
+}
+
 /*
  * The mgr checks every request by itself, against attributes that are not old. So what is asked here on behalf of a
  * request that follows may be granted by old attributes; it must not be refused by them. The same goes for ACLs:
@@ -697,14 +730,14 @@ int pvfs_setattr(struct pvfs_idmap *idmap, struct dentry *dentry, struct iattr *
  */
 int pvfs_permission(struct pvfs_idmap *idmap, struct inode *inode, int mask)
 {
-	bool followed;
+	bool here = pvfs_checked_here(PVFS_VOL(inode), idmap), followed;
 	int err;
 
 	/* An OPEN follows. */
-	if (S_ISREG(inode->i_mode) && (mask & MAY_OPEN))
+	if (!here && S_ISREG(inode->i_mode) && (mask & MAY_OPEN))
 		return 0;
 	/* A LOOKUP, or a change of the directory, follows; but nothing on access(), chdir() and opening it. */
-	followed = S_ISDIR(inode->i_mode) && !(mask & (MAY_ACCESS | MAY_CHDIR | MAY_OPEN));
+	followed = !here && S_ISDIR(inode->i_mode) && !(mask & (MAY_ACCESS | MAY_CHDIR | MAY_OPEN));
 	if (mask & MAY_NOT_BLOCK) {
 		if (followed && !generic_permission(idmap, inode, mask))
 			return 0;

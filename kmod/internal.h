@@ -208,6 +208,7 @@ struct pvfs_volume {
 	u64 lock_ids;			/* the last owner's or ticket's number */
 	atomic_t lock_calls;		/* that exist; 0 wakes async_wait */
 	bool locks_dead;		/* unmounting, and the mgr does not answer: they fail */
+	bool idmapped;			/* was seen through a mount that maps ids; never reset */
 
 	struct pvfs_stats __percpu *stats;
 	struct proc_dir_entry *proc;

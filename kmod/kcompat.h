@@ -30,6 +30,15 @@
 #define PVFS_NOP_IDMAP (&init_user_ns)
 #endif
 
+static inline struct pvfs_idmap *pvfs_file_idmap(const struct file *file)
+{
+#if PVFS_KERNEL_SINCE(6, 3)
+	return file_mnt_idmap(file);
+#else
+	return file_mnt_user_ns((struct file *)file);
+#endif
+}
+
 static inline void pvfs_fillattr(struct pvfs_idmap *idmap, u32 mask, struct inode *inode, struct kstat *stat)
 {
 #if PVFS_KERNEL_SINCE(6, 6)

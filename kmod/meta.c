@@ -25,12 +25,16 @@ struct who {
 	u8 small[4 * 32];
 };
 
-/* More groups than the protocol carries are left out: that can refuse, but never grant. */
-static int who_get(struct who *w, struct pvfs_cred *ret)
+/*
+ * More groups than the protocol carries are left out: that can refuse, but never grant. Who has to be checked here has
+ * been; then only the ids matter, and only for what is made.
+ */
+static int who_get(struct who *w, struct inode *inode, struct pvfs_idmap *idmap, struct pvfs_cred *ret)
 {
+	bool checked = pvfs_checked_here(PVFS_VOL(inode), idmap);
 	const struct cred *cred = current_cred();
 	const struct group_info *gi = cred->group_info;
-	u32 i, n = min_t(u32, gi->ngroups, PVFS_NGROUPS_MAX);
+	u32 i, n = checked ? 0 : min_t(u32, gi->ngroups, PVFS_NGROUPS_MAX);
 	u8 *p = w->small;
 
 	w->heap = NULL;
@@ -41,8 +45,9 @@ static int who_get(struct who *w, struct pvfs_cred *ret)
 	}
 	for (i = 0; i < n; i++)
 		put_unaligned_le32(from_kgid_munged(&init_user_ns, gi->gid[i]), p + 4 * i);
-	w->cred.uid = from_kuid_munged(&init_user_ns, cred->fsuid);
-	w->cred.gid = from_kgid_munged(&init_user_ns, cred->fsgid);
+	w->cred.uid = from_kuid_munged(&init_user_ns, mapped_fsuid(idmap, &init_user_ns));
+	w->cred.gid = from_kgid_munged(&init_user_ns, mapped_fsgid(idmap, &init_user_ns));
+	w->cred.flags = checked ? PVFS_CRED_CHECKED : 0;
 	w->cred.groups = (struct pvfs_str){ .p = p, .len = n * 4 };
 	*ret = w->cred;
 	return 0;
@@ -214,7 +219,7 @@ int pvfs_meta_lookup(struct inode *dir, const struct qstr *name, struct pvfs_att
 	struct who w;
 	int err;
 
-	err = who_get(&w, &m.cred);
+	err = who_get(&w, dir, PVFS_NOP_IDMAP, &m.cred);
 	if (err)
 		return err;
 	err = meta_lookup(PVFS_VOL(dir), room(&w), &m, &r);
@@ -227,6 +232,7 @@ int pvfs_meta_lookup(struct inode *dir, const struct qstr *name, struct pvfs_att
 
 /**
  * pvfs_meta_create - open by name, creating as @flags say
+ * @idmap: of the mount
  * @dir: the directory
  * @name: the name in it
  * @flags: PVFS_O_*
@@ -235,7 +241,7 @@ int pvfs_meta_lookup(struct inode *dir, const struct qstr *name, struct pvfs_att
  *
  * On success the file is open at the mgr, once, if it is a regular one.
  */
-int pvfs_meta_create(struct inode *dir, const struct qstr *name, u32 flags, umode_t mode,
+int pvfs_meta_create(struct pvfs_idmap *idmap, struct inode *dir, const struct qstr *name, u32 flags, umode_t mode,
 		     struct pvfs_create_rep *rep)
 {
 	struct pvfs_create_req m = {
@@ -245,7 +251,7 @@ int pvfs_meta_create(struct inode *dir, const struct qstr *name, u32 flags, umod
 	struct who w;
 	int err;
 
-	err = who_get(&w, &m.cred);
+	err = who_get(&w, dir, idmap, &m.cred);
 	if (err)
 		return err;
 	err = meta_create(PVFS_VOL(dir), room(&w), &m, rep);
@@ -255,13 +261,14 @@ int pvfs_meta_create(struct inode *dir, const struct qstr *name, u32 flags, umod
 
 /**
  * pvfs_meta_mknod - make a fifo, socket, device or an empty regular file
+ * @idmap: of the mount
  * @dir: the directory
  * @name: the name in it
  * @rdev: device number, of a device
  * @attr: filled with attributes, checked
  * @mode: type and permission bits
  */
-int pvfs_meta_mknod(struct inode *dir, const struct qstr *name, umode_t mode, dev_t rdev, struct pvfs_attr *attr)
+int pvfs_meta_mknod(struct pvfs_idmap *idmap, struct inode *dir, const struct qstr *name, umode_t mode, dev_t rdev, struct pvfs_attr *attr)
 {
 	struct pvfs_mknod_req m = {
 		.dir = fid_of(dir), .name = pvfs_qstr(name), .mode = mode, .umask = current_umask(),
@@ -271,7 +278,7 @@ int pvfs_meta_mknod(struct inode *dir, const struct qstr *name, umode_t mode, de
 	struct who w;
 	int err;
 
-	err = who_get(&w, &m.cred);
+	err = who_get(&w, dir, idmap, &m.cred);
 	if (err)
 		return err;
 	err = meta_mknod(PVFS_VOL(dir), room(&w), &m, &r);
@@ -284,6 +291,7 @@ int pvfs_meta_mknod(struct inode *dir, const struct qstr *name, umode_t mode, de
 
 /**
  * pvfs_meta_mkdir - make a directory
+ * @idmap: of the mount
  * @dir: the directory
  * @name: the name in it
  * @mode: permission bits, the mgr applies the umask
@@ -291,7 +299,7 @@ int pvfs_meta_mknod(struct inode *dir, const struct qstr *name, umode_t mode, de
  *
  * Return: 0 or -errno, as all here: see vfs.h.
  */
-int pvfs_meta_mkdir(struct inode *dir, const struct qstr *name, umode_t mode, struct pvfs_attr *attr)
+int pvfs_meta_mkdir(struct pvfs_idmap *idmap, struct inode *dir, const struct qstr *name, umode_t mode, struct pvfs_attr *attr)
 {
 	struct pvfs_mkdir_req m = {
 		.dir = fid_of(dir), .name = pvfs_qstr(name), .mode = mode & S_IALLUGO, .umask = current_umask(),
@@ -300,7 +308,7 @@ int pvfs_meta_mkdir(struct inode *dir, const struct qstr *name, umode_t mode, st
 	struct who w;
 	int err;
 
-	err = who_get(&w, &m.cred);
+	err = who_get(&w, dir, idmap, &m.cred);
 	if (err)
 		return err;
 	err = meta_mkdir(PVFS_VOL(dir), room(&w), &m, &r);
@@ -313,6 +321,7 @@ int pvfs_meta_mkdir(struct inode *dir, const struct qstr *name, umode_t mode, st
 
 /**
  * pvfs_meta_symlink - make a symbolic link to @target (1 .. PVFS_SYMLINK_MAX bytes)
+ * @idmap: of the mount
  * @dir: the directory
  * @name: the name in it
  * @target: 1 .. PVFS_SYMLINK_MAX bytes, NUL-terminated
@@ -320,14 +329,14 @@ int pvfs_meta_mkdir(struct inode *dir, const struct qstr *name, umode_t mode, st
  *
  * Return: 0 or -errno, as all here: see vfs.h.
  */
-int pvfs_meta_symlink(struct inode *dir, const struct qstr *name, const char *target, struct pvfs_attr *attr)
+int pvfs_meta_symlink(struct pvfs_idmap *idmap, struct inode *dir, const struct qstr *name, const char *target, struct pvfs_attr *attr)
 {
 	struct pvfs_symlink_req m = { .dir = fid_of(dir), .name = pvfs_qstr(name), .target = PVFS_STR(target) };
 	struct pvfs_symlink_rep r;
 	struct who w;
 	int err;
 
-	err = who_get(&w, &m.cred);
+	err = who_get(&w, dir, idmap, &m.cred);
 	if (err)
 		return err;
 	err = meta_symlink(PVFS_VOL(dir), room(&w) + m.target.len, &m, &r);
@@ -354,7 +363,7 @@ int pvfs_meta_link(struct inode *inode, struct inode *dir, const struct qstr *na
 	struct who w;
 	int err;
 
-	err = who_get(&w, &m.cred);
+	err = who_get(&w, dir, PVFS_NOP_IDMAP, &m.cred);
 	if (err)
 		return err;
 	err = meta_link(PVFS_VOL(dir), room(&w), &m, &r);
@@ -380,7 +389,7 @@ int pvfs_meta_unlink(struct inode *dir, const struct qstr *name, struct pvfs_att
 	struct who w;
 	int err;
 
-	err = who_get(&w, &m.cred);
+	err = who_get(&w, dir, PVFS_NOP_IDMAP, &m.cred);
 	if (err)
 		return err;
 	err = meta_unlink(PVFS_VOL(dir), room(&w), &m, &r);
@@ -405,7 +414,7 @@ int pvfs_meta_rmdir(struct inode *dir, const struct qstr *name)
 	struct who w;
 	int err;
 
-	err = who_get(&w, &m.cred);
+	err = who_get(&w, dir, PVFS_NOP_IDMAP, &m.cred);
 	if (err)
 		return err;
 	err = meta_rmdir(PVFS_VOL(dir), room(&w), &m, &r);
@@ -432,7 +441,7 @@ int pvfs_meta_rename(struct inode *sdir, const struct qstr *sname, struct inode 
 	struct who w;
 	int err;
 
-	err = who_get(&w, &m.cred);
+	err = who_get(&w, sdir, PVFS_NOP_IDMAP, &m.cred);
 	if (err)
 		return err;
 	err = meta_rename(PVFS_VOL(sdir), room(&w), &m, rep);
@@ -631,7 +640,7 @@ int pvfs_meta_setattr(struct inode *inode, struct pvfs_setattr_req *m)
 	struct who w;
 	int err;
 
-	err = who_get(&w, &m->cred);
+	err = who_get(&w, inode, PVFS_NOP_IDMAP, &m->cred);
 	if (err)
 		return err;
 	m->fid = fid_of(inode);
@@ -678,7 +687,7 @@ int pvfs_meta_open(struct inode *inode, u32 flags, struct pvfs_open_rep *rep)
 	struct who w;
 	int err;
 
-	err = who_get(&w, &m.cred);
+	err = who_get(&w, inode, PVFS_NOP_IDMAP, &m.cred);
 	if (err)
 		return err;
 	err = meta_open(PVFS_VOL(inode), room(&w), &m, rep);
@@ -742,7 +751,7 @@ int pvfs_meta_setlayout(struct inode *inode, const struct pvfs_layout *layout)
 	struct who w;
 	int err;
 
-	err = who_get(&w, &m.cred);
+	err = who_get(&w, inode, PVFS_NOP_IDMAP, &m.cred);
 	if (err)
 		return err;
 	err = meta_setlayout(PVFS_VOL(inode), room(&w), &m, &r);
@@ -821,7 +830,7 @@ int pvfs_meta_getxattr(struct inode *inode, const char *name, void *value, size_
 	struct who w;
 	int err;
 
-	err = who_get(&w, &m.cred);
+	err = who_get(&w, inode, PVFS_NOP_IDMAP, &m.cred);
 	if (err)
 		return err;
 	err = bounce_init(&b, m.size, false);
@@ -858,7 +867,7 @@ int pvfs_meta_setxattr(struct inode *inode, const char *name, const void *value,
 
 	if (size > PVFS_XATTR_VALUE_MAX)
 		return -E2BIG;
-	err = who_get(&w, &m.cred);
+	err = who_get(&w, inode, PVFS_NOP_IDMAP, &m.cred);
 	if (err)
 		return err;
 	err = bounce_init(&b, size, true);
@@ -890,9 +899,14 @@ int pvfs_meta_listxattr(struct inode *inode, char *list, size_t size)
 	int err;
 
 	BUILD_BUG_ON(PVFS_XATTR_LIST_MAX > PVFS_XATTR_VALUE_MAX);
-	err = who_get(&w, &m.cred);
+	err = who_get(&w, inode, PVFS_NOP_IDMAP, &m.cred);
 	if (err)
 		return err;
+	/* Whom trusted.* is shown to is not a matter of the inode. */
+	if ((m.cred.flags & PVFS_CRED_CHECKED) && !capable(CAP_SYS_ADMIN)) {
+		m.cred.flags = 0;
+		m.cred.uid = from_kuid_munged(&init_user_ns, INVALID_UID);
+	}
 	err = bounce_init(&b, m.size, false);
 	if (!err)
 		err = data_listxattr(PVFS_VOL(inode), room(&w), &m, &r, &b.p);
@@ -919,7 +933,7 @@ int pvfs_meta_removexattr(struct inode *inode, const char *name)
 	struct who w;
 	int err;
 
-	err = who_get(&w, &m.cred);
+	err = who_get(&w, inode, PVFS_NOP_IDMAP, &m.cred);
 	if (err)
 		return err;
 	err = meta_removexattr(PVFS_VOL(inode), room(&w), &m, &r);

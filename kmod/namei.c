@@ -101,7 +101,7 @@ static int revalidate(struct inode *dir, struct dentry *dentry, struct inode *in
 	if (err)
 		return err;
 	pvfs_dentry_validated(dentry);
-	if (!(flags & LOOKUP_PARENT))
+	if (!(flags & LOOKUP_PARENT) || pvfs_checked_here(PVFS_VOL(dir), PVFS_NOP_IDMAP))
 		pvfs_fresh_leave(inode);
 	return 1;
 }
@@ -176,7 +176,8 @@ static struct dentry *pvfs_lookup(struct inode *dir, struct dentry *dentry, unsi
 	err = pvfs_meta_lookup(dir, &dentry->d_name, &attr);
 	if (!err) {
 		inode = pvfs_iget(dir->i_sb, &attr);
-		if (!IS_ERR(inode) && !(flags & LOOKUP_PARENT))
+		if (!IS_ERR(inode) &&
+		    (!(flags & LOOKUP_PARENT) || pvfs_checked_here(PVFS_VOL(dir), PVFS_NOP_IDMAP)))
 			pvfs_fresh_leave(inode);
 	} else if (err != -ENOENT) {
 		return ERR_PTR(err);
@@ -248,7 +249,7 @@ static int pvfs_atomic_open(struct inode *dir, struct dentry *dentry, struct fil
 	if (!pf)
 		return -ENOMEM;
 	pvfs_session_sample(vol, &session, &epoch);
-	err = pvfs_meta_create(dir, &dentry->d_name, pf->flags, mode, &rep);
+	err = pvfs_meta_create(pvfs_file_idmap(file), dir, &dentry->d_name, pf->flags, mode, &rep);
 	if (err == -ELOOP || err == -EISDIR || err == -ENXIO) {
 		/* A symbolic link, a directory, a fifo or the like: the VFS knows what to do. */
 		kfree(pf);
@@ -325,7 +326,7 @@ static int pvfs_tmpfile(struct pvfs_idmap *idmap, struct inode *dir, struct file
 	if (!pf)
 		return -ENOMEM;
 	pvfs_session_sample(vol, &session, &epoch);
-	err = pvfs_meta_create(dir, &(const struct qstr)QSTR_INIT("", 0), pf->flags, mode, &rep);
+	err = pvfs_meta_create(idmap, dir, &(const struct qstr)QSTR_INIT("", 0), pf->flags, mode, &rep);
 	if (err)
 		goto out_free;
 	inode = S_ISREG(rep.attr.mode) ? pvfs_iget(dir->i_sb, &rep.attr) :
@@ -383,7 +384,7 @@ static int pvfs_mknod(struct pvfs_idmap *idmap, struct inode *dir, struct dentry
 	struct pvfs_attr attr;
 	int err;
 
-	err = pvfs_meta_mknod(dir, &dentry->d_name, mode, rdev, &attr);
+	err = pvfs_meta_mknod(idmap, dir, &dentry->d_name, mode, rdev, &attr);
 	return err ?: made(dir, dentry, &attr);
 }
 
@@ -398,7 +399,7 @@ static int pvfs_mkdir(struct pvfs_idmap *idmap, struct inode *dir, struct dentry
 	struct pvfs_attr attr;
 	int err;
 
-	err = pvfs_meta_mkdir(dir, &dentry->d_name, mode, &attr);
+	err = pvfs_meta_mkdir(idmap, dir, &dentry->d_name, mode, &attr);
 	return err ?: made(dir, dentry, &attr);
 }
 
@@ -409,7 +410,7 @@ static int pvfs_symlink(struct pvfs_idmap *idmap, struct inode *dir, struct dent
 
 	if (strlen(target) > PVFS_SYMLINK_MAX)
 		return -ENAMETOOLONG;
-	err = pvfs_meta_symlink(dir, &dentry->d_name, target, &attr);
+	err = pvfs_meta_symlink(idmap, dir, &dentry->d_name, target, &attr);
 	return err ?: made(dir, dentry, &attr);
 }
 

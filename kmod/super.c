@@ -417,6 +417,7 @@ static struct file_system_type pvfs_type = {
 	.name = "pvfs",
 	.init_fs_context = pvfs_init_fs_context,
 	.parameters = pvfs_parameters,
+	.fs_flags = FS_ALLOW_IDMAP,
 	.kill_sb = pvfs_kill_sb,
 };
 

@@ -180,6 +180,7 @@ void pvfs_inode_update_cached(struct super_block *sb, const struct pvfs_attr *at
 
 int pvfs_getattr(struct pvfs_idmap *idmap, const struct path *path, struct kstat *stat, u32 mask, unsigned int flags);
 int pvfs_setattr(struct pvfs_idmap *idmap, struct dentry *dentry, struct iattr *attr);
+bool pvfs_checked_here(struct pvfs_volume *vol, struct pvfs_idmap *idmap);
 int pvfs_permission(struct pvfs_idmap *idmap, struct inode *inode, int mask);
 
 /* ---------------------------------------------------------------- namei.c, dir.c, file.c, addr.c, xattr.c */
@@ -245,11 +246,11 @@ int pvfs_meta_getattr(struct inode *inode);
 struct pvfs_request *pvfs_meta_getattr_start(struct inode *inode, struct pvfs_wreport *sent);
 int pvfs_meta_getattr_finish(struct inode *inode, struct pvfs_request *req, const struct pvfs_wreport *sent);
 int pvfs_meta_setattr(struct inode *inode, struct pvfs_setattr_req *m);
-int pvfs_meta_create(struct inode *dir, const struct qstr *name, u32 flags, umode_t mode,
+int pvfs_meta_create(struct pvfs_idmap *idmap, struct inode *dir, const struct qstr *name, u32 flags, umode_t mode,
 		     struct pvfs_create_rep *rep);
-int pvfs_meta_mknod(struct inode *dir, const struct qstr *name, umode_t mode, dev_t rdev, struct pvfs_attr *attr);
-int pvfs_meta_mkdir(struct inode *dir, const struct qstr *name, umode_t mode, struct pvfs_attr *attr);
-int pvfs_meta_symlink(struct inode *dir, const struct qstr *name, const char *target, struct pvfs_attr *attr);
+int pvfs_meta_mknod(struct pvfs_idmap *idmap, struct inode *dir, const struct qstr *name, umode_t mode, dev_t rdev, struct pvfs_attr *attr);
+int pvfs_meta_mkdir(struct pvfs_idmap *idmap, struct inode *dir, const struct qstr *name, umode_t mode, struct pvfs_attr *attr);
+int pvfs_meta_symlink(struct pvfs_idmap *idmap, struct inode *dir, const struct qstr *name, const char *target, struct pvfs_attr *attr);
 int pvfs_meta_link(struct inode *inode, struct inode *dir, const struct qstr *name, struct pvfs_attr *attr);
 int pvfs_meta_unlink(struct inode *dir, const struct qstr *name, struct pvfs_attr *attr);
 int pvfs_meta_rmdir(struct inode *dir, const struct qstr *name);

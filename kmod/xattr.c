@@ -106,6 +106,8 @@ static int layout_xattr_set(const struct xattr_handler *handler, struct pvfs_idm
 		check.base = 0;
 	if (!pvfs_layout_valid(&check, PVFS_VOL(inode)->niods))
 		return -EINVAL;
+	if (pvfs_checked_here(PVFS_VOL(inode), idmap) && !inode_owner_or_capable(idmap, inode))
+		return -EPERM;
 	return pvfs_meta_setlayout(inode, &l);
 }
 
@@ -162,6 +164,10 @@ static int pvfs_xattr_set(const struct xattr_handler *handler, struct pvfs_idmap
 {
 	const char *full = xattr_full_name(handler, name);
 
+	/* Up to Linux 6.1 ACLs come here; for the others the VFS has checked what there is to check. */
+	if ((flag_of(full) & (PVFS_AF_ACL | PVFS_AF_DEFACL)) && pvfs_checked_here(PVFS_VOL(inode), idmap) &&
+	    !inode_owner_or_capable(idmap, inode))
+		return -EPERM;
 	if (!value)
 		return pvfs_meta_removexattr(inode, full);
 	return pvfs_meta_setxattr(inode, full, value, size, flags);

@@ -205,7 +205,7 @@ void ns_inode_init(struct mgr_op *op, struct mgr_inode *in, const struct pvfs_fi
 		in->gid = dir->gid;
 		if (S_ISDIR(mode))
 			in->mode |= S_ISGID;
-		else if ((mode & (S_ISGID | S_IXGRP)) == (S_ISGID | S_IXGRP) && cred->uid &&
+		else if ((mode & (S_ISGID | S_IXGRP)) == (S_ISGID | S_IXGRP) && !ns_all_powerful(cred) &&
 			 !ns_in_group(cred, dir->gid))
 			in->mode &= ~S_ISGID;
 	}
@@ -407,7 +407,7 @@ int ns_may_delete(struct mgr_op *op, const struct pvfs_cred *cred, const struct 
 {
 	int err = ns_may(op, cred, dir, MGR_MAY_WRITE | MGR_MAY_EXEC);
 
-	if (!err && (dir->mode & S_ISVTX) && cred->uid && cred->uid != victim->uid &&
+	if (!err && (dir->mode & S_ISVTX) && !ns_all_powerful(cred) && cred->uid != victim->uid &&
 	    cred->uid != dir->uid)
 		err = -EPERM;
 	return err;

@@ -78,13 +78,13 @@ static int setattr_check(struct mgr_op *op, const struct pvfs_setattr_req *req,
 			 const struct mgr_inode *in)
 {
 	const struct pvfs_cred *c = &req->cred;
-	bool owner = !c->uid || c->uid == in->uid;
+	bool all = ns_all_powerful(c), owner = all || c->uid == in->uid;
 	u32 v = req->valid;
 	int err = 0;
 
-	if ((v & PVFS_SA_UID) && c->uid && !(owner && req->uid == in->uid))
+	if ((v & PVFS_SA_UID) && !all && !(owner && req->uid == in->uid))
 		return -EPERM;
-	if ((v & PVFS_SA_GID) && c->uid &&
+	if ((v & PVFS_SA_GID) && !all &&
 	    !(owner && (req->gid == in->gid || ns_in_group(c, req->gid))))
 		return -EPERM;
 	if ((v & PVFS_SA_MODE) && !owner)
@@ -120,13 +120,13 @@ static int setattr_apply(struct mgr_op *op, struct mgr_inode *in, void *arg)
 		in->gid = req->gid;
 	if (v & PVFS_SA_MODE) {
 		in->mode = (in->mode & S_IFMT) | (req->mode & 07777);
-		if (req->cred.uid && !ns_in_group(&req->cred, in->gid))
+		if (!ns_all_powerful(&req->cred) && !ns_in_group(&req->cred, in->gid))
 			in->mode &= ~S_ISGID;
 		err = mgr_acl_chmod(op, in);
 	} else if ((v & (PVFS_SA_UID | PVFS_SA_GID)) && !S_ISDIR(in->mode)) {
 		ns_kill_priv(in);
 	}
-	if ((v & PVFS_SA_KILL_PRIV) || ((v & PVFS_SA_SIZE) && req->cred.uid))
+	if ((v & PVFS_SA_KILL_PRIV) || ((v & PVFS_SA_SIZE) && !ns_all_powerful(&req->cred)))
 		ns_kill_priv(in);
 	/* What a program may do goes whoever changes it, root too. */
 	if (!err && (v & (SA_KILL | PVFS_SA_SIZE | PVFS_SA_UID | PVFS_SA_GID)))

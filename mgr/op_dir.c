@@ -310,7 +310,7 @@ static int setlayout_fn(struct mgr_op *op, void *arg)
 	err = ns_fid_get(op, &s->req->fid, MDB_RMW, &in);
 	if (err)
 		return err;
-	if (s->req->cred.uid && s->req->cred.uid != in.uid)
+	if (!ns_all_powerful(&s->req->cred) && s->req->cred.uid != in.uid)
 		return -EPERM;
 	if (S_ISDIR(in.mode)) {
 		in.layout = *want;

@@ -130,7 +130,7 @@ int mgr_op_mknod(struct mgr_op *op, const struct pvfs_mknod_req *req, struct pvf
 	switch (type) {
 	case S_IFCHR:
 	case S_IFBLK:
-		if (req->cred.uid)
+		if (!ns_all_powerful(&req->cred))
 			return -EPERM;
 		mk.rdev = req->rdev;
 		break;

@@ -51,7 +51,7 @@ static bool is_acl(enum space s)
 
 static int may(struct mgr_op *op, const struct pvfs_cred *cred, const struct mgr_inode *in, enum space s, bool write)
 {
-	bool owner = !cred->uid || cred->uid == in->uid;
+	bool all = ns_all_powerful(cred), owner = all || cred->uid == in->uid;
 
 	switch (s) {
 	case XA_USER:
@@ -61,9 +61,9 @@ static int may(struct mgr_op *op, const struct pvfs_cred *cred, const struct mgr
 			return -EPERM;
 		return ns_may(op, cred, in, write ? MGR_MAY_WRITE : MGR_MAY_READ);
 	case XA_TRUSTED:
-		return !cred->uid ? 0 : write ? -EPERM : -ENODATA;
+		return all ? 0 : write ? -EPERM : -ENODATA;
 	case XA_SECURITY:
-		return write && cred->uid ? -EPERM : 0;
+		return write && !all ? -EPERM : 0;
 	default:
 		if (S_ISLNK(in->mode))
 			return -EOPNOTSUPP;
@@ -147,7 +147,7 @@ static int list_add(void *arg, const struct pvfs_str *name)
 {
 	struct listxattr *l = arg;
 
-	if (l->req->cred.uid && has_prefix(name, "trusted."))
+	if (!ns_all_powerful(&l->req->cred) && has_prefix(name, "trusted."))
 		return 0;
 	/* More than is ever set; a list that grows while it is read could come here. */
 	if (l->len + name->len + 1 > PVFS_XATTR_LIST_MAX)
@@ -212,7 +212,7 @@ static int change_acl(struct mgr_op *op, struct change *c)
 		return c->acl.n ? -EACCES : 0;
 	err = mgr_acl_set(op, in, c->space == XA_ACCESS ? PVFS_ACL_ACCESS : PVFS_ACL_DEFAULT, &c->acl);
 	/* The mode is changed: the same rule as for chmod. */
-	if (!err && c->space == XA_ACCESS && c->acl.n && c->cred->uid && !ns_in_group(c->cred, in->gid))
+	if (!err && c->space == XA_ACCESS && c->acl.n && !ns_all_powerful(c->cred) && !ns_in_group(c->cred, in->gid))
 		in->mode &= ~S_ISGID;
 	return err;
 }

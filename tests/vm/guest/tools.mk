@@ -9,7 +9,7 @@ OPS := ops.c ops_data.c ops_names.c ops_perm.c ops_two.c ops_mmap.c ops_space.c 
 D := $(B)/tests/vm
 
 .PHONY: vm-tools
-vm-tools: $(addprefix $(D)/,ops calls manyfiles pario bench)
+vm-tools: $(addprefix $(D)/,ops calls idmap manyfiles pario bench)
 
 $(D)/ops: $(addprefix tests/vm/guest/,$(OPS) ops.h)
 	@mkdir -p $(@D)
