@@ -5,12 +5,13 @@
 # little checks expect of a POSIX file system.
 # shellcheck disable=SC2317 # functions are called by check
 . "${0%/*}/lib.sh"
+. "${0%/*}/over.sh"
 
 ops=$tools/ops
 one=$("$ops" -n "$M")
 two=$("$ops" -n "$M" "$M")
 edges=$("$ops" -n -k edge "$M")
-plan $((31 + one + two + 2 * edges))
+plan $((36 + one + two + 2 * edges))
 
 # A tree with some of everything, the same each time.
 make_tree()
@@ -628,6 +629,11 @@ check "flock(1) through two mounts" flock_tool
 check "locks survive a restart of the mgr" locks_survive_restart
 check "locks=local" locks_local
 check "umount of the second" "$cluster" umount /mnt/second
+check "overlayfs with both layers here" overlay
+check "roots without capabilities, and others with some" capabilities
+check "the root of a user name space" user_namespace
+check "exported by NFS, through a restart of the mgr" nfs_export
+check "a mount that maps ids" idmapped
 check "unmount, unload, load, mount: all is there" remount_keeps_all
 check "daemons stopped and started: all is there" restart_keeps_all
 check "down leaves nothing; up with other settings, on ext4" down_and_up
