@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * conn.c - servers and their channels: queueing, posting, receiving, losing a connection and getting it back.
+ * conn.c - servers and their channels: queueing, posting, losing a connection and getting it back. Receiving is in
+ * conn_rx.c.
  *
  * A request goes to the channel of the CPU it is made on and stays with that channel until it is done, also across
  * reconnects: the server waits for the old connection of a (session, channel) to be finished with before it answers
@@ -10,20 +11,11 @@
  * Who receives: a task that waits for its reply anyway, one at a time (pvfs_conn_wait()); the channel's kpvfsd thread
  * when there is none. Who takes a connection down: either, under both mutexes.
  */
-#include <linux/moduleparam.h>
 #include <linux/sched/mm.h>
-#include <linux/sched/stat.h>
 #include <linux/slab.h>
 #include <net/net_namespace.h>
 #include "conn.h"
 #include "trace.h"
-
-#define POLL_BYTES 16384u		/* larger transfers are not polled for */
-#define POLL_WAKES 8u			/* for how many times as long as a wake-up takes */
-
-static unsigned int poll_us = 1000;
-module_param(poll_us, uint, 0644);
-MODULE_PARM_DESC(poll_us, "longest time to poll for a reply on a CPU that is idle otherwise, microseconds; 0: never");
 
 static struct workqueue_struct *connect_wq;
 
@@ -132,19 +124,6 @@ static bool tag_take(struct pvfs_conn *c, struct pvfs_request *req)
 		}
 	}
 	return false;
-}
-
-static struct pvfs_request *tag_find(struct pvfs_conn *c, u32 tag)
-{
-	struct pvfs_request *req = c->tags[tag % PVFS_CHAN_TAGS];
-
-	return req && req->tag == tag ? req : NULL;
-}
-
-static void tag_drop(struct pvfs_conn *c, struct pvfs_request *req)
-{
-	c->tags[req->tag % PVFS_CHAN_TAGS] = NULL;
-	c->nposted--;
 }
 
 /* ---------------------------------------------------------------- connecting */
@@ -321,7 +300,7 @@ static void conn_drop(struct pvfs_conn *c, struct list_head *done, struct list_h
 	list_splice_init(&c->answers, &answers);
 	c->nanswers = 0;
 	list_for_each_entry_safe(req, next, &c->posted, link) {
-		tag_drop(c, req);
+		pvfs_tag_drop(c, req);
 		if (req->detached) {
 			pvfs_req_set_state(req, PVFS_REQ_DONE);
 			list_move_tail(&req->link, forgotten);
@@ -613,6 +592,11 @@ static void conn_again_work(struct work_struct *work)
 	conn_push(c, PVFS_CNT_THREAD_SENDS);
 }
 
+void pvfs_conn_come_back(struct pvfs_conn *c)
+{
+	queue_delayed_work(connect_wq, &c->again_work, msecs_to_jiffies(PVFS_AGAIN_MS));
+}
+
 void pvfs_conn_submit(struct pvfs_server *s, struct pvfs_request *req)
 {
 	/* Recovery has one channel: the one whose connection is tried first. */
@@ -636,11 +620,6 @@ void pvfs_conn_submit(struct pvfs_server *s, struct pvfs_request *req)
 		pvfs_req_complete(req, -ESHUTDOWN);
 	else
 		conn_push(c, PVFS_CNT_DIRECT_SENDS);
-}
-
-static bool ended(struct pvfs_request *req)
-{
-	return smp_load_acquire(&req->ended);	/* pairs with pvfs_req_complete() */
 }
 
 void pvfs_conn_abandon(struct pvfs_request *req, int err)
@@ -686,250 +665,10 @@ void pvfs_conn_abandon(struct pvfs_request *req, int err)
 	if (withdrawn)
 		pvfs_req_forget(req);
 	if (done)
-		wait_event(req->wait, ended(req));
+		wait_event(req->wait, pvfs_req_ended(req));
 }
 
-/* ---------------------------------------------------------------- receiving; rx_mutex held */
-
-/* 1: @n bytes are in @p; 0: not yet; -errno. */
-static int recv_part(struct pvfs_conn *c, void *p, u32 n)
-{
-	int got;
-
-	while (c->rx_done < n) {
-		got = pvfs_tcp_recv(c->sock, p + c->rx_done, n - c->rx_done);
-		if (got < 0)
-			return got == -EAGAIN ? 0 : got;
-		c->rx_done += got;
-	}
-	return 1;
-}
-
-/* Reads and throws away up to the end of a part of @n bytes. */
-static int discard_part(struct pvfs_conn *c, u32 n)
-{
-	int got;
-
-	while (c->rx_done < n) {
-		got = pvfs_tcp_recv(c->sock, c->rx_small, min_t(u32, n - c->rx_done, sizeof(c->rx_small)));
-		if (got < 0)
-			return got == -EAGAIN ? 0 : got;
-		c->rx_done += got;
-	}
-	return 1;
-}
-
-static int protocol_error(struct pvfs_conn *c, const char *what)
-{
-	pr_warn_ratelimited("%s: %s sent %s (%s, tag %u): connection closed\n", c->server->vol->opts.volume,
-			    c->server->name, what, pvfs_op_name(c->rx_head.op), c->rx_head.tag);
-	return -EPROTO;
-}
-
-/* A header is in: whose is it? */
-static int rx_header(struct pvfs_conn *c)
-{
-	struct pvfs_head *h = &c->rx_head;
-	struct pvfs_request *req;
-	int err = pvfs_head_decode(&c->rx_hdr, h);
-
-	if (err && err != -EOPNOTSUPP) {
-		memset(h, 0, sizeof(*h));
-		return protocol_error(c, "a damaged or foreign header");
-	}
-	c->rx_req = NULL;
-	c->rx_discard = false;
-	if (!(h->flags & PVFS_HF_REPLY)) {
-		if (!(h->flags & PVFS_HF_CALLBACK))
-			return protocol_error(c, "a request that is not a callback");
-		if (h->body_len > sizeof(c->rx_small) || h->payload_len)
-			return protocol_error(c, "too large a callback");
-		return 0;
-	}
-	spin_lock_bh(&c->lock);
-	req = tag_find(c, h->tag);
-	if (req && req->op == h->op) {
-		if (req->detached)
-			c->rx_discard = true;
-		else
-			c->rx_req = req;
-	}
-	spin_unlock_bh(&c->lock);
-	if (!c->rx_req && !c->rx_discard)
-		return protocol_error(c, "a reply nobody waits for");
-	if (c->rx_req && (h->body_len > req->rep_room || h->payload_len > (req->write ? 0 : req->bv_len)))
-		return protocol_error(c, "too large a reply");
-	return 0;
-}
-
-static int queue_answer(struct pvfs_conn *c, int status)
-{
-	struct pvfs_head h = {
-		.op = c->rx_head.op,
-		.flags = PVFS_HF_REPLY | PVFS_HF_CALLBACK,
-		.tag = c->rx_head.tag,
-		.session = c->rx_head.session,
-		.status = pvfs_errno_to_wire(status),
-	};
-	struct pvfs_answer *a = kmalloc(sizeof(*a), GFP_NOFS);
-	struct pvfs_ping_rep pong = {};
-	bool room;
-	int n = 0;
-
-	if (!a)
-		return -ENOMEM;
-	if (h.op == PVFS_OP_PING && !status) {
-		struct timespec64 now;
-
-		ktime_get_real_ts64(&now);
-		pong.now.sec = now.tv_sec;
-		pong.now.nsec = now.tv_nsec;
-		n = pvfs_ping_rep_encode(&pong, a->bytes + PVFS_HDR_LEN, sizeof(a->bytes) - PVFS_HDR_LEN);
-		h.body_len = n;
-		h.body_crc = pvfs_crc32c(0, a->bytes + PVFS_HDR_LEN, n);
-	}
-	pvfs_head_encode(&h, (struct pvfs_hdr *)a->bytes);
-	a->len = PVFS_HDR_LEN + n;
-	spin_lock_bh(&c->lock);
-	room = c->nanswers < PVFS_CHAN_ANSWERS;
-	if (room) {
-		list_add_tail(&a->link, &c->answers);
-		c->nanswers++;
-	}
-	spin_unlock_bh(&c->lock);
-	if (!room) {
-		kfree(a);
-		return protocol_error(c, "callbacks faster than it takes answers");
-	}
-	return 0;
-}
-
-/* A request from the server. Return: 0 or -errno, for the answer. */
-static int callback(struct pvfs_conn *c)
-{
-	struct pvfs_lock_grant_req req;
-	int err;
-
-	if (c->rx_head.op == PVFS_OP_PING)
-		return 0;
-	if (c->rx_head.op != PVFS_OP_LOCK_GRANT || c->server->role != PVFS_ROLE_MGR)
-		return -EOPNOTSUPP;
-	err = pvfs_lock_grant_req_decode(&req, c->rx_small, c->rx_head.body_len);
-	return err ?: pvfs_locks_granted(c->server->vol, &req);
-}
-
-/* A whole message is in. 1: dealt with; 0: not now, kicked for another try; -errno. */
-static int rx_message(struct pvfs_conn *c)
-{
-	struct pvfs_head *h = &c->rx_head;
-	struct pvfs_request *req;
-	bool forget;
-
-	if (!(h->flags & PVFS_HF_REPLY))
-		return queue_answer(c, -callback(c)) ?: 1;
-
-	/* `posted' and the tag table change under rx_mutex only, so the request is still there. */
-	req = tag_find(c, h->tag);
-	if (smp_load_acquire(&c->tx_req) == req) {	/* pairs with send_request() */
-		/*
-		 * Its last bytes went out a moment ago and the sender has not looked up yet - or the server answers
-		 * what it has not read. The sender's mutex tells which; it is never held for long.
-		 */
-		if (!mutex_trylock(&c->tx_mutex)) {
-			pvfs_kpvfsd_kick(c);
-			return 0;
-		}
-		forget = c->tx_req == req;
-		mutex_unlock(&c->tx_mutex);
-		if (forget)
-			return protocol_error(c, "a reply before the request was out");
-	}
-	spin_lock_bh(&c->lock);
-	if (h->credits)
-		c->credits = min_t(u32, h->credits, PVFS_CHAN_TAGS);
-	tag_drop(c, req);
-	forget = req->detached;
-	if (h->status == pvfs_errno_to_wire(EAGAIN) && req->has_slot && !forget && c->state == PVFS_CONN_UP) {
-		/* Not now, says the mgr: the same request again after a pause. */
-		pvfs_req_set_state(req, PVFS_REQ_QUEUED);
-		req->resend = true;
-		list_move_tail(&req->link, &c->later);
-		queue_delayed_work(connect_wq, &c->again_work, msecs_to_jiffies(PVFS_AGAIN_MS));
-		spin_unlock_bh(&c->lock);
-		c->rx_req = NULL;
-		return 1;
-	}
-	list_del_init(&req->link);
-	pvfs_req_set_state(req, PVFS_REQ_DONE);
-	spin_unlock_bh(&c->lock);
-	c->rx_req = NULL;
-	trace_pvfs_reply(req);
-	if (forget) {
-		pvfs_req_forget(req);
-		return 1;
-	}
-	req->rep_len = h->body_len;
-	req->in_len = h->payload_len;
-	pvfs_req_complete(req, -pvfs_errno_from_wire(h->status));
-	return 1;
-}
-
-/* One step: 1 went on, 0 no bytes, -errno bad. */
-static int rx_step(struct pvfs_conn *c)
-{
-	struct pvfs_head *h = &c->rx_head;
-	u8 *body;
-	int n;
-
-	switch (c->rx_state) {
-	case PVFS_RX_HEADER:
-		n = recv_part(c, &c->rx_hdr, PVFS_HDR_LEN);
-		if (n <= 0)
-			return n;
-		n = rx_header(c);
-		if (n)
-			return n;
-		c->rx_state = PVFS_RX_BODY;
-		c->rx_done = 0;
-		fallthrough;
-	case PVFS_RX_BODY:
-		body = c->rx_req ? c->rx_req->rep : c->rx_small;
-		if (c->rx_discard)
-			n = discard_part(c, h->body_len);
-		else
-			n = recv_part(c, body, h->body_len);
-		if (n <= 0)
-			return n;
-		if (!c->rx_discard && h->body_len && pvfs_crc32c(0, body, h->body_len) != h->body_crc)
-			return protocol_error(c, "a damaged body");
-		c->rx_state = PVFS_RX_PAYLOAD;
-		c->rx_done = 0;
-		fallthrough;
-	case PVFS_RX_PAYLOAD:
-		if (c->rx_discard) {
-			n = discard_part(c, h->payload_len);
-			if (n <= 0)
-				return n;
-		} else {
-			struct pvfs_request *req = c->rx_req;
-
-			while (c->rx_done < h->payload_len) {
-				n = pvfs_tcp_recv_pages(c->sock, req->bv, req->nbv, c->rx_done,
-							h->payload_len - c->rx_done);
-				if (n < 0)
-					return n == -EAGAIN ? 0 : n;
-				c->rx_done += n;
-			}
-		}
-		n = rx_message(c);
-		if (n > 0) {
-			c->rx_state = PVFS_RX_HEADER;
-			c->rx_done = 0;
-		}
-		return n;
-	}
-	return -EPROTO;
-}
+/* ---------------------------------------------------------------- serving */
 
 void pvfs_conn_service(struct pvfs_conn *c)
 {
@@ -937,7 +676,7 @@ void pvfs_conn_service(struct pvfs_conn *c)
 
 	mutex_lock(&c->rx_mutex);
 	while (c->sock && budget--) {
-		n = rx_step(c);
+		n = pvfs_conn_receive(c);
 		if (n <= 0)
 			break;
 	}
@@ -962,126 +701,6 @@ void pvfs_conn_service(struct pvfs_conn *c)
 		conn_push(c, PVFS_CNT_THREAD_SENDS);
 	if (n > 0)	/* fair to the other channels of this thread: come back for the rest */
 		pvfs_kpvfsd_kick(c);
-}
-
-/* ---------------------------------------------------------------- the waiter as receiver */
-
-void pvfs_conn_readable(struct pvfs_conn *c)
-{
-	unsigned long flags;
-	bool reader;
-
-	spin_lock_irqsave(&c->reader.lock, flags);
-	reader = waitqueue_active(&c->reader);	/* changed under the lock only */
-	if (reader) {
-		if (!test_and_set_bit(PVFS_CONN_READABLE, &c->flags))
-			WRITE_ONCE(c->readable_at, ktime_get_ns());
-		/* Who sent it will sleep soon, says "sync": on loopback the reader may run on the sender's CPU. */
-		__wake_up_locked_sync_key(&c->reader, TASK_NORMAL, NULL);
-	}
-	spin_unlock_irqrestore(&c->reader.lock, flags);
-	if (!reader)
-		pvfs_kpvfsd_kick(c);
-}
-
-static bool reader_begin(struct pvfs_conn *c, struct wait_queue_entry *w)
-{
-	bool mine;
-
-	spin_lock_irq(&c->reader.lock);
-	mine = !waitqueue_active(&c->reader);	/* changed under the lock only */
-	if (mine)
-		__add_wait_queue(&c->reader, w);
-	spin_unlock_irq(&c->reader.lock);
-	return mine;
-}
-
-static void reader_end(struct pvfs_conn *c, struct wait_queue_entry *w)
-{
-	spin_lock_irq(&c->reader.lock);
-	__remove_wait_queue(&c->reader, w);
-	spin_unlock_irq(&c->reader.lock);
-	/* What has come since we looked last is the thread's. */
-	if (test_and_clear_bit(PVFS_CONN_READABLE, &c->flags))
-		pvfs_kpvfsd_kick(c);
-}
-
-/* A moving average over eight. Racy: it is a hint. */
-static void average(u64 *avg, u64 ns)
-{
-	u64 old = READ_ONCE(*avg);
-
-	WRITE_ONCE(*avg, old - old / 8 + ns / 8);
-}
-
-/*
- * Looks out for the reply for a while before going to sleep. That pays where a near server answers in little more time
- * than it takes to sleep and to be woken, both of which are measured; and costs nothing while this CPU has nothing else
- * to do.
- */
-static void poll_reply(struct pvfs_conn *c, struct pvfs_request *req)
-{
-	u64 most = min(READ_ONCE(poll_us) * NSEC_PER_USEC, READ_ONCE(c->wake_ns) * POLL_WAKES), start;
-
-	if (req->bv_len > POLL_BYTES || READ_ONCE(c->reply_ns) > most)
-		return;
-	start = ktime_get_ns();
-	while (!ended(req)) {
-		if (test_and_clear_bit(PVFS_CONN_READABLE, &c->flags)) {
-			pvfs_conn_service(c);
-			continue;
-		}
-		if (need_resched() || !single_task_running() || ktime_get_ns() - start > most)
-			break;
-		cpu_relax();
-	}
-}
-
-long pvfs_conn_wait(struct pvfs_request *req, long left)
-{
-	struct pvfs_conn *c = req->conn;
-	DEFINE_WAIT_FUNC(readable, default_wake_function);
-	DEFINE_WAIT(wait);
-	unsigned int nofs;
-	bool slept = false;
-
-	if (ended(req))
-		return 1;
-	if (!reader_begin(c, &readable)) {
-		left = wait_event_killable_timeout(req->wait, ended(req), left);
-		return left;
-	}
-	nofs = memalloc_nofs_save();
-	poll_reply(c, req);
-	for (;;) {
-		prepare_to_wait(&req->wait, &wait, TASK_KILLABLE);
-		if (ended(req)) {
-			if (req->t_post && req->bv_len <= POLL_BYTES)
-				average(&c->reply_ns, ktime_get_ns() - req->t_post);
-			left = 1;
-			break;
-		}
-		if (test_and_clear_bit(PVFS_CONN_READABLE, &c->flags)) {
-			finish_wait(&req->wait, &wait);
-			if (slept)
-				average(&c->wake_ns, ktime_get_ns() - READ_ONCE(c->readable_at));
-			slept = false;
-			pvfs_conn_service(c);
-			continue;
-		}
-		if (fatal_signal_pending(current)) {
-			left = -ERESTARTSYS;
-			break;
-		}
-		if (!left)
-			break;
-		left = schedule_timeout(left);
-		slept = true;
-	}
-	finish_wait(&req->wait, &wait);
-	memalloc_nofs_restore(nofs);
-	reader_end(c, &readable);
-	return left;
 }
 
 /* ---------------------------------------------------------------- servers */

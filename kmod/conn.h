@@ -128,6 +128,27 @@ struct pvfs_server {
 	u64 attempts;
 };
 
+/* Pairs with pvfs_req_complete(). */
+static inline bool pvfs_req_ended(const struct pvfs_request *req)
+{
+	return smp_load_acquire(&req->ended);
+}
+
+/* The POSTED request that a reply is for, or NULL. conn->rx_mutex or conn->lock held. */
+static inline struct pvfs_request *pvfs_tag_find(struct pvfs_conn *c, u32 tag)
+{
+	struct pvfs_request *req = c->tags[tag % PVFS_CHAN_TAGS];
+
+	return req && req->tag == tag ? req : NULL;
+}
+
+/* conn->lock held. */
+static inline void pvfs_tag_drop(struct pvfs_conn *c, struct pvfs_request *req)
+{
+	c->tags[req->tag % PVFS_CHAN_TAGS] = NULL;
+	c->nposted--;
+}
+
 /* ---- conn.c ---- */
 struct pvfs_server *pvfs_server_new(struct pvfs_volume *vol, u8 role, u32 index, const struct sockaddr_storage *addr,
 				    const char *host);
@@ -145,6 +166,19 @@ int pvfs_server_wait_up(struct pvfs_server *s, unsigned int ms);
 void pvfs_conn_submit(struct pvfs_server *s, struct pvfs_request *req);
 /* The owner wants to leave: after it returned no payload and no reply memory is touched. */
 void pvfs_conn_abandon(struct pvfs_request *req, int err);
+/* On the thread or a reader: receive, send, deal with faults. */
+void pvfs_conn_service(struct pvfs_conn *c);
+/* Marks the connection bad; its thread takes it down. Any context. */
+void pvfs_conn_fault(struct pvfs_conn *c, int err);
+/* Pushes what waits on the mgr's channels, after recovery. */
+void pvfs_server_push(struct pvfs_server *s);
+
+/* Has the `later' queue looked at after a pause. conn->lock held. */
+void pvfs_conn_come_back(struct pvfs_conn *c);
+
+/* ---- conn_rx.c ---- */
+/* One step of receiving; rx_mutex held. 1: went on, 0: no bytes, -errno: bad. */
+int pvfs_conn_receive(struct pvfs_conn *c);
 /*
  * Waits, killably, for the end of a request of ours. If nobody does so yet we receive for the channel meanwhile: then
  * the reply wakes who asked for it, instead of a thread that would have to wake it. @left: jiffies. Return: as
@@ -153,12 +187,6 @@ void pvfs_conn_abandon(struct pvfs_request *req, int err);
 long pvfs_conn_wait(struct pvfs_request *req, long left);
 /* From the socket's callback: data, or the end of it. */
 void pvfs_conn_readable(struct pvfs_conn *c);
-/* On the thread or a reader: receive, send, deal with faults. */
-void pvfs_conn_service(struct pvfs_conn *c);
-/* Marks the connection bad; its thread takes it down. Any context. */
-void pvfs_conn_fault(struct pvfs_conn *c, int err);
-/* Pushes what waits on the mgr's channels, after recovery. */
-void pvfs_server_push(struct pvfs_server *s);
 
 /* ---- kreq.c ---- */
 void pvfs_req_set_state(struct pvfs_request *req, enum pvfs_req_state state);	/* conn->lock held */

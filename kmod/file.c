@@ -124,29 +124,14 @@ static int reclaim_inode(struct inode *inode, bool recovery)
  */
 int pvfs_files_reclaim(struct pvfs_volume *vol)
 {
-	static atomic64_t passes = ATOMIC64_INIT(0);
-	u64 pass = atomic64_inc_return(&passes);
-	struct pvfs_inode *pi;
+	u64 walk = pvfs_walk_begin();
 	struct inode *inode;
 	int err = 0;
 
 	while (!err) {
-		inode = NULL;
-		spin_lock(&vol->open_lock);
-		/* Those that were seen go to the end. */
-		pi = list_first_entry_or_null(&vol->open_list, struct pvfs_inode, open_link);
-		if (pi && pi->reclaim_pass == pass)
-			pi = NULL;
-		if (pi) {
-			pi->reclaim_pass = pass;
-			list_move_tail(&pi->open_link, &vol->open_list);
-			inode = igrab(&pi->vfs_inode);	/* NULL: on its way out */
-		}
-		spin_unlock(&vol->open_lock);
-		if (!pi)
-			break;
+		inode = pvfs_walk_next(walk, &vol->open_lock, &vol->open_list, offsetof(struct pvfs_inode, opened));
 		if (!inode)
-			continue;
+			break;
 		err = reclaim_inode(inode, true);
 		iput(inode);
 	}
@@ -178,9 +163,9 @@ int pvfs_file_opened(struct inode *inode, struct pvfs_file *pf, const struct pvf
 	}
 	spin_lock(&vol->open_lock);
 	pi->nopen[class]++;
-	if (list_empty(&pi->open_link)) {
-		pi->reclaim_pass = 0;
-		list_add_tail(&pi->open_link, &vol->open_list);
+	if (list_empty(&pi->opened.link)) {
+		pi->opened.pass = 0;
+		list_add_tail(&pi->opened.link, &vol->open_list);
 	}
 	spin_unlock(&vol->open_lock);
 	err = keep_cap(inode, cap, class, session);
@@ -214,7 +199,7 @@ static void close_done(struct pvfs_request *req)
 
 			pi->nopen[pvfs_open_class(m.flags)]--;
 			if (!(pi->nopen[1] | pi->nopen[2] | pi->nopen[3]))
-				list_del_init(&pi->open_link);
+				list_del_init(&pi->opened.link);
 		}
 		spin_unlock(&vol->open_lock);
 		if (m.report.end)	/* see pvfs_close_at_mgr() */

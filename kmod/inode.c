@@ -105,9 +105,9 @@ struct inode *pvfs_alloc_inode(struct super_block *sb)
 		return NULL;
 	/* All but the inode itself, which was made once. */
 	memset(pi, 0, offsetof(struct pvfs_inode, vfs_inode));
-	INIT_LIST_HEAD(&pi->open_link);
+	INIT_LIST_HEAD(&pi->opened.link);
 	INIT_LIST_HEAD(&pi->lock_owners);
-	INIT_LIST_HEAD(&pi->lock_link);
+	INIT_LIST_HEAD(&pi->locked.link);
 	spin_lock_init(&pi->lock);
 	mutex_init(&pi->sync_mutex);
 	return &pi->vfs_inode;
@@ -133,7 +133,7 @@ void pvfs_evict_inode(struct inode *inode)
 		/* What is left are closes of readers that the mgr has not answered. */
 		spin_lock(&vol->open_lock);
 		pi->use->pi = NULL;
-		list_del_init(&pi->open_link);
+		list_del_init(&pi->opened.link);
 		spin_unlock(&vol->open_lock);
 		pvfs_use_put(pi->use);
 		pi->use = NULL;
@@ -295,6 +295,46 @@ void pvfs_inode_stale(struct inode *inode)
 	pi->stale = true;
 	pi->attr_valid = false;
 	spin_unlock(&pi->lock);
+}
+
+/* ---------------------------------------------------------------- walks over a list of inodes */
+
+/* pvfs_walk_begin - a number for a walk: one that nobody has yet */
+u64 pvfs_walk_begin(void)
+{
+	static atomic64_t walks = ATOMIC64_INIT(0);
+
+	return atomic64_inc_return(&walks);
+}
+
+/**
+ * pvfs_walk_next - the next inode of a list that changes while it is walked
+ * @walk: from pvfs_walk_begin()
+ * @lock: the list's
+ * @list: of struct pvfs_walked
+ * @offset: of that in struct pvfs_inode
+ *
+ * Each that is on the list from the beginning to the end comes once; those on their way out don't.
+ *
+ * Return: the inode, with a reference; NULL: that was all.
+ */
+struct inode *pvfs_walk_next(u64 walk, spinlock_t *lock, struct list_head *list, size_t offset)
+{
+	struct inode *inode = NULL;
+	struct pvfs_walked *w;
+
+	spin_lock(lock);
+	while (!inode) {
+		w = list_first_entry_or_null(list, struct pvfs_walked, link);
+		if (!w || w->pass == walk)
+			break;
+		/* Those that were seen go to the end. */
+		w->pass = walk;
+		list_move_tail(&w->link, list);
+		inode = igrab(&((struct pvfs_inode *)((char *)w - offset))->vfs_inode);
+	}
+	spin_unlock(lock);
+	return inode;
 }
 
 /* ---------------------------------------------------------------- how fresh attributes are */

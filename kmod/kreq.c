@@ -185,7 +185,7 @@ void pvfs_req_complete(struct pvfs_request *req, int err)
 			wake_up_all(&vol->async_wait);
 		return;
 	}
-	/* Pairs with ended() in conn.c. */
+	/* Pairs with pvfs_req_ended(). */
 	smp_store_release(&req->ended, true);
 	if (wq_has_sleeper(&req->wait)) {
 		pvfs_count(vol, PVFS_CNT_WAKEUPS, 1);

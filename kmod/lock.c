@@ -219,7 +219,7 @@ static void owner_unlink(struct lock_owner *o)
 {
 	list_del_init(&o->link);
 	if (list_empty(&o->pi->lock_owners))
-		list_del_init(&o->pi->lock_link);
+		list_del_init(&o->pi->locked.link);
 	o->pi = NULL;
 }
 
@@ -268,8 +268,8 @@ static struct lock_owner *owner_get(struct inode *inode, const void *key, u8 kin
 		new = NULL;
 		o->id = ++vol->lock_ids;
 		if (list_empty(&pi->lock_owners)) {
-			pi->lock_pass = 0;
-			list_add_tail(&pi->lock_link, &vol->lock_inodes);
+			pi->locked.pass = 0;
+			list_add_tail(&pi->locked.link, &vol->lock_inodes);
 		}
 		list_add_tail(&o->link, &pi->lock_owners);
 	}
@@ -496,7 +496,7 @@ static int call_wait(struct lock_call *call)
  * @vol: the volume
  * @req: the message; borrowed
  *
- * Called by conn.c where it receives. It is a hint: one that is wrong costs a question.
+ * Called by conn_rx.c. It is a hint: one that is wrong costs a question.
  *
  * Return: 0 or -EBADMSG.
  */
@@ -1065,29 +1065,14 @@ static int lose_one(struct inode *inode, const struct held *h)
 
 static int each_inode(struct pvfs_volume *vol, int (*fn)(struct inode *inode, const struct held *h))
 {
-	static atomic64_t passes = ATOMIC64_INIT(0);
-	u64 pass = atomic64_inc_return(&passes);
-	struct pvfs_inode *pi;
+	u64 walk = pvfs_walk_begin();
 	struct inode *inode;
 	int err = 0;
 
 	while (!err) {
-		inode = NULL;
-		spin_lock(&vol->locks_lock);
-		/* Those that were seen go to the end. */
-		pi = list_first_entry_or_null(&vol->lock_inodes, struct pvfs_inode, lock_link);
-		if (pi && pi->lock_pass == pass)
-			pi = NULL;
-		if (pi) {
-			pi->lock_pass = pass;
-			list_move_tail(&pi->lock_link, &vol->lock_inodes);
-			inode = igrab(&pi->vfs_inode);
-		}
-		spin_unlock(&vol->locks_lock);
-		if (!pi)
-			break;
+		inode = pvfs_walk_next(walk, &vol->locks_lock, &vol->lock_inodes, offsetof(struct pvfs_inode, locked));
 		if (!inode)
-			continue;
+			break;
 		err = each_held(inode, fn);
 		iput(inode);
 	}

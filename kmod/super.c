@@ -336,10 +336,10 @@ static void pvfs_kill_sb(struct super_block *sb)
 {
 	struct pvfs_volume *vol = sb->s_fs_info;
 
-	if (vol)
+	if (vol) {
 		pvfs_closes_wait(vol);	/* some hold inodes */
-	if (vol)
 		pvfs_locks_wait(vol);
+	}
 	kill_anon_super(sb);
 	if (vol)
 		pvfs_volume_close(vol);

@@ -56,19 +56,23 @@ struct pvfs_fresh {
 	int nr;				/* of the system call */
 };
 
+/* An inode's place on a list of its volume that pvfs_walk_next() walks. The list's lock protects it. */
+struct pvfs_walked {
+	struct list_head link;
+	u64 pass;			/* the last walk that has been here */
+};
+
 /* An inode; read-only after pvfs_iget() where nothing else is said. */
 struct pvfs_inode {
 	struct pvfs_fid fid;
 
 	/* vol->open_lock protects these */
-	struct list_head open_link;	/* on vol->open_list while anything is open */
-	u64 reclaim_pass;		/* last pass of pvfs_files_reclaim() that has seen it */
+	struct pvfs_walked opened;	/* on vol->open_list while anything is open */
 	u32 nopen[4];			/* opens by PVFS_O_READ | PVFS_O_WRITE, until their CLOSE was answered */
 
 	/* vol->locks_lock protects these */
 	struct list_head lock_owners;	/* who has, wants or lost locks */
-	struct list_head lock_link;	/* on vol->lock_inodes while there are some */
-	u64 lock_pass;			/* last walk of that list that has seen it */
+	struct pvfs_walked locked;	/* on vol->lock_inodes while there are some */
 
 	spinlock_t lock;		/* protects all that follows, and i_size of a regular file */
 	struct pvfs_layout layout;
@@ -147,6 +151,9 @@ extern const struct export_operations pvfs_export_operations;	/* export.c */
 extern const struct xattr_handler *pvfs_xattr_handlers[];
 
 /* ---------------------------------------------------------------- inode.c */
+
+u64 pvfs_walk_begin(void);
+struct inode *pvfs_walk_next(u64 walk, spinlock_t *lock, struct list_head *list, size_t offset);
 
 int pvfs_inode_cache_init(void);
 void pvfs_inode_cache_exit(void);
