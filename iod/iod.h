@@ -6,7 +6,8 @@
  *          \     /
  *          server.c               dispatch, payload memory, statistics; start and stop
  *         /    |    \
- *  bufmgr  capcache  sched        buffers, rights, threads that may wait for a disk
+ *  bufmgr  capcache  sched        buffers, rights, threads that may wait for a disk;
+ *            fence                sessions that have none any more
  *              |
  *           fdcache               open datafiles
  *              |
@@ -21,6 +22,7 @@
 #include "bufmgr.h"
 #include "capcache.h"
 #include "fdcache.h"
+#include "fence.h"
 #include "sched.h"
 #include "store.h"
 
@@ -57,6 +59,7 @@ struct iod {
 	struct iod_fds *files;
 	struct iod_bufs *bufs;
 	struct iod_caps *caps;
+	struct iod_fence *fence;
 	struct iod_sched *sched;
 	struct pvfs_engine *engine;
 	_Atomic(struct pvfs_server *) server;
@@ -83,6 +86,7 @@ void iod_op_remove(struct iod *iod, struct pvfs_call *call);
 void iod_op_space(struct iod *iod, struct pvfs_call *call);
 void iod_op_copy(struct iod *iod, struct pvfs_call *call);
 void iod_op_seek(struct iod *iod, struct pvfs_call *call);
+void iod_op_evict(struct iod *iod, struct pvfs_call *call);
 void iod_op_iod_statfs(struct iod *iod, struct pvfs_call *call);
 
 /**

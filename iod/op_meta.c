@@ -7,9 +7,10 @@
  *   TRIM        server key   is made, unless it is to be empty
  *   GLIMPSE     server key   is all 0
  *   REMOVE      server key   is removed, and will not come back
+ *   EVICT       server key   -
  *   IOD_STATFS  server key   -
  *
- * TRIM, GLIMPSE and REMOVE may come twice (the mgr replays after a crash) and mean the same then.
+ * All may come twice (the mgr replays after a crash) and mean the same then.
  */
 #include "iod.h"
 #include "../common/log.h"
@@ -119,6 +120,26 @@ void iod_op_glimpse(struct iod *iod, struct pvfs_call *call)
 	pvfs_call_reply(call, 0, body, n, NULL);
 	return;
 fail:
+	iod_fail(call, err);
+}
+
+void iod_op_evict(struct iod *iod, struct pvfs_call *call)
+{
+	struct pvfs_evict_req req;
+	int err;
+
+	err = pvfs_evict_req_decode(&req, call->body, call->head.body_len);
+	if (!err && !req.session)
+		err = -EINVAL;
+	if (err)
+		goto out;
+	/* Who comes from now on is refused; then who is here goes, and what it does is waited for. */
+	err = iod_fence_add(iod->fence, req.session);
+	if (err)
+		pvfs_log_limited(PVFS_LOG_ERROR, "store: the eviction of session %llu can't be kept: %s",
+				 (unsigned long long)req.session, strerror(-err));
+	pvfs_server_kill_session(call->server, req.session);
+out:
 	iod_fail(call, err);
 }
 

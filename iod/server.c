@@ -63,6 +63,9 @@ static void run_op(struct iod *iod, struct pvfs_call *call)
 	case PVFS_OP_SEEK:
 		iod_op_seek(iod, call);
 		break;
+	case PVFS_OP_EVICT:
+		iod_op_evict(iod, call);
+		break;
 	case PVFS_OP_IOD_STATFS:
 		iod_op_iod_statfs(iod, call);
 		break;
@@ -180,8 +183,17 @@ static void stats(struct pvfs_server *s, FILE *f)
 	fputs("}}", f);
 }
 
+/* Any session but one that was evicted: the capabilities say the rest. */
+static int session_check(struct pvfs_server *s, u64 session)
+{
+	struct iod *iod = pvfs_server_arg(s);
+
+	return iod_fence_has(iod->fence, session) ? -ESTALE : 0;
+}
+
 static const struct pvfs_server_ops server_ops = {
 	.dispatch = dispatch,
+	.session_check = session_check,
 	.payload_get = payload_get,
 	.payload_put = payload_put,
 	.closed = closed,
@@ -304,6 +316,9 @@ int iod_start(const struct pvfs_conf *conf, u32 index, struct iod_store *store,
 	rc = iod_caps_new(&p.server_key, conf->uuid, &iod->caps);
 	if (rc)
 		goto fail;
+	rc = iod_fence_open(strcmp(store->ops->name, "null") ? conf->iods[index].store : NULL, &iod->fence);
+	if (rc)
+		goto fail;
 	rc = iod_bufs_new(conf->iod_buffers, conf->io_max, bufs_ready, iod, &iod->bufs);
 	if (rc)
 		goto fail;
@@ -343,6 +358,7 @@ void iod_stop(struct iod *iod, unsigned int grace_ms)
 	iod_sched_free(iod->sched);
 	pvfs_engine_free(iod->engine);
 	iod_caps_free(iod->caps);
+	iod_fence_close(iod->fence);
 	iod_fds_free(iod->files);
 	iod_bufs_free(iod->bufs);
 	if (iod->store)

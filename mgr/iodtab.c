@@ -65,6 +65,7 @@ static int prepare(struct iod_rpc *r, struct mgr_iocall *c, unsigned int timeout
 	struct pvfs_glimpse_req glimpse = { .fid = c->fid };
 	struct pvfs_trim_req trim = { .fid = c->fid, .size = c->size };
 	struct pvfs_remove_req remove = { .fid = c->fid };
+	struct pvfs_evict_req evict = { .session = c->session };
 	struct pvfs_iod_statfs_req statfs;
 	int n;
 
@@ -78,6 +79,9 @@ static int prepare(struct iod_rpc *r, struct mgr_iocall *c, unsigned int timeout
 		break;
 	case PVFS_OP_REMOVE:
 		n = pvfs_remove_req_encode(&remove, r->body, sizeof(r->body));
+		break;
+	case PVFS_OP_EVICT:
+		n = pvfs_evict_req_encode(&evict, r->body, sizeof(r->body));
 		break;
 	case PVFS_OP_IOD_STATFS:
 		n = pvfs_iod_statfs_req_encode(&statfs, r->body, sizeof(r->body));

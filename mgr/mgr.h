@@ -9,7 +9,7 @@
  *   xattr.c     extended attributes, ACLs, and the permission check that uses them
  *   opens.c     who has what open, in memory          size.c    how long a file is
  *   locks.c     who has locked what, in memory
- *   session.c   sessions and their leases             iodtab.c  calls to the iods
+ *   session.c   sessions and their leases             iodtab.c  calls to the iods; fence.c evictions
  *   reap.c      the thread behind unlink and truncate recover.c start and stop of all this
  *   schema.c    records                               mdb_*.c   the database
  *
@@ -50,9 +50,10 @@ struct mgr_session;
 struct mgr_iocall {
 	/* in */
 	u32 iod;			/* index in the volume's table */
-	u16 op;				/* PVFS_OP_GLIMPSE, TRIM, REMOVE or IOD_STATFS */
+	u16 op;				/* PVFS_OP_GLIMPSE, TRIM, REMOVE, EVICT or IOD_STATFS */
 	struct pvfs_fid fid;
 	u64 size;			/* TRIM */
+	u64 session;			/* EVICT */
 	/* out */
 	int err;
 	union {
@@ -115,6 +116,7 @@ struct mgr {
 	struct pvfs_server *server;	/* NULL in tests */
 
 	struct mgr_sessions sessions;
+	struct mgr_eviction *evictions;	/* that not all iods know of: fence.c */
 	struct mgr_opens opens;
 	struct mgr_locks locks;
 
@@ -354,6 +356,11 @@ int mgr_session_open(struct mgr_op *op, const u8 client[PVFS_UUID_LEN], const st
 int mgr_session_end(struct mgr_op *op, struct mgr_session *s);
 /* @s has told all that it had before the restart, or ended. */
 void mgr_session_returned(struct mgr *m, struct mgr_session *s);
+/* ---- fence.c ---- */
+void mgr_fence(struct mgr *m, u64 session);
+void mgr_fence_retry(struct mgr *m);
+void mgr_fence_fini(struct mgr *m);
+
 int mgr_sessions_init(struct mgr *m);
 int mgr_sessions_load(struct mgr_op *op);
 void mgr_sessions_fini(struct mgr *m);

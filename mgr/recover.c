@@ -566,6 +566,7 @@ void mgr_core_close(struct mgr *m)
 	mdb_close(m->db);
 	mgr_locks_fini(&m->locks);
 	mgr_opens_fini(&m->opens);
+	mgr_fence_fini(m);
 	mgr_sessions_fini(m);
 	free(m->iodents);
 	free(m);

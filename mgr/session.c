@@ -399,6 +399,7 @@ static void evict(struct mgr *m, struct mgr_session *s)
 	 */
 	if (m->server)
 		pvfs_server_kill_session(m->server, s->id);
+	mgr_fence(m, s->id);
 	mgr_op_init_bg(op, m);
 	err = mgr_bg_run(op, end_fn, s);
 	if (err)
@@ -439,6 +440,7 @@ void mgr_sessions_expire(struct mgr *m)
 		}
 	}
 	pthread_rwlock_unlock(&m->sessions.lock);
+	mgr_fence_retry(m);
 	for (i = 0; i < n; i++) {
 		s = late[i];
 		if (answers(m, s))

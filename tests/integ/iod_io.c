@@ -414,6 +414,39 @@ static void test_copy(void **state)
 	assert_int_equal(copy(51, 0, 50, 0, 10), -ESTALE);
 }
 
+/* What an evicted session's client still has in hand is good for nothing, now and after a restart. */
+static void test_evict(void **state)
+{
+	struct pvfs_evict_req req = { .session = SESSION + 7 };
+	struct pvfs_fid f = fid(60);
+	struct pvfs_cap c = cap(SESSION + 7, 60, PVFS_CAP_WRITE);
+	struct pvfs_evict_rep rep;
+	struct pvfs_peer *late = new_peer(&h, PVFS_ROLE_CLIENT, SESSION + 7, 2);
+
+	assert_int_equal(do_write(late, &f, &c, 0, "before", 6, NULL), 0);
+	assert_int_equal(CALL(client, evict, EVICT, &req, &rep), -EACCES);
+	assert_int_equal(do_write(late, &f, &c, 0, "as yet", 6, NULL), 0);
+	assert_int_equal(CALL(mgr, evict, EVICT, &req, &rep), 0);
+	assert_int_equal(CALL(mgr, evict, EVICT, &req, &rep), 0);
+	assert_true(do_write(late, &f, &c, 0, "after", 5, NULL) < 0);
+	pvfs_peer_free(late);
+	late = new_peer(&h, PVFS_ROLE_CLIENT, SESSION + 7, 2);
+	assert_true(do_write(late, &f, &c, 0, "anew", 4, NULL) < 0);
+	pvfs_peer_free(late);
+	stop(SIGKILL);
+	start();
+	late = new_peer(&h, PVFS_ROLE_CLIENT, SESSION + 7, 2);
+	assert_true(do_write(late, &f, &c, 0, "again", 5, NULL) < 0);
+	pvfs_peer_free(late);
+	assert_int_equal(rd(60, 0, buf, 100, NULL), 6);
+	assert_memory_equal(buf, "as yet", 6);
+	/* Others are served as ever. */
+	put(61, 0, 1000);
+	expect(61, 0, 1000);
+	req.session = 0;
+	assert_int_equal(CALL(mgr, evict, EVICT, &req, &rep), -EINVAL);
+}
+
 static void test_statfs(void **state)
 {
 	struct pvfs_iod_statfs_req req;
@@ -701,6 +734,7 @@ int main(int argc, char **argv)
 		cmocka_unit_test(test_refusals), cmocka_unit_test(test_sizes_and_holes),
 		cmocka_unit_test(test_bad_requests), cmocka_unit_test(test_fsync_verifier),
 		cmocka_unit_test(test_trim_glimpse_remove), cmocka_unit_test(test_copy),
+		cmocka_unit_test(test_evict),
 		cmocka_unit_test(test_statfs),
 		cmocka_unit_test(test_pipelined), cmocka_unit_test(test_many_clients),
 		cmocka_unit_test(test_small_not_starved), cmocka_unit_test(test_full_disk),

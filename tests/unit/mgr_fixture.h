@@ -44,7 +44,7 @@ struct fx_iods {
 	struct fx_datafile *df[256];
 	u32 down;			/* bit per iod */
 	int trim_error;			/* every TRIM fails with it */
-	u64 glimpses, trims, removes, statfs;
+	u64 glimpses, trims, removes, statfs, evicts;
 	s64 clock;			/* seconds of the last write */
 };
 
@@ -128,6 +128,9 @@ static inline void fx_iods_call(void *arg, struct mgr_iocall *calls, u32 n, unsi
 		case PVFS_OP_REMOVE:
 			x->removes++;
 			fx_df_remove(x, c->iod, &c->fid);
+			break;
+		case PVFS_OP_EVICT:
+			x->evicts++;
 			break;
 		case PVFS_OP_IOD_STATFS:
 			x->statfs++;
