@@ -1,0 +1,2 @@
+#include "conform.h"
+const struct table tables_modes[] = { { NULL } };
