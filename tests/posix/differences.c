@@ -15,6 +15,11 @@ static const struct {
 	  "it writes the whiteout, finds the directory not empty and takes it back, but not the times" },
 	{ "rename/RENAME_WHITEOUT of full-directory over full-directory, *", "ext4",
 	  "it writes the whiteout, finds the directory not empty and takes it back, but not the times" },
+	{ "rlimit/fallocate beyond it: *", "ext4", "it marks the times of the file before it looks at the limit" },
+	{ "fallocate-errors/COLLAPSE_RANGE of no block: *", "ext4", "it marks the times before it looks at the range" },
+	{ "fallocate-errors/COLLAPSE_RANGE beyond the end: *", "ext4", "it marks the times before it looks at the range" },
+	{ "fallocate-errors/INSERT_RANGE of no block: *", "ext4", "it marks the times before it looks at the range" },
+	{ "fallocate-errors/INSERT_RANGE beyond the end: *", "ext4", "it marks the times before it looks at the range" },
 	{ NULL, NULL, NULL },
 };
 
