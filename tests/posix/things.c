@@ -3,6 +3,7 @@
  * things.c - who asks, what is asked about, and what must not change; used by all tables.
  */
 #include "conform.h"
+#include <limits.h>
 #include <stdarg.h>
 #include <sys/sysmacros.h>
 #include <sys/utsname.h>
@@ -134,7 +135,7 @@ mode_t type_ifmt(enum type type)
 
 void wipe(const char *path)
 {
-	char sub[600], names[16][256];
+	char sub[PATH_MAX + 300], names[16][256];
 	struct entry e;
 	int h, i, n = 0;
 
