@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * acl.c - POSIX ACLs (1003.1e draft 17) as the attributes system.posix_acl_access and system.posix_acl_default: what is
- * malformed is refused, what an ACL grants is worked out by the draft's algorithm, modes and defaults follow from it.
+ * acl.c - POSIX ACLs (1003.1e draft 17) as the attributes system.posix_acl_access and
+ * system.posix_acl_default: what is malformed is refused, what an ACL grants is worked out by the
+ * draft's algorithm, modes and defaults follow from it.
  */
 #include "conform.h"
 
@@ -54,8 +55,9 @@ static const struct ace *find(const struct ace *e, int tag)
 }
 
 /*
- * The access check algorithm of the draft, 23.1.5, with what Linux makes of it on all file systems: when the mode grants
- * the group class nothing, the ACL is not looked at, and who is only named in it is one of the others.
+ * The access check algorithm of the draft, 23.1.5, with what Linux makes of it on all file systems:
+ * when the mode grants the group class nothing, the ACL is not looked at, and who is only named in
+ * it is one of the others.
  */
 static bool grants(const struct who *w, const struct ace *acl, int want)
 {

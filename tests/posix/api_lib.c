@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * api_lib.c - struct api over libpvfs. The library has no current directory: paths that do not begin with a slash get
- * the table's directory in front. Files and directories are indexes of a table.
+ * api_lib.c - struct api over libpvfs. The library has no current directory: paths that do not
+ * begin with a slash get the table's directory in front. Files and directories are indexes of a
+ * table.
  */
 #include "conform.h"
 #include <limits.h>

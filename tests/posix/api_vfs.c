@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * api_vfs.c - struct api over the kernel: each call is the system call of that name, with -errno for -1.
+ * api_vfs.c - struct api over the kernel: each call is the system call of that name, with -errno
+ * for -1.
  */
 #include "conform.h"
 #include <dirent.h>

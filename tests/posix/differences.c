@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * differences.c - rows that a file system may answer otherwise than the tables say, each with its reason. A row that is
- * listed must fail: one that has come to do as the tables say is taken out here.
+ * differences.c - rows that a file system may answer otherwise than the tables say, each with its
+ * reason. A row that is listed must fail: one that has come to do as the tables say is taken out
+ * here.
  */
 #include "conform.h"
 #include <fnmatch.h>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * dirs.c - reading directories: that every name is given once, whatever else happens meanwhile; places in them that can be
- * gone back to; types and inode numbers.
+ * dirs.c - reading directories: that every name is given once, whatever else happens meanwhile;
+ * places in them that can be gone back to; types and inode numbers.
  */
 #include "conform.h"
 #include <dirent.h>

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * fds.c - the ...at calls: every call by a path that is relative to a descriptor of every kind. What the file system gives
- * for a directory that is searched, a file, O_PATH, a removed directory, none at all.
+ * fds.c - the ...at calls: every call by a path that is relative to a descriptor of every kind.
+ * What the file system gives for a directory that is searched, a file, O_PATH, a removed directory,
+ * none at all.
  */
 #include "conform.h"
 #include <sys/stat.h>

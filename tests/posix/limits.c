@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * limits.c - offsets and sizes: negative, around the largest, beyond what the file system or the process may have; lseek
- * from everywhere to everywhere; truncate and ftruncate.
+ * limits.c - offsets and sizes: negative, around the largest, beyond what the file system or the
+ * process may have; lseek from everywhere to everywhere; truncate and ftruncate.
  */
 #include "conform.h"
 #include <limits.h>

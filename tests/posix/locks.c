@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * locks.c - which locks go together: fcntl's, open file descriptions' and flock's, by whom, for what ranges; ranges that
- * wrap; errors. Over libpvfs one process has one set of fcntl locks, so conflicts are between open files.
+ * locks.c - which locks go together: fcntl's, open file descriptions' and flock's, by whom, for
+ * what ranges; ranges that wrap; errors. Over libpvfs one process has one set of fcntl locks, so
+ * conflicts are between open files.
  */
 #include "conform.h"
 #include <limits.h>

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * modes.c - when the set-id bits go, and what set-group-id on a directory does to what is made in it.
+ * modes.c - when the set-id bits go, and what set-group-id on a directory does to what is made in
+ * it.
  */
 #include "conform.h"
 #include <sys/mman.h>

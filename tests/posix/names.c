@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * names.c - paths: every call that takes one, with every way in which one can be wrong or odd. What a call gives is worked
- * out from the kind of call and the kind of path; none of those that fail may change anything.
+ * names.c - paths: every call that takes one, with every way in which one can be wrong or odd. What
+ * a call gives is worked out from the kind of call and the kind of path; none of those that fail
+ * may change anything.
  */
 #include "conform.h"
 #include <limits.h>
@@ -573,6 +574,24 @@ static void good_paths(void)
 			continue;
 		spell();
 		GIVES(calls[k].run(long_255), ENOENT);
+	}
+	/* The longest path that fits with its NUL. */
+	for (k = 0; k < ARRAY_SIZE(calls); k++) {
+		static char path[PATH_MAX];
+
+		if (!on_vfs() || (calls[k].kind != LOOKS && calls[k].kind != LOOKS_AT_LINK) ||
+		    calls[k].run == p_execve || calls[k].run == p_chdir || calls[k].run == p_opendir ||
+		    calls[k].run == p_readlink || calls[k].run == p_link_from ||
+		    !row("good-names/%s of a path of PATH_MAX - 1 bytes", calls[k].name))
+			continue;
+		memset(path, '/', PATH_MAX - 1);
+		memcpy(path, "tdir", 4);
+		memcpy(path + PATH_MAX - 1 - 8, "../tfile", 8);
+		path[PATH_MAX - 1] = 0;
+		if (calls[k].run == p_getxattr || calls[k].run == p_lgetxattr || calls[k].run == p_removexattr)
+			GIVES(calls[k].run(path), ENODATA);
+		else
+			OK(calls[k].run(path));
 	}
 	if (row("good-names/mkdir of a name and a slash")) {
 		OK(fs->mkdir("withslash/", 0755));

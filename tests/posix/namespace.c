@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * namespace.c - link, unlink, rmdir, mkdir and mknod on every type of file: what they do, what they refuse, and what they
- * do to link counts.
+ * namespace.c - link, unlink, rmdir, mkdir and mknod on every type of file: what they do, what they
+ * refuse, and what they do to link counts.
  */
 #include "conform.h"
 #include <sys/sysmacros.h>

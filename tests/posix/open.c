@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * open.c - open(2): every access mode with every useful combination of flags on every type of file; the errors are
- * worked out by a model of open(2)'s page. And what the descriptor can then do.
+ * open.c - open(2): every access mode with every useful combination of flags on every type of file;
+ * the errors are worked out by a model of open(2)'s page. And what the descriptor can then do.
  */
 #include "conform.h"
 
@@ -60,7 +60,8 @@ static bool is_dir(enum type t)
 }
 
 /*
- * What open gives: 0 or an errno. *made: it creates a file; *cut: it truncates one; *opens: the type of what is opened.
+ * What open gives: 0 or an errno. *made: it creates a file; *cut: it truncates one; *opens: the
+ * type of what is opened.
  */
 static int model(enum type t, int acc, int flags, bool *made, bool *cut, enum type *opens)
 {

@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * owner.c - who may give a file which owner, group, mode and times, and what becomes of the set-id bits then.
+ * owner.c - who may give a file which owner, group, mode and times, and what becomes of the set-id
+ * bits then.
  */
 #include "conform.h"
+#include <grp.h>
 #include <time.h>
 
 static const struct who *const all[] = { &ROOT, &OWNER, &MEMBER, &SUPPL, &OTHER };
@@ -366,11 +368,67 @@ static void links(void)
 	}
 }
 
+/* access() goes by the real ids, all else by the effective ones; with AT_EACCESS access does too. */
+static void real_ids(void)
+{
+	static const struct { const char *name; uid_t real, effective; } t[] = {
+		{ "root for another", 2004, 0 }, { "root for the owner", 2001, 0 }, { "the owner for root", 0, 2001 },
+		{ "another for the owner", 2001, 2004 }, { "the owner for another", 2004, 2001 },
+	};
+	static const mode_t modes[] = { 0600, 0400, 0006, 0000 };
+	size_t i, m;
+	int k;
+
+	if (live()) {
+		make_file("f", 5, 0600);
+		OK(fs->chown("f", OWNER.uid, OWNER.gid));
+	}
+	for (i = 0; i < ARRAY_SIZE(t); i++)
+	for (m = 0; m < ARRAY_SIZE(modes); m++)
+	for (k = 0; k < 4; k++) {
+		static const char *const what[] = { "access", "faccessat AT_EACCESS", "open", "utimensat now" };
+		struct who w = OTHER;
+		int want, r = 0;
+
+		w.uid = k ? t[i].effective : t[i].real;
+		w.ngroups = 0;
+		want = may(&w, S_IFREG | modes[m], OWNER.uid, OWNER.gid, W_OK) ? 0 : EACCES;
+		if (k == 3 && w.uid == OWNER.uid)
+			want = 0;
+		if (!row("real-ids/%s of %04o by %s: %s", what[k], modes[m], t[i].name, err_name(want)))
+			continue;
+		OK(fs->chmod("f", modes[m]));
+		/* Not by be(): the two differ. */
+		OK(sys(setgroups(0, NULL)));
+		OK(sys(setresgid(OTHER.gid, OTHER.gid, 0)));
+		OK(sys(setresuid(t[i].real, t[i].effective, 0)));
+		switch (k) {
+		case 0:
+			r = sys(access("f", W_OK));
+			break;
+		case 1:
+			r = sys(faccessat(AT_FDCWD, "f", W_OK, AT_EACCESS));
+			break;
+		case 2:
+			r = sys(open("f", O_WRONLY));
+			break;
+		case 3:
+			r = fs->utimens("f", NULL);
+			break;
+		}
+		fs->setcred(&ROOT);
+		GIVES(r, want);
+		if (k == 2 && r >= 0)
+			close(r);
+	}
+}
+
 const struct table tables_owner[] = {
 	{ "chown", chowns },
 	{ "chown-bits", chown_bits },
 	{ "chmod", chmods },
 	{ "utimens", times_of },
 	{ "links", links },
+	{ "real-ids", real_ids, true },
 	{ NULL },
 };

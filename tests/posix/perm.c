@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * perm.c - what may be done with a file: every call, by its owner, a member of its group, one who has the group among
- * others, anybody else and root, with each of the eight permissions for that class and the contrary for the other two.
- * The rule is may(); what a call needs is in the table.
+ * perm.c - what may be done with a file: every call, by its owner, a member of its group, one who
+ * has the group among others, anybody else and root, with each of the eight permissions for that
+ * class and the contrary for the other two. The rule is may(); what a call needs is in the table.
  */
 #include "conform.h"
 #include <sys/statvfs.h>

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * permdir.c - what a directory's permissions allow: every call that looks a name up, adds, removes or lists one, by
- * owner, group, supplementary group, others and root, with each of the eight permissions; and the sticky bit.
+ * permdir.c - what a directory's permissions allow: every call that looks a name up, adds, removes
+ * or lists one, by owner, group, supplementary group, others and root, with each of the eight
+ * permissions; and the sticky bit.
  */
 #include "conform.h"
 #include <linux/fs.h>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * rename.c - rename and renameat2: each type over each, in one directory and between two, with each flag; and the
- * names that cannot be moved or moved to.
+ * rename.c - rename and renameat2: each type over each, in one directory and between two, with each
+ * flag; and the names that cannot be moved or moved to.
  */
 #include "conform.h"
 #include <linux/fs.h>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * rw.c - reading and writing: vectors, flags of preadv2 and pwritev2, O_APPEND, O_DIRECT, bad buffers, and what is read of
- * what was written, at every edge of blocks and stripe units.
+ * rw.c - reading and writing: vectors, flags of preadv2 and pwritev2, O_APPEND, O_DIRECT, bad
+ * buffers, and what is read of what was written, at every edge of blocks and stripe units.
  */
 #include "conform.h"
 #include <limits.h>

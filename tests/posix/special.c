@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * special.c - fifos, sockets and devices; files that have lost their names and are still open; what stat and statx say;
- * mappings and their errors.
+ * special.c - fifos, sockets and devices; files that have lost their names and are still open; what
+ * stat and statx say; mappings and their errors.
  */
 #include "conform.h"
 #include <signal.h>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * times.c - which of atime, mtime and ctime each call marks, of the file and of the directory it is in, and which it must
- * leave alone (1003.1, by call). One row for each of the six.
+ * times.c - which of atime, mtime and ctime each call marks, of the file and of the directory it is
+ * in, and which it must leave alone (1003.1, by call). One row for each of the six.
  */
 #include "conform.h"
 #include <linux/fs.h>

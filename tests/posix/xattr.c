@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * xattr.c - extended attributes: names, sizes, flags, name spaces, on every type of file, by path, link and descriptor.
+ * xattr.c - extended attributes: names, sizes, flags, name spaces, on every type of file, by path,
+ * link and descriptor.
  */
 #include "conform.h"
 #include <linux/limits.h>
