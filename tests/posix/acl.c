@@ -273,12 +273,6 @@ static void malformed(void)
 			OK(fs->setxattr("d", which[k], &acl, 4, 0));
 			GIVES(fs->getxattr("d", which[k], NULL, 0), ENODATA);
 		}
-		if (row("acl-bad/%s ACL of no bytes removes it", name)) {
-			n = pack(&acl, good);
-			OK(fs->setxattr("d", which[k], &acl, n, 0));
-			OK(fs->setxattr("d", which[k], "", 0, 0));
-			GIVES(fs->getxattr("d", which[k], NULL, 0), ENODATA);
-		}
 		if (row("acl-bad/%s ACL, a buffer too small: ERANGE", name)) {
 			n = pack(&acl, good);
 			OK(fs->setxattr("d", which[k], &acl, n, 0));

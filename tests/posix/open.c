@@ -152,8 +152,8 @@ static void matrix(void)
 				want = EISDIR;
 		}
 		/* Until 6.4 it depended on what was there, and could make a file all the same. */
-		if ((combos[i].flags & (O_CREAT | O_PATH | O_TMPFILE)) == O_CREAT &&
-		    (combos[i].flags & O_DIRECTORY) && !kernel_from(6, 4))
+		if ((combos[i].flags & (O_CREAT | O_PATH | O_TMPFILE)) == (O_CREAT | O_DIRECTORY) &&
+		    !kernel_from(6, 4))
 			continue;
 		if (!row("open/%s|%s on %s: %s", acc_name[a], combos[i].name, type_name[t], err_name(want)))
 			continue;

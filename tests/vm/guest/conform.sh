@@ -12,7 +12,9 @@ control=/mnt/ext4
 
 make_control()
 {
-	mkfs.ext4 -q -F /dev/vda
+	# Elsewhere that may be somebody's root.
+	[ "${PVFS_GUEST:-}" = 1 ]
+	mkfs.ext4 -q /dev/vda
 	mkdir -p $control
 	mount -t ext4 /dev/vda $control
 }
