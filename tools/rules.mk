@@ -9,6 +9,7 @@ LINK = $(CC) $(CFLAGS) $(LDFLAGS) -o $@ $(filter %.o %.a,$^)
 UNIT := $(patsubst tests/%.c,$(B)/tests/%,$(UNIT_SRC))
 INTEG_BIN := $(patsubst tests/%.c,$(B)/tests/%,$(wildcard tests/integ/*.c))
 FUZZ_BIN := $(patsubst tests/%.c,$(B)/tests/%,$(wildcard tests/fuzz/*.c))
+CONFORM := $(B)/tests/posix/conform
 
 # ---------------------------------------------------------------- user space
 
@@ -41,6 +42,11 @@ $(UNIT) $(INTEG_BIN) $(FUZZ_BIN): $(B)/tests/%: $(B)/obj/tests/%.o $(CORE) $(LIB
 	@mkdir -p $(@D)
 	$(LINK) $(LIBS) -ldb-5.3 -lcmocka
 
+# One program of many tables, over the kernel's file systems and over libpvfs.
+$(CONFORM): $(call obj,$(wildcard tests/posix/*.c)) $(CORE) $(LIBO)
+	@mkdir -p $(@D)
+	$(LINK) $(LIBS)
+
 comma := ,
 -include $(shell find $(B)/obj -name '*.d' 2>/dev/null)
 
@@ -64,7 +70,7 @@ modules: ## the kernel module, for KVER=6.1|6.12|<installed version>; without KV
 # ---------------------------------------------------------------- tests
 
 .PHONY: test test-unit test-integ test-vm test-build
-test-build: all $(UNIT) $(INTEG_BIN) $(FUZZ_BIN)
+test-build: all $(UNIT) $(INTEG_BIN) $(FUZZ_BIN) $(CONFORM)
 	@$(MAKE) --no-print-directory -s -f tests/vm/guest/tools.mk B=$(B)
 
 test: ## the whole suite; what CI runs

@@ -1,0 +1,38 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * differences.c - rows that a file system may answer otherwise than the tables say, each with its
+ * reason. A row that is listed must fail: one that has come to do as the tables say is taken out.
+ */
+#include "conform.h"
+#include <fnmatch.h>
+
+/* From 6.14 on ext4_fallocate() does what its modes have in common, file_modified() too, first. */
+#define EXT4_MARKS_FIRST "it marks the times of the file before it looks at the range"
+#define EXT4_WHITEOUT "it writes the whiteout, finds the directory not empty and takes it back, but not the times"
+
+static const struct {
+	const char *rows;	/* as fnmatch(3) has it */
+	const char *on;
+	const char *why;
+	int major, minor;	/* kernels from there on; 0: all */
+} differences[] = {
+	{ "rename/RENAME_WHITEOUT of directory over full-directory, *", "ext4", EXT4_WHITEOUT },
+	{ "rename/RENAME_WHITEOUT of full-directory over full-directory, *", "ext4", EXT4_WHITEOUT },
+	{ "rlimit/fallocate beyond it: *", "ext4", EXT4_MARKS_FIRST, 6, 14 },
+	{ "fallocate-errors/COLLAPSE_RANGE of no block: *", "ext4", EXT4_MARKS_FIRST, 6, 14 },
+	{ "fallocate-errors/COLLAPSE_RANGE beyond the end: *", "ext4", EXT4_MARKS_FIRST, 6, 14 },
+	{ "fallocate-errors/INSERT_RANGE of no block: *", "ext4", EXT4_MARKS_FIRST, 6, 14 },
+	{ "fallocate-errors/INSERT_RANGE beyond the end: *", "ext4", EXT4_MARKS_FIRST, 6, 14 },
+	{ NULL },
+};
+
+const char *difference(const char *name, const char *on)
+{
+	size_t i;
+
+	for (i = 0; differences[i].rows; i++)
+		if (!strcmp(differences[i].on, on) && !fnmatch(differences[i].rows, name, 0) &&
+		    kernel_from(differences[i].major, differences[i].minor))
+			return differences[i].why;
+	return NULL;
+}

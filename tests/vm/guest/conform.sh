@@ -1,0 +1,44 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0-only
+#
+# Runs in the guest (conform.t on the host): the conformance suite, tests/posix,
+# on a PVFS mount, and on an ext4 of the same kernel, which says whether the
+# tables are right.
+# shellcheck disable=SC2317 # functions are called by check
+. "${0%/*}/lib.sh"
+
+suite=$build/tests/posix/conform
+control=/mnt/ext4
+
+make_control()
+{
+	# Elsewhere that may be somebody's root.
+	[ "${PVFS_GUEST:-}" = 1 ]
+	mkfs.ext4 -q /dev/vda
+	mkdir -p $control
+	mount -t ext4 /dev/vda $control
+}
+
+# run NAME DIR: the suite's lines, with NAME before theirs. It says itself how
+# many rows did not run, so they are counted here as they come.
+run()
+{
+	local t0=$SECONDS ok bad
+
+	"$suite" "$2" 2>&1 | sed "/^1\.\./d; s/^\(ok\|not ok\) \([0-9]*\) - /\1 \2 - $1 /" | tee "$tmp/tap"
+	ok=$(grep -c '^ok ' "$tmp/tap")
+	bad=$(grep -c '^not ok ' "$tmp/tap")
+	tap_n=$((tap_n + ok + bad))
+	tap_failed=$((tap_failed + bad))
+	diag "$1: $((ok + bad)) rows in $((SECONDS - t0)) s"
+}
+
+rows=$("$suite" -n)
+plan $((2 * rows + 3))
+up
+check "ext4 beside it" make_control
+run pvfs "$M"
+run ext4 $control
+check "umount of ext4" umount $control
+check "down" "$cluster" down
+finish
