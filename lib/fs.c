@@ -204,11 +204,19 @@ int lib_fs_iods_ready(struct pvfs_fs *fs, const u32 *index, u32 n)
 	return err;
 }
 
+static void iod_session_lost(struct pvfs_peer *p)
+{
+	struct fs_iod *d = pvfs_peer_arg(p);
+
+	lib_session_lost(d->fs);
+}
+
 static int iod_create(struct pvfs_fs *fs, struct fs_iod *d, u32 index, const struct pvfs_iodent *e)
 {
 	struct pvfs_peer_params pp = {
 		.key = &fs->key, .my_role = PVFS_ROLE_CLIENT, .its_role = PVFS_ROLE_IOD,
-		.nconnect = fs->nconnect, .hard = !fs->soft, .fail_ms = fs->timeo_ms, .up = iod_up, .arg = d,
+		.nconnect = fs->nconnect, .hard = !fs->soft, .fail_ms = fs->timeo_ms, .up = iod_up,
+		.session_lost = iod_session_lost, .arg = d,
 	};
 	char ip[INET6_ADDRSTRLEN];
 	const char *why = "";
@@ -364,6 +372,11 @@ static int mount_session(struct pvfs_fs *fs, const char *key_file, char *err, si
 	return rc;
 }
 
+static void mgr_session_lost(struct pvfs_peer *p)
+{
+	lib_session_lost(pvfs_peer_arg(p));
+}
+
 /**
  * pvfs_mount - open a session with a volume
  * @opts: borrowed during the call
@@ -449,7 +462,7 @@ int pvfs_mount(const struct pvfs_mount_opts *opts, struct pvfs_fs **ret, char *e
 	pp.hard = !fs->soft;
 	pp.fail_ms = fs->timeo_ms;
 	pp.up = lib_session_mgr_up;
-	pp.session_lost = lib_session_lost;
+	pp.session_lost = mgr_session_lost;
 	pp.callback = lib_lock_callback;
 	pp.arg = fs;
 	rc = pvfs_peer_new(fs->engine, &pp, &fs->mgr);

@@ -437,7 +437,7 @@ static ssize_t job_run_cap(struct job *j, const struct pvfs_file *f)
 	u32 generation = lib_file_cap(f, &j->cap);
 	ssize_t rc = job_run(j);
 
-	if (rc == -EACCES && lib_session_wait_new(f->fs, generation) != generation && lib_file_cap(f, &j->cap) != generation)
+	if (lib_session_refused(f->fs, rc, generation) && lib_file_cap(f, &j->cap) != generation)
 		rc = job_run(j);
 	return rc;
 }

@@ -169,12 +169,12 @@ int lib_fs_iods_create(struct pvfs_fs *fs, const void *table, u32 len, u32 n, ch
 int lib_session_open(struct pvfs_fs *fs, unsigned int timeout_ms, void *table, size_t room, u32 *ret_len,
 		     u32 *ret_niods);
 void lib_session_mgr_up(struct pvfs_peer *p, u32 channel, const struct pvfs_auth_rep *rep);
-void lib_session_lost(struct pvfs_peer *p);
+void lib_session_lost(struct pvfs_fs *fs);
 int lib_session_start(struct pvfs_fs *fs);
 void lib_session_stop(struct pvfs_fs *fs);
 void lib_session_opens_begin(struct pvfs_fs *fs);
 void lib_session_opens_end(struct pvfs_fs *fs);
-u32 lib_session_wait_new(struct pvfs_fs *fs, u32 generation);
+bool lib_session_refused(struct pvfs_fs *fs, int err, u32 generation);
 int lib_fs_rpc_error(struct pvfs_fs *fs, int err);
 int lib_fs_mgr_call(struct pvfs_fs *fs, u16 op, const void *body, int body_len, void *rep, u32 rep_room, u32 *ret_len,
 		    const struct iovec *out, const struct iovec *in, u32 *ret_in_len);

@@ -368,14 +368,12 @@ void lib_session_mgr_up(struct pvfs_peer *p, u32 channel, const struct pvfs_auth
 }
 
 /**
- * lib_session_lost - the mgr does not know our session any more; see struct pvfs_peer_params
+ * lib_session_lost - the mgr, or an iod, does not know our session any more
  *
  * On an engine thread.
  */
-void lib_session_lost(struct pvfs_peer *p)
+void lib_session_lost(struct pvfs_fs *fs)
 {
-	struct pvfs_fs *fs = pvfs_peer_arg(p);
-
 	pthread_mutex_lock(&fs->lock);
 	if (!fs->lost && fs->mounted)
 		pvfs_warn("libpvfs: %s: our session %llu was ended (no sign of life within its lease?): opening a new one",
@@ -386,23 +384,27 @@ void lib_session_lost(struct pvfs_peer *p)
 }
 
 /**
- * lib_session_wait_new - wait for a session newer than @generation, with files reclaimed
+ * lib_session_refused - did an iod refuse something because our session was another's before the present one?
+ * @err: what it said: EACCES for a capability, ESTALE for a connection, or anything else
+ * @generation: of the session in which it was asked
  *
- * For whoever was refused because of an old session's capability.
+ * Waits, some seconds at most, for a session that is being replaced, with files reclaimed.
  *
- * Return: the generation there is after a few seconds at most.
+ * Return: yes, and there is a new one: it is worth being asked again.
  */
-u32 lib_session_wait_new(struct pvfs_fs *fs, u32 generation)
+bool lib_session_refused(struct pvfs_fs *fs, int err, u32 generation)
 {
 	u64 deadline = now_ms() + CALL_MS;
-	u32 g;
+	bool ret;
 
+	if (err != -EACCES && err != -ESTALE)
+		return false;
 	pthread_mutex_lock(&fs->lock);
 	while (!fs->stopping && (fs->lost || fs->reclaim_done != fs->reclaim_wanted) && wait_until(fs, deadline))
 		;
-	g = fs->generation;
+	ret = fs->generation != generation;
 	pthread_mutex_unlock(&fs->lock);
-	return g;
+	return ret;
 }
 
 /* ---------------------------------------------------------------- heartbeat and recovery */

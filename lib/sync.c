@@ -117,7 +117,7 @@ static int do_fsync(struct pvfs_file *f, u32 flags)
 	int err;
 
 	err = sync_data(f, flags, &generation);
-	if (err == -EACCES && lib_session_wait_new(f->fs, generation) != generation)
+	if (lib_session_refused(f->fs, err, generation))
 		err = sync_data(f, flags, &generation);
 	if (!err && lib_inode_report_take(ino, &req.report)) {
 		err = MGR_CALL(f->fs, REPORT, report, &req, &rep, buf);
