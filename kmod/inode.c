@@ -708,6 +708,9 @@ int pvfs_setattr(struct pvfs_idmap *idmap, struct dentry *dentry, struct iattr *
 				m.valid |= PVFS_SA_KILL_PRIV;
 			if (valid & ATTR_KILL_PRIV)
 				m.valid |= PVFS_SA_KILL_CAPS;
+			/* For a write, not for a chown to whom it belongs to. */
+			if (valid & ATTR_FORCE)
+				m.valid |= PVFS_SA_OPENED;
 		}
 	}
 	if (valid & ATTR_MODE) {

@@ -133,6 +133,9 @@ static void req_chown(struct pvfs_setattr_req *req, uid_t uid, gid_t gid)
 {
 	*req = (struct pvfs_setattr_req){ .uid = uid, .gid = gid };
 	req->valid = (uid != (uid_t)-1 ? PVFS_SA_UID : 0) | (gid != (gid_t)-1 ? PVFS_SA_GID : 0);
+	/* Also to change neither takes set-id bits away. */
+	if (!req->valid)
+		req->valid = PVFS_SA_KILL_PRIV | PVFS_SA_KILL_CAPS;
 }
 
 static int req_time(const struct timespec *t, u32 set, u32 now, u32 *valid, struct pvfs_ts *ret)

@@ -123,6 +123,10 @@ static int next(struct pvfs_dir *d, struct pvfs_dirent *ret)
 	}
 	if (!d->left && !(d->eof && d->have_parent)) {
 		err = fetch(d);
+		if (err == -ESTALE) {		/* removed: it has none */
+			d->pos = max(d->pos, (u64)POS_DOTDOT);
+			return 0;
+		}
 		if (err)
 			return err;
 	}

@@ -150,7 +150,7 @@ int pvfs_open_striped(struct pvfs_fs *fs, const char *path, int flags, mode_t mo
 	err = lib_walk_parent(fs, path, &w);
 	while (!err) {
 		if (!*w.name || (w.must_dir && (flags & O_CREAT))) {
-			err = -EISDIR;
+			err = w.dot != DOT_NONE && (flags & (O_CREAT | O_EXCL)) == (O_CREAT | O_EXCL) ? -EEXIST : -EISDIR;
 			break;
 		}
 		if (!w.must_dir) {

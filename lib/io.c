@@ -525,6 +525,7 @@ static int kill_priv(struct pvfs_file *f)
 		return 0;
 	lib_fs_cred_get(f->fs, &cred, &unused);
 	req.valid = cred.uid ? PVFS_SA_KILL_PRIV : caps ? PVFS_SA_KILL_CAPS : 0;
+	req.valid |= req.valid ? PVFS_SA_OPENED : 0;
 	return req.valid ? lib_attr_set(f->fs, &f->inode->fid, f->inode, &req, &attr) : 0;
 }
 

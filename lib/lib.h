@@ -243,6 +243,7 @@ struct walk {
 	char *path;			/* what is left to walk, owned */
 	char name[PVFS_NAME_MAX + 1];	/* last component; "" when the path is the directory itself */
 	bool must_dir;			/* the path ended in a slash */
+	enum { DOT_NONE, DOT, DOT_DOT } dot;	/* the last component was that */
 	int links;			/* symbolic links followed so far */
 	bool have_attr;			/* @attr is of what the path names */
 	struct pvfs_attr attr;

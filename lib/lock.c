@@ -435,6 +435,8 @@ int pvfs_lock(struct pvfs_file *f, int cmd, struct flock *fl, int timeout_ms)
 	struct pvfs_lockrange r = { 0 };
 	int err = lib_fs_check(f->fs) ?: range_of(fl, &r);
 
+	if (!err && ofd && fl->l_pid)
+		err = -EINVAL;
 	if (err)
 		return err;
 	if (cmd == F_GETLK || cmd == F_OFD_GETLK)

@@ -2,8 +2,8 @@
 /*
  * name.c - names: walking a path, and the calls that make, remove and move names.
  *
- * A path costs one LOOKUP for each directory on the way, and the operation at its end. ".." costs nothing: the walk
- * remembers where it came from, and as it starts at the root that is the truth.
+ * A path costs one LOOKUP for each directory on the way, and the operation at its end. Where ".." leads the walk knows:
+ * it remembers where it came from, and as it starts at the root that is the truth.
  */
 #include "lib.h"
 #include <stdlib.h>
@@ -122,10 +122,18 @@ static int walk_on(struct pvfs_fs *fs, struct walk *w)
 		err = component(w, &last);
 		if (err)
 			return err;
-		if (!strcmp(w->name, "..") && w->depth > 1)
-			w->depth--;
-		if (!*w->name || !strcmp(w->name, ".") || !strcmp(w->name, "..")) {
+		w->dot = DOT_NONE;
+		if (!strcmp(w->name, ".") || !strcmp(w->name, "..")) {
+			/* They cost a question all the same: the directory must be one that may be searched. */
+			err = lib_name_lookup(fs, lib_walk_dir(w), ".", &w->attr);
+			if (err)
+				return err;
+			w->dot = w->name[1] ? DOT_DOT : DOT;
+			if (w->dot == DOT_DOT && w->depth > 1)
+				w->depth--;
 			w->name[0] = '\0';
+		}
+		if (!*w->name) {
 			if (last)
 				return 0;
 			continue;
@@ -436,7 +444,7 @@ static int walk_new(struct pvfs_fs *fs, const char *path, bool dir_ok, struct wa
 	if (!err && !*w->name)
 		err = -EEXIST;
 	if (!err && w->must_dir && !dir_ok)
-		err = -ENOENT;
+		err = lib_name_lookup(fs, lib_walk_dir(w), w->name, &w->attr) ?: -EEXIST;
 	return err;
 }
 
@@ -522,7 +530,7 @@ int pvfs_rmdir(struct pvfs_fs *fs, const char *path)
 		return err;
 	err = lib_walk_parent(fs, path, &w);
 	if (!err && !*w.name)
-		err = w.depth > 1 ? -EINVAL : -EBUSY;
+		err = w.dot == DOT_DOT ? -ENOTEMPTY : w.dot == DOT ? -EINVAL : -EBUSY;
 	if (!err)
 		err = do_rmdir(fs, lib_walk_dir(&w), w.name);
 	lib_walk_free(&w);
@@ -544,6 +552,11 @@ int pvfs_rename(struct pvfs_fs *fs, const char *from, const char *to, unsigned i
 		err = lib_name_lookup(fs, lib_walk_dir(&w), w.name, &w.attr);
 		if (!err && !S_ISDIR(w.attr.mode))
 			err = -ENOTDIR;
+		if (!err && v.must_dir && (flags & PVFS_RN_EXCHANGE)) {
+			err = lib_name_lookup(fs, lib_walk_dir(&v), v.name, &v.attr);
+			if (!err && !S_ISDIR(v.attr.mode))
+				err = -ENOTDIR;
+		}
 	}
 	if (!err)
 		err = do_rename(fs, lib_walk_dir(&w), w.name, lib_walk_dir(&v), v.name, flags);

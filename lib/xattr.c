@@ -13,7 +13,7 @@ static int name_check(const char *name)
 {
 	size_t n = name ? strlen(name) : 0;
 
-	return !n ? -EINVAL : n > PVFS_XATTR_NAME_MAX ? -ERANGE : 0;
+	return !n || n > PVFS_XATTR_NAME_MAX ? -ERANGE : 0;
 }
 
 /* What came, @size bytes as the answer says, for who had @room; 0: who only wants the size. */

@@ -511,6 +511,7 @@ struct mgr_truncate {
 	struct mgr_inode in;
 	/* mgr_truncate()'s own */
 	u64 old_size;
+	struct pvfs_ts old_mtime, old_ctime;
 	bool exact, need_trim;
 };
 /*

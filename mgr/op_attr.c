@@ -40,6 +40,7 @@ int mgr_op_getattr(struct mgr_op *op, const struct pvfs_getattr_req *req,
 /* ---- setattr ---- */
 
 #define SA_TIMES (PVFS_SA_ATIME | PVFS_SA_MTIME | PVFS_SA_ATIME_NOW | PVFS_SA_MTIME_NOW)
+#define SA_NOW (PVFS_SA_ATIME_NOW | PVFS_SA_MTIME_NOW)
 #define SA_KILL (PVFS_SA_KILL_PRIV | PVFS_SA_KILL_CAPS)
 #define SA_ALL (PVFS_SA_MODE | PVFS_SA_UID | PVFS_SA_GID | PVFS_SA_SIZE | SA_TIMES | \
 		PVFS_SA_OPENED | SA_KILL)
@@ -73,6 +74,18 @@ static int must_write(struct mgr_op *op, const struct pvfs_cred *c, const struct
 	return err == -EACCES ? refused : err;
 }
 
+/* Does a KILL take anything away? */
+static bool kills(const struct mgr_inode *in, u32 valid)
+{
+	struct mgr_inode after = *in;
+
+	if (S_ISDIR(in->mode))
+		return false;
+	ns_kill_priv(&after);
+	return ((valid & PVFS_SA_KILL_PRIV) && after.mode != in->mode) ||
+	       ((valid & PVFS_SA_KILL_CAPS) && (in->flags & MGR_IF_CAPS));
+}
+
 /* May @req be done to @in? */
 static int setattr_check(struct mgr_op *op, const struct pvfs_setattr_req *req,
 			 const struct mgr_inode *in)
@@ -94,12 +107,20 @@ static int setattr_check(struct mgr_op *op, const struct pvfs_setattr_req *req,
 	if ((((v & PVFS_SA_ATIME) && !(v & PVFS_SA_ATIME_NOW)) ||
 	     ((v & PVFS_SA_MTIME) && !(v & PVFS_SA_MTIME_NOW))) && !owner)
 		return -EPERM;
-	if ((v & (PVFS_SA_ATIME_NOW | PVFS_SA_MTIME_NOW)) && !owner)
+	/* One of the two, and it is for the owner to say; both is what a write would do. */
+	if ((v & SA_NOW) && (v & SA_NOW) != SA_NOW && !owner)
+		return -EPERM;
+	if ((v & SA_NOW) && !owner)
 		err = must_write(op, c, in, -EACCES);
 	if (!err && (v & PVFS_SA_SIZE) && !((v & PVFS_SA_OPENED) && writes(op, in)))
 		err = must_write(op, c, in, -EACCES);
-	if (!err && (v & SA_KILL) && !owner && !writes(op, in))
-		err = must_write(op, c, in, -EPERM);
+	/* By who writes or cuts; else as chmod, which it is. */
+	if (!err && kills(in, v) && !owner) {
+		if (!(v & (PVFS_SA_OPENED | PVFS_SA_SIZE)))
+			err = -EPERM;
+		else if (!writes(op, in))
+			err = must_write(op, c, in, -EPERM);
+	}
 	return err;
 }
 
@@ -126,7 +147,7 @@ static int setattr_apply(struct mgr_op *op, struct mgr_inode *in, void *arg)
 	} else if ((v & (PVFS_SA_UID | PVFS_SA_GID)) && !S_ISDIR(in->mode)) {
 		ns_kill_priv(in);
 	}
-	if ((v & PVFS_SA_KILL_PRIV) || ((v & PVFS_SA_SIZE) && !ns_all_powerful(&req->cred)))
+	if (((v & PVFS_SA_KILL_PRIV) && !S_ISDIR(in->mode)) || ((v & PVFS_SA_SIZE) && !ns_all_powerful(&req->cred)))
 		ns_kill_priv(in);
 	/* What a program may do goes whoever changes it, root too. */
 	if (!err && (v & (SA_KILL | PVFS_SA_SIZE | PVFS_SA_UID | PVFS_SA_GID)))

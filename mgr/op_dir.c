@@ -20,7 +20,8 @@ int mgr_op_mkdir(struct mgr_op *op, const struct pvfs_mkdir_req *req, struct pvf
 {
 	struct mgr_make mk = {
 		.cred = &req->cred, .dir = &req->dir, .name = &req->name,
-		.mode = S_IFDIR | (req->mode & 07777), .umask = req->umask,
+		/* Whether it has the set-group-id bit is its directory's matter. */
+		.mode = S_IFDIR | (req->mode & 01777), .umask = req->umask,
 		.made = made_dir, .arg = &rep->attr,
 	};
 

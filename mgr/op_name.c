@@ -130,7 +130,8 @@ int mgr_op_mknod(struct mgr_op *op, const struct pvfs_mknod_req *req, struct pvf
 	switch (type) {
 	case S_IFCHR:
 	case S_IFBLK:
-		if (!ns_all_powerful(&req->cred))
+		/* 0:0 is no device but a whiteout, which anybody may make. */
+		if (!ns_all_powerful(&req->cred) && (type == S_IFBLK || req->rdev))
 			return -EPERM;
 		mk.rdev = req->rdev;
 		break;
@@ -138,6 +139,8 @@ int mgr_op_mknod(struct mgr_op *op, const struct pvfs_mknod_req *req, struct pvf
 	case S_IFIFO:
 	case S_IFSOCK:
 		break;
+	case S_IFDIR:
+		return -EPERM;
 	default:
 		return -EINVAL;
 	}
@@ -166,6 +169,12 @@ struct lookup {
 	struct mgr_inode in;
 };
 
+/* The directory itself: for who walks a path and has to know that it may be searched. */
+static bool is_dot(const struct pvfs_str *name)
+{
+	return name->len == 1 && name->p[0] == '.';
+}
+
 static int lookup_fn(struct mgr_op *op, void *arg)
 {
 	struct lookup *l = arg;
@@ -178,6 +187,10 @@ static int lookup_fn(struct mgr_op *op, void *arg)
 	err = err ?: ns_may(op, &l->req->cred, &dir, MGR_MAY_EXEC);
 	if (err)
 		return err;
+	if (is_dot(&l->req->name)) {
+		l->in = dir;
+		return 0;
+	}
 	for (tries = 0; tries < 10; tries++) {
 		err = ns_entry_find(op, dir.ino, &l->req->name, 0, &e);
 		if (err)
@@ -198,7 +211,7 @@ int mgr_op_lookup(struct mgr_op *op, const struct pvfs_lookup_req *req, struct p
 	struct lookup l = { .req = req };
 	int err;
 
-	err = ns_name_check(&req->name);
+	err = is_dot(&req->name) ? 0 : ns_name_check(&req->name);
 	err = err ?: mgr_run(op, lookup_fn, &l, MGR_RUN_READ);
 	return err ?: mgr_size_attr(op, &l.in, NULL, &rep->attr);
 }

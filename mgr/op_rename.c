@@ -58,7 +58,8 @@ static int get_dirs(struct mgr_op *op, struct rename *r, struct mgr_inode *sdir,
 }
 
 /* What may not be replaced by what. */
-static int check_target(struct mgr_op *op, const struct rename *r, const struct mgr_inode *ddir)
+static int check_target(struct mgr_op *op, const struct rename *r, const struct mgr_inode *sdir,
+			const struct mgr_inode *ddir)
 {
 	int err = ns_may_delete(op, &r->req->cred, ddir, &r->dst);
 
@@ -66,8 +67,9 @@ static int check_target(struct mgr_op *op, const struct rename *r, const struct 
 		return err;
 	if (S_ISDIR(r->src.mode) && !S_ISDIR(r->dst.mode))
 		return -ENOTDIR;
+	/* As the kernel has it: what it is in is not empty, before it is of the wrong type. */
 	if (!S_ISDIR(r->src.mode) && S_ISDIR(r->dst.mode))
-		return -EISDIR;
+		return ns_loop_check(op, &r->dst, sdir) == -EINVAL ? -ENOTEMPTY : -EISDIR;
 	return S_ISDIR(r->dst.mode) ? ns_dir_empty(op, r->dst.ino) : 0;
 }
 
@@ -95,7 +97,7 @@ static int check(struct mgr_op *op, struct rename *r, const struct mgr_inode *sd
 		return 1;
 	err = ns_may_delete(op, cred, sdir, &r->src);
 	if (!err && exists)
-		err = check_target(op, r, ddir);
+		err = check_target(op, r, sdir, ddir);
 	else if (!err)
 		err = ns_may(op, cred, ddir, MGR_MAY_WRITE | MGR_MAY_EXEC);
 	/* Its ".." changes. */

@@ -554,6 +554,8 @@ static int truncate_fn(struct mgr_op *op, void *arg)
 	t->exact = !(in->flags & (MGR_IF_UNCERTAIN | MGR_IF_TRIM)) ||
 		   (!(in->flags & MGR_IF_TRIM) && sole_writer(in, &v));
 	fold_view(in, &v);
+	t->old_mtime = in->mtime;
+	t->old_ctime = in->ctime;
 	ns_touch_mtime(op, in);
 	err = t->change(op, in, t->arg);
 	if (err)
@@ -625,6 +627,8 @@ static int untruncate_fn(struct mgr_op *op, void *arg)
 		return err;
 	in->flags = (in->flags & ~MGR_IF_TRIM) | MGR_IF_UNCERTAIN;
 	in->size = min(t->old_size, in->size);
+	in->mtime = t->old_mtime;
+	in->ctime = t->old_ctime;
 	in->trunc_gen++;
 	in->version = mgr_version_after(in->version);
 	mgr_opens_reset(&op->m->opens, in, false);

@@ -549,7 +549,8 @@ static void inherit_setgid(void **state)
 	struct fx_client *c = *state;
 	struct pvfs_attr d, s;
 
-	do_mkdir(c, fx_root, "d", 02770, &d);
+	do_mkdir(c, fx_root, "d", 0770, &d);
+	assert_int_equal(chmod_as(c, d.fid, 02770, NULL), 0);
 	assert_int_equal(set_acl(c, d.fid, DEFAULT, "u:7 g:7 o:0", NULL), 0);
 	assert_int_equal(do_mkdir(c, d.fid, "s", 0777, &s), 0);
 	assert_int_equal(s.mode & 07777, 02770);
