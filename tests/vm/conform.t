@@ -3,7 +3,7 @@
 # The conformance suite through the module, and on ext4 in the same guest as the control, on every supported kernel.
 . "${0%/*}/lib.sh"
 build_tools
-make -s "$build/tests/posix/conform" || {
+make -s B="$build" "$build/tests/posix/conform" || {
 	echo "Bail out! the conformance suite does not build"
 	exit 1
 }
