@@ -293,7 +293,7 @@ static int copy_through(struct iod_file *src, u64 src_off, struct iod_file *dst,
 static int copy_data(struct iod_file *src, u64 src_off, struct iod_file *dst, u64 dst_off, u64 len, u64 *done)
 {
 	bool through = false;
-	u64 step;
+	u64 step = 0;
 	int err;
 
 	for (*done = 0; *done < len; *done += step) {
@@ -328,7 +328,7 @@ static int posix_copy(struct iod_store *s, struct iod_file *src, u64 src_off, st
 		if (err)
 			return err;
 		n = min(data - (src_off + done), len - done);
-		if (n) {
+		if (n || !src) {
 			if (fallocate(dst->fd, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, dst_off + done, n))
 				return -errno;
 			done += n;

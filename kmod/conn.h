@@ -128,10 +128,9 @@ struct pvfs_server {
 	u64 attempts;
 };
 
-/* Pairs with pvfs_req_complete(). */
 static inline bool pvfs_req_ended(const struct pvfs_request *req)
 {
-	return smp_load_acquire(&req->ended);
+	return smp_load_acquire(&req->ended);	/* pairs with pvfs_req_complete() */
 }
 
 /* The POSTED request that a reply is for, or NULL. conn->rx_mutex or conn->lock held. */
