@@ -112,6 +112,44 @@ static u32 in_table(struct lk *t)
 	return t->f->m->locks.count;
 }
 
+/* ---- appending ---- */
+
+static int append(struct fx_client *c, struct pvfs_fid fid, u8 type, u64 ticket)
+{
+	return ask(c, fid, PVFS_LK_APPEND, type, 7, 0, END, type == PVFS_LK_UNLOCK ? 0 : PVFS_LK_WAIT, ticket);
+}
+
+/* One session appends at a time, whoever in it; and nobody else cuts the file meanwhile. */
+static void appends(void **state)
+{
+	struct lk *t = *state;
+	struct fx_client *a = &t->c[0], *b = &t->c[1];
+	struct pvfs_fid f = t->fid;
+
+	assert_int_equal(ask(a, f, PVFS_LK_APPEND, PVFS_LK_READ, 7, 0, END, 0, 1), -EINVAL);
+	assert_int_equal(ask(a, f, PVFS_LK_APPEND, PVFS_LK_WRITE, 7, 0, 10, 0, 1), -EINVAL);
+	assert_int_equal(ask(a, f, PVFS_LK_APPEND, PVFS_LK_WRITE, 0, 0, END, 0, 1), -EINVAL);
+	assert_int_equal(append(a, f, PVFS_LK_WRITE, 11), PVFS_LK_GRANTED);
+	assert_int_equal(append(b, f, PVFS_LK_WRITE, 12), PVFS_LK_QUEUED);
+	/* Other kinds don't mind. */
+	assert_int_equal(rec(b, f, PVFS_LK_WRITE, 1, 0, END), PVFS_LK_GRANTED);
+	assert_int_equal(flk(b, f, PVFS_LK_WRITE, 2, 0, next_ticket++), PVFS_LK_GRANTED);
+	b->no_retry = true;
+	assert_int_equal(do_truncate(b, f, 100, NULL, NULL), -EAGAIN);
+	assert_int_equal(do_open(b, f, PVFS_O_WRITE | PVFS_O_TRUNC, NULL), -EAGAIN);
+	assert_int_equal(do_truncate(a, f, 50, NULL, NULL), 0);
+	assert_int_equal(append(a, f, PVFS_LK_UNLOCK, 0), PVFS_LK_GRANTED);
+	assert_int_equal(told(t, b), 12);
+	assert_int_equal(append(b, f, PVFS_LK_WRITE, 12), PVFS_LK_GRANTED);
+	assert_int_equal(do_truncate(b, f, 100, NULL, NULL), 0);
+	a->no_retry = true;
+	assert_int_equal(do_truncate(a, f, 10, NULL, NULL), -EAGAIN);
+	/* A session that ends takes its lock along; and truncations leave none. */
+	close_session(b);
+	assert_int_equal(do_truncate(a, f, 10, NULL, NULL), 0);
+	assert_int_equal(in_table(t), 0);
+}
+
 /* ---- the model ---- */
 
 #define BYTES 64u
@@ -573,6 +611,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(ranges, setup, teardown),
 		cmocka_unit_test_setup_teardown(ranges_waiting, setup, teardown),
 		cmocka_unit_test_setup_teardown(kinds, setup, teardown),
+		cmocka_unit_test_setup_teardown(appends, setup, teardown),
 		cmocka_unit_test_setup_teardown(bad_requests, setup, teardown),
 		cmocka_unit_test_setup_teardown(fairness, setup, teardown),
 		cmocka_unit_test_setup_teardown(deadlocks, setup, teardown),

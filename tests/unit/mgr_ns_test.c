@@ -216,6 +216,14 @@ static void renames(void **state)
 	assert_int_equal(do_rename(c, fx_root, "a", fx_root, "b", 3), -EINVAL);
 	assert_int_equal(do_rename(c, fx_root, "a", fx_root, "b", 6), -EINVAL);
 	assert_int_equal(do_rename(c, fx_root, "a", fx_root, "b", 8), -EINVAL);
+	/* What a whiteout leaves counts as a file, and goes as one. */
+	assert_int_equal(do_rename(c, fx_root, "b", fx_root, "b2", 4), 0);
+	assert_int_equal(do_lookup(c, fx_root, "b", &t), 0);
+	assert_int_equal(t.mode, S_IFCHR);
+	assert_int_equal(t.rdev, 0);
+	fx_check(c->f);
+	assert_int_equal(do_rename(c, fx_root, "b2", fx_root, "b", 0), 0);
+	fx_check(c->f);
 	assert_int_equal(do_rename(c, fx_root, "a", fx_root, "b", 0), 0);
 	assert_int_equal(do_getattr(c, b.fid, NULL, NULL), -ESTALE);
 	assert_int_equal(do_lookup(c, fx_root, "b", &t), 0);

@@ -314,6 +314,71 @@ static void orphans(void **state)
 	fx_check(c->f);
 }
 
+#define NAMELESS (PVFS_O_CREAT | PVFS_O_WRITE | PVFS_O_TMPFILE)
+
+/* Made without a name: as an orphan, until it gets one. */
+static void nameless(void **state)
+{
+	struct fx_client *c = *state, d;
+	struct pvfs_reclaim_req rq = { .flags = PVFS_O_WRITE, .count = 1 };
+	struct pvfs_reclaim_rep rp;
+	struct pvfs_attr a, x;
+
+	fx_client_init(&d, c->f, 2);
+	assert_int_equal(do_create(c, fx_root, "x", NAMELESS, 0644, &a), -EINVAL);
+	assert_int_equal(do_create(c, fx_root, "", NAMELESS & ~PVFS_O_WRITE, 0644, &a), -EINVAL);
+	assert_int_equal(do_create(c, fx_root, "", NAMELESS & ~PVFS_O_CREAT, 0644, &a), -EINVAL);
+	assert_int_equal(c->f->m->files, 1);
+	assert_int_equal(do_create(c, fx_root, "", NAMELESS, 0644, &a), 0);
+	assert_int_equal(a.nlink, 0);
+	assert_int_equal(c->f->m->files, 2);
+	fx_check(c->f);
+	/* It is its maker's alone. */
+	assert_int_equal(do_open(&d, a.fid, PVFS_O_READ, NULL), -ESTALE);
+	assert_int_equal(do_link(c, a.fid, fx_root, "f"), 0);
+	assert_int_equal(do_lookup(&d, fx_root, "f", &x), 0);
+	assert_int_equal(x.fid.ino, a.fid.ino);
+	assert_int_equal(x.nlink, 1);
+	fx_check(c->f);
+	do_close(c, a.fid, PVFS_O_WRITE, NULL);
+	assert_int_equal(do_getattr(&d, a.fid, NULL, NULL), 0);
+	/* A second time it is an orphan as any other. */
+	do_open(c, a.fid, PVFS_O_READ, NULL);
+	do_unlink(&d, fx_root, "f");
+	assert_int_equal(do_link(c, a.fid, fx_root, "f"), -ENOENT);
+	do_close(c, a.fid, PVFS_O_READ, NULL);
+	mgr_reap_pass(c->f->m);
+	assert_int_equal(do_getattr(c, a.fid, NULL, NULL), -ESTALE);
+	/* Not to be linked at all. */
+	do_create(c, fx_root, "", NAMELESS | PVFS_O_EXCL, 0644, &a);
+	assert_int_equal(do_link(c, a.fid, fx_root, "f"), -ENOENT);
+	do_close(c, a.fid, PVFS_O_WRITE, NULL);
+	mgr_reap_pass(c->f->m);
+	assert_int_equal(do_getattr(c, a.fid, NULL, NULL), -ESTALE);
+	/* Through a restart. */
+	do_create(c, fx_root, "", NAMELESS, 0644, &a);
+	fx_reopen(c->f);
+	rq.fid = a.fid;
+	assert_int_equal(fx_reclaim(c, &rq, &rp), 0);
+	fx_end_grace(c->f);
+	assert_int_equal(do_link(c, a.fid, fx_root, "f"), 0);
+	fx_check(c->f);
+	do_close(c, a.fid, PVFS_O_WRITE, NULL);
+	do_unlink(c, fx_root, "f");
+	/* Its maker leaves. */
+	do_create(&d, fx_root, "", NAMELESS, 0644, &a);
+	{
+		struct pvfs_session_close_req crq;
+		struct pvfs_session_close_rep crp;
+
+		assert_int_equal(fx_session_close(&d, &crq, &crp), 0);
+	}
+	mgr_reap_pass(c->f->m);
+	assert_int_equal(do_getattr(c, a.fid, NULL, NULL), -ESTALE);
+	assert_int_equal(c->f->m->files, 1);
+	fx_check(c->f);
+}
+
 static void orphans_and_restarts(void **state)
 {
 	struct fx_client *c = *state, d;
@@ -512,7 +577,7 @@ int main(void)
 #define T(f) cmocka_unit_test_setup_teardown(f, setup, teardown)
 	const struct CMUnitTest tests[] = {
 		T(slots), T(slots_in_memory), T(slot_busy), T(create_replayed), T(same_client), T(reaping),
-		T(many_reaped), T(orphans),
+		T(many_reaped), T(orphans), T(nameless),
 		T(orphans_and_restarts), T(expiry), T(threads), T(recovery_in_place), T(full_disk),
 		T(statistics),
 		T(wrong_stores),
