@@ -62,6 +62,19 @@ static bool in_unlink(void)
 	}
 }
 
+/* Is this task in link(2)? */
+static bool in_link(void)
+{
+	switch (pvfs_syscall_nr()) {
+#ifdef __NR_link
+	case __NR_link:
+#endif
+	case __NR_linkat:
+		return !in_compat_syscall();
+	}
+	return false;
+}
+
 /*
  * The cached inode only has to pass the VFS's own checks, which a directory, or a file that is another's in a sticky
  * directory, may not.
@@ -158,6 +171,9 @@ static bool lookup_needless(struct inode *dir, unsigned int flags)
 	if (flags & LOOKUP_RENAME_TARGET)
 		return true;
 	if ((flags & (LOOKUP_CREATE | LOOKUP_EXCL | LOOKUP_OPEN)) != (LOOKUP_CREATE | LOOKUP_EXCL))
+		return false;
+	/* That it is a directory which is to be linked the VFS says (EPERM) before it asks us. */
+	if (in_link())
 		return false;
 	return !sb_rdonly(dir->i_sb) && !generic_permission(PVFS_NOP_IDMAP, dir, MAY_WRITE | MAY_EXEC);
 }
