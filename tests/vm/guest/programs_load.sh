@@ -169,7 +169,7 @@ stress_compare()
 			stress "$PWD/s" "$t" "$s" | grep -vE 'dispatching|setting to|metrc:'
 			bad=1
 		else
-			echo "not passed by the control either: $(grep -E "$name[:)]" "$tmp/work/stress.control" | head -n 1)"
+			echo "not passed by the control either: $(grep -E "${name}[:)]" "$tmp/work/stress.control" | head -n 1)"
 		fi
 	done
 	rm -rf "$PWD/s" "$c"

@@ -69,7 +69,7 @@ def main():
         print(printed[-4000:])
         print("that are too few: the tests did not run")
         return 1
-    bad = []
+    bad, details = [], []
     if status != 0 and not any(r[0] in ("failure", "error") for r in other.values()):
         # A test that changed its surroundings, crashed, or could not be loaded.
         bad.append("no test failed, but the run of them")
@@ -84,10 +84,12 @@ def main():
                 print(f"{name}: {result}, on the control too")
             continue
         bad.append(f"{name}: {result} here, {there[0]} on the control")
-        bad += ["    " + line for line in text.strip().splitlines()[-12:]]
+        details += [f"{name}:"] + ["    " + line for line in text.strip().splitlines()[-8:]]
     if bad:
-        print("\n".join(bad[-80:]))
+        # The names last: the end of what is printed is what is shown.
+        print("\n".join(details))
         print("\n".join(line for line in printed.splitlines() if "Warning -- " in line or "crashed" in line))
+        print("\n".join(bad))
     return 1 if bad else 0
 
 
