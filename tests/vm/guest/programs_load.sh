@@ -100,21 +100,21 @@ dbench_run()
 # What stress-ng counts among its file-system stressors and is none of ours:
 #	binderfs	mounts a file system of its own
 #	bind-mount	mounts the root over itself
-#	eventfd		no file of a file system
-#	inotify, dnotify, fanotify	are in, in $watch: they watch the directory
-#	ioprio, procfs	the block layer's priorities, /proc
-#	fault, dup	are of the virtual memory's and of the table of open files'
+#	eventfd, dup	no file of a file system; the table of open files
+#	ioprio, procfs	the block layer's priorities; /proc
 #	hdd		is what fio does, and takes the longest
-not_ours=' binderfs bind-mount eventfd ioprio procfs dup hdd '
+not_ours=' binderfs bind-mount eventfd dup ioprio procfs hdd '
 
-# What there is, by the program itself, with some more of the io and memory classes that are for files.
+# What there is, by the program itself, with some of its other classes that are for files.
 stressors()
 {
 	local s
 
+	stress-ng --help >"$tmp/work/stress-help" 2>&1
 	for s in $(stress-ng --class 'filesystem?' 2>&1 | sed 's/.*stressors: //') \
-			aiol aio readahead revio seek sendfile splice tee mmapfile mmapfixed mmap fifo vm-splice msync metamix; do
-		[[ $not_ours = *" $s "* ]] || stress-ng --help 2>/dev/null | grep -qE "^ +--$s N|, --$s N" && echo "$s"
+			aio aiol fifo metamix mmap mmapfixed msync readahead revio seek sendfile splice tee vm-splice; do
+		[[ $not_ours != *" $s "* ]] || continue
+		! grep -qE -- "--$s N( |\$)" "$tmp/work/stress-help" || echo "$s"
 	done
 }
 
@@ -151,10 +151,10 @@ stress_passed()
 # What is not passed here must be just so on the control. stress_compare SECONDS NAME=OPS...
 stress_compare()
 {
-	local t=$1 c s name bad=0
+	local t=$1 c=$C/stress s name bad=0
 
 	shift
-	c=$C/stress
+	rm -f "$tmp/work/stress.control"
 	stress "$PWD/s" "$t" "$@" >"$tmp/work/stress"
 	for s; do
 		name=${s%=*}
@@ -162,18 +162,17 @@ stress_compare()
 			passed=$((passed + 1))
 			continue
 		fi
-		stress "$c" "$t" "$s" >"$tmp/work/stress.control"
+		# The same company, on the control.
+		[ -e "$tmp/work/stress.control" ] || stress "$c" "$t" "$@" >"$tmp/work/stress.control"
 		if stress_passed "$name" "$tmp/work/stress.control"; then
 			echo "$name is passed by the control, here:"
-			# Its own lines, alone.
-			stress "$PWD/s" "$t" "$s" | grep -vE 'dispatching|setting to|metrc:'
+			grep -E "[ (]$name[:)]" "$tmp/work/stress" || tail -n 5 "$tmp/work/stress"
 			bad=1
 		else
-			echo "not passed by the control either: $(grep -E "${name}[:)]" "$tmp/work/stress.control" | head -n 1)"
+			echo "$name is not passed by the control either: $(grep -E "${name}[:)]" "$tmp/work/stress.control" | head -n 1)"
 		fi
 	done
 	rm -rf "$PWD/s" "$c"
-	[ $bad = 0 ] || { echo "---"; tail -n 15 "$tmp/work/stress"; }
 	return $bad
 }
 
