@@ -64,7 +64,7 @@ git_work()
 		[ "$(git -C $d rev-list --count HEAD)" = $((commits + 1)) ]
 		[ -z "$(git -C $d status --porcelain)" ]
 		git -C $d fsck --full
-		diff -r -x .git repo "$other/$d"
+		diff -r --no-dereference -x .git repo "$other/$d"
 	done
 	# Locks hold between the mounts: while one has the index, the other is refused.
 	: >repo/.git/index.lock
