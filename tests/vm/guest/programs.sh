@@ -69,6 +69,12 @@ await()
 	done
 }
 
+# Runs a command; what it says goes to $tmp/work/said, and is shown if it fails.
+said()
+{
+	"$@" >"$tmp/work/said" 2>&1 || { tail -n 40 "$tmp/work/said"; return 1; }
+}
+
 # Where a program's own refusal is compared with the one on the control.
 control()
 {
@@ -107,7 +113,8 @@ if [ -z "$A" ]; then
 	truncate -s 1500M "$tmp/control.img"
 	modprobe loop
 	mkdir -p $C
-	{ mkfs.ext4 -q "$tmp/control.img" && mount -o loop "$tmp/control.img" $C; } || bail "no ext4 for the control"
+	mkfs.ext4 -q "$tmp/control.img" || bail "no ext4 for the control"
+	mount -o loop "$tmp/control.img" $C || bail "no ext4 for the control"
 	"$cluster" mount $B || bail "no second mount"
 	ours=1
 fi
@@ -135,6 +142,6 @@ if [ -n "${ours-}" ]; then
 	umount $C
 	check "down" "$cluster" down
 else
-	check "nothing is left" eval '[ -n "${KEEP-}" ] || [ -z "$(ls -A "$A" | grep -v "^lost+found$")" ]'
+	check "nothing is left" eval '[ -n "${KEEP-}" ] || [ -z "$(ls -A -I lost+found "$A")" ]'
 fi
 finish

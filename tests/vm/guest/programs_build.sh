@@ -76,9 +76,11 @@ git_work()
 	git -C linked push -q "$PWD/bare" main
 	for i in linked copied; do
 		(
+			to=$PWD/bare
+			[ "$i" = linked ] || to=$other/bare
 			cd "$i"
 			for n in 1 2 3; do
-				git push -q "$([ $i = linked ] && echo "$A" || echo "$B")/${FUNCNAME[1]}/bare" "main:refs/heads/$i-$n"
+				git push -q "$to" "main:refs/heads/$i-$n"
 			done
 		) &
 	done
@@ -109,16 +111,16 @@ build_zlib()
 	unpack_source "$1"
 	cd "$1"
 	[ -e debian/rules ]
-	CFLAGS=$2 ./configure --prefix="$PWD/installed" >"$tmp/work/log" 2>&1 || { cat "$tmp/work/log"; return 1; }
-	make -j$((2 * cpus)) >"$tmp/work/log" 2>&1 || { tail -n 20 "$tmp/work/log"; return 1; }
-	make test >"$tmp/work/log" 2>&1 || { tail -n 20 "$tmp/work/log"; return 1; }
-	[ "$(grep -c 'zlib.*test OK' "$tmp/work/log")" = 3 ]
+	said env CFLAGS="$2" ./configure --prefix="$PWD/installed"
+	said make -j$((2 * cpus))
+	said make test
+	[ "$(grep -c 'zlib.*test OK' "$tmp/work/said")" = 3 ]
 	make -q libz.a
 	touch inflate.h
 	refuse make -q libz.a
-	make libz.a >"$tmp/work/log"
-	[ "$(grep -c -- ' -c ' "$tmp/work/log")" = 3 ]
-	make install >"$tmp/work/log" 2>&1
+	said make libz.a
+	[ "$(grep -c -- ' -c ' "$tmp/work/said")" = 3 ]
+	said make install
 }
 
 make_source()
@@ -129,9 +131,14 @@ make_source()
 	cat >t.c <<-'C'
 		#include <stdio.h>
 		#include <zlib.h>
-		int main(void) { printf("%s\n", zlibVersion()); return crc32(0, (const Bytef *)"123456789", 9) != 0xcbf43926; }
+		int main(void)
+		{
+			printf("%s\n", zlibVersion());
+			return crc32(0, (const Bytef *)"123456789", 9) != 0xcbf43926;
+		}
 	C
-	gcc -Izlib/installed/include -o t t.c -Lzlib/installed/lib -Wl,-rpath,"$B/make_source/zlib/installed/lib" -lz
+	gcc -Izlib/installed/include -o t t.c -Lzlib/installed/lib \
+		-Wl,-rpath,"$B/make_source/zlib/installed/lib" -lz
 	ldd ./t | grep -q "libz.so.1 => $B/make_source/"
 	[ "$("$B/make_source/t")" = 1.2.13 ]
 }

@@ -57,7 +57,7 @@ sqlite_writers()
 	(
 		until [ -e "$t/end" ]; do
 			sqlite3 -bail -batch -cmd '.timeout 100000' "$reader" \
-				'SELECT (SELECT n FROM total) - (SELECT count(*) FROM row), (SELECT n FROM total)' || exit 1
+				'SELECT (SELECT n FROM total) - (SELECT count(*) FROM row), n FROM total' || exit 1
 		done >"$t/seen"
 	) &
 	pid3=$!
@@ -180,7 +180,8 @@ pg_bin()
 pg()
 {
 	setpriv --reuid postgres --regid postgres --init-groups \
-		env -C "$pg_home" PATH="$pg_path:/usr/bin:/bin" HOME="$pg_home" PGHOST="$pg_home" PGUSER=postgres "$@"
+		env -C "$pg_home" PATH="$pg_path:/usr/bin:/bin" HOME="$pg_home" PGHOST="$pg_home" \
+		PGUSER=postgres "$@"
 }
 
 pg_start()
@@ -199,8 +200,10 @@ pg_consistent()
 {
 	local sums
 
-	sums=$(pg_sql "SELECT (SELECT sum(abalance) FROM pgbench_accounts), (SELECT sum(tbalance) FROM pgbench_tellers),
-		(SELECT sum(bbalance) FROM pgbench_branches), (SELECT coalesce(sum(delta), 0) FROM pgbench_history)")
+	sums=$(pg_sql "SELECT (SELECT sum(abalance) FROM pgbench_accounts),
+		(SELECT sum(tbalance) FROM pgbench_tellers),
+		(SELECT sum(bbalance) FROM pgbench_branches),
+		(SELECT coalesce(sum(delta), 0) FROM pgbench_history)")
 	echo "sums: $sums"
 	[ "$(tr '|' '\n' <<<"$sums" | sort -u | wc -l)" = 1 ]
 	[ "$(pg_sql 'SELECT count(*) FROM pgbench_accounts')" = $((scale * 100000)) ]
@@ -239,8 +242,7 @@ postgres_all()
 	# What a failure leaves running would keep the mount busy.
 	trap '[ ! -e "$d/data/postmaster.pid" ] || pg_kill "$d"' EXIT
 	pg_step initdb
-	pg initdb -A trust -k --no-locale -E UTF8 --wal-segsize=1 -D "$d/data" >"$pg_home/initdb" 2>&1 ||
-		{ cat "$pg_home/initdb"; return 1; }
+	said pg initdb -A trust -k --no-locale -E UTF8 --wal-segsize=1 -D "$d/data"
 	pg tee -a "$d/data/postgresql.conf" >"$pg_home/settings" <<-END
 		listen_addresses = ''
 		unix_socket_directories = '$pg_home'
@@ -252,8 +254,8 @@ postgres_all()
 	pg_step "pgbench -i"
 	pg pgbench -q -i -s $scale postgres 2>&1 | tail -n 3
 	pg_step pgbench
-	pg pgbench -n -c $clients -j 2 -t $transactions postgres >"$pg_home/bench" 2>&1 || { cat "$pg_home/bench"; return 1; }
-	grep -q "number of transactions actually processed: $((clients * transactions))/$((clients * transactions))" "$pg_home/bench"
+	said pg pgbench -n -c $clients -j 2 -t $transactions postgres
+	grep -q "actually processed: $((clients * transactions))/$((clients * transactions))\$" "$tmp/work/said"
 	[ "$(pg_sql 'SELECT count(*) FROM pgbench_history')" = $((clients * transactions)) ]
 	pg_consistent
 	pg_step "kill -9 under load"

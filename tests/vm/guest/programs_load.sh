@@ -74,10 +74,10 @@ fio_two()
 		how="--name=two --filename=$e --size=4m --rw=randwrite --bsrange=4k-64k --verify=crc32c --verify_fatal=1
 			--ioengine=$e --eta=never --randseed=77"
 		# shellcheck disable=SC2086 # words
-		fio --directory="$PWD" $how --do_verify=0 --end_fsync=1 >"$tmp/work/fio" 2>&1 || { cat "$tmp/work/fio"; return 1; }
+		said fio --directory="$PWD" $how --do_verify=0 --end_fsync=1
 		# shellcheck disable=SC2086
-		fio --directory="$B/fio_two" $how --verify_only >"$tmp/work/fio" 2>&1 || { cat "$tmp/work/fio"; return 1; }
-		grep -q 'READ: bw=' "$tmp/work/fio"
+		said fio --directory="$B/fio_two" $how --verify_only
+		grep -q 'READ: bw=' "$tmp/work/said"
 		cmp "$e" "$B/fio_two/$e"
 	done
 }
@@ -169,7 +169,8 @@ stress_compare()
 			grep -E "[ (]$name[:)]" "$tmp/work/stress" || tail -n 5 "$tmp/work/stress"
 			bad=1
 		else
-			echo "$name is not passed by the control either: $(grep -E "${name}[:)]" "$tmp/work/stress.control" | head -n 1)"
+			echo "$name is not passed by the control either:"
+			grep -E "${name}[:)]" "$tmp/work/stress.control" | head -n 2
 		fi
 	done
 	rm -rf "$PWD/s" "$c"
