@@ -4,12 +4,12 @@
 # acknowledged is there, also when they were killed.
 # shellcheck shell=bash disable=SC2154
 
-program short 120 sqlite_rollback "sqlite3: writers on two mounts and a reader, rollback journal"
-program short 120 sqlite_truncate "sqlite3: the same, journal_mode=truncate and synchronous=extra"
-program short 120 sqlite_wal "sqlite3: two writers and a reader on one mount, write-ahead log"
+program short 300 sqlite_rollback "sqlite3: writers on two mounts and a reader, rollback journal"
+program long 300 sqlite_truncate "sqlite3: the same, journal_mode=truncate and synchronous=extra"
+program short 300 sqlite_wal "sqlite3: two writers and a reader on one mount, write-ahead log"
 program short 60 sqlite_killed "sqlite3: killed in a transaction, rolled back on the other mount"
 program short 60 sqlite_wal_killed "sqlite3: killed with a write-ahead log, recovered"
-program short 300 postgres_all "postgres: initdb, pgbench, kill -9 of the postmaster, recovery"
+program short 900 postgres_all "postgres: initdb, pgbench, kill -9 of the postmaster, recovery"
 
 # What writer $1 says to sqlite3 for $2 transactions; after each its number is printed.
 sqlite_script()
@@ -92,7 +92,7 @@ sqlite_n()
 
 sqlite_rollback()
 {
-	sqlite_writers "$PWD/db" "$B/sqlite_rollback/db" "$B/sqlite_rollback/db" "$(sqlite_n 40)" delete
+	sqlite_writers "$PWD/db" "$B/sqlite_rollback/db" "$B/sqlite_rollback/db" "$(sqlite_n 20)" delete
 }
 
 sqlite_truncate()
@@ -103,7 +103,7 @@ sqlite_truncate()
 # A log is shared through mapped memory, which no two machines have: one mount.
 sqlite_wal()
 {
-	sqlite_writers "$PWD/db" "$PWD/db" "$PWD/db" "$(sqlite_n 80)" wal 'wal_autocheckpoint = 20'
+	sqlite_writers "$PWD/db" "$PWD/db" "$PWD/db" "$(sqlite_n 40)" wal 'wal_autocheckpoint = 20'
 }
 
 # sqlite_holds DB SQL...: runs SQL and holds there, in the transaction, until killed.
@@ -230,7 +230,7 @@ pg_step()
 
 postgres_all()
 {
-	local scale=1 clients=2 transactions=40 done_before acked total
+	local scale=1 clients=2 transactions=30 done_before acked total
 	local pg_t0=$SECONDS pg_path pg_home=$tmp/work/pg d=$PWD
 
 	pg_path=$(pg_bin)

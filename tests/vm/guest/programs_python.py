@@ -24,7 +24,9 @@ def run(directory, user, resources, tests, match=None):
     report = os.path.join(work, "report.xml")
     if os.path.exists(report):
         os.unlink(report)
-    command = [sys.executable, "-m", "test", "-W", "--timeout", "600", "--tempdir", work, "--junit-xml", report]
+    # A file of tests that hangs tells where, and the slowest are named.
+    command = [sys.executable, "-m", "test", "-W", "--timeout", "150", "--slowest", "--tempdir", work,
+               "--junit-xml", report]
     if resources:
         command += ["--use", resources]
     if match is not None:
@@ -65,6 +67,9 @@ def main():
     other = {name: r for name, r in results.items() if r[0] != "passed"}
     print(f"{len(results)} tests, {sum(r[0] == 'skipped' for r in results.values())} skipped,"
           f" {sum(r[0] in ('failure', 'error') for r in results.values())} failed, status {status}")
+    slow = printed.find("10 slowest tests")
+    if slow >= 0:
+        print(printed[slow:slow + 600])
     if len(results) < 10 * len(o.tests):
         print(printed[-4000:])
         print("that are too few: the tests did not run")
