@@ -2,7 +2,8 @@
 # SPDX-License-Identifier: GPL-2.0-only
 """Runs tests of Python's own suite with their files in DIRECTORY.
 
-	programs_python.py [--use RESOURCE] [--user NAME] DIRECTORY CONTROL TEST...
+	programs_python.py [--use RESOURCE] [--user NAME] [--ignore PATTERN]
+		DIRECTORY CONTROL TEST...
 
 A test that does not pass there, or that is skipped, is run again with its files in
 CONTROL, on another file system: only what has the same result there is excused.
@@ -17,18 +18,20 @@ import sys
 import xml.etree.ElementTree as xml
 
 
-def run(directory, user, resources, tests, match=None):
-    """Runs the tests. Returns a dict of test name -> (result, text), and what was printed."""
+def run(directory, o, match=None):
+    """Runs o.tests, or those in match. Returns the exit status, a dict of test name -> (result, text), and the output."""
     work = os.path.join(directory, "tests")
     os.makedirs(work, exist_ok=True)
     report = os.path.join(work, "report.xml")
     if os.path.exists(report):
         os.unlink(report)
     # A file of tests that hangs tells where, and the slowest are named.
-    command = [sys.executable, "-m", "test", "-W", "--timeout", "150", "--slowest", "--tempdir", work,
+    command = [sys.executable, "-m", "test", "-W", "--timeout", "400", "--slowest", "--tempdir", work,
                "--junit-xml", report]
-    if resources:
-        command += ["--use", resources]
+    if o.use:
+        command += ["--use", o.use]
+    if o.ignore:
+        command += ["--ignore", o.ignore]
     if match is not None:
         listed = os.path.join(work, "match")
         with open(listed, "w", encoding="utf-8") as f:
@@ -36,12 +39,12 @@ def run(directory, user, resources, tests, match=None):
         command += ["--matchfile", listed]
     env = dict(os.environ, TMPDIR=work, HOME=work, PYTHONDONTWRITEBYTECODE="1")
     options = {}
-    if user:
-        who = pwd.getpwnam(user)
+    if o.user:
+        who = pwd.getpwnam(o.user)
         for d in (directory, work):
             os.chown(d, who.pw_uid, who.pw_gid)
         options = {"user": who.pw_uid, "group": who.pw_gid, "extra_groups": []}
-    done = subprocess.run(command + tests, env=env, cwd=work, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
+    done = subprocess.run(command + o.tests, env=env, cwd=work, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
                           stderr=subprocess.STDOUT, text=True, errors="replace", check=False, **options)
     results = {}
     if os.path.exists(report):
@@ -58,12 +61,13 @@ def main():
     parser = argparse.ArgumentParser()
     parser.add_argument("--use")
     parser.add_argument("--user")
+    parser.add_argument("--ignore")
     parser.add_argument("directory")
     parser.add_argument("control")
     parser.add_argument("tests", nargs="+")
     o = parser.parse_args()
 
-    status, results, printed = run(o.directory, o.user, o.use, o.tests)
+    status, results, printed = run(o.directory, o)
     other = {name: r for name, r in results.items() if r[0] != "passed"}
     print(f"{len(results)} tests, {sum(r[0] == 'skipped' for r in results.values())} skipped,"
           f" {sum(r[0] in ('failure', 'error') for r in results.values())} failed, status {status}")
@@ -81,7 +85,7 @@ def main():
     control = {}
     if other:
         # By their last two names, which is what --matchfile compares whole ids with.
-        _, control, _ = run(o.control, o.user, o.use, o.tests, sorted(other))
+        _, control, _ = run(o.control, o, sorted(other))
     for name, (result, text) in sorted(other.items()):
         there = control.get(name, ("not run", ""))
         if there[0] == result:
