@@ -181,10 +181,10 @@ stress_together()
 {
 	local passed=0
 
-	stress_compare 40 access=20 chmod=20 chown=20 copy-file=10 dentry=128 dir=64 fallocate=1 fcntl=200 \
-		filename=40 flock=200 fstat=200 getdent=100 iomix=100 lease=20 \
-		locka=100 lockofd=100 mknod=5 open=100 rename=200 seek=200 sync-file=2 touch=200 utime=200 xattr=8
-	[ $passed -ge 21 ]
+	# No filename, xattr, dir, touch: one operation of theirs takes half a minute in an emulated guest.
+	stress_compare 40 access=5 chmod=5 dentry=64 fallocate=1 fcntl=100 flock=100 fstat=50 \
+		getdent=20 iomix=50 locka=50 lockofd=50 rename=50 seek=50 utime=20
+	[ $passed -ge 12 ]
 }
 
 stress_each()
