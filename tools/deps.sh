@@ -41,7 +41,9 @@ build="gcc gcc-12 make pkg-config libdb5.3-dev libssl-dev liburing-dev
 check="clang clang-tidy sparse"
 guest="qemu-system-x86 busybox-static cpio xz-utils zstd kmod iproute2 dwarves"
 tests="perl attr acl nfs-kernel-server nfs-common rpcbind git rsync man-db fio
-	e2fsprogs procps"
+	e2fsprogs procps
+	sqlite3 zip unzip postgresql dbench stress-ng debootstrap dpkg-dev
+	bzip2 gpgv tzdata python3 libpython3.11-testsuite"
 source="shellcheck linux-source-6.1"
 
 here=$(cd "$(dirname "$0")" && pwd -P)
@@ -274,6 +276,9 @@ if [ -n "$kernels" ] && ! compgen -G '/usr/src/linux-headers-6.1.0-*-common/Make
 	say "installing linux-headers-${kver%-amd64}-common"
 	apt_install "linux-headers-${kver%-amd64}-common"
 fi
+
+# What the tests of real programs unpack and build in the guest.
+"$here/debian.sh" >/dev/null || die "cannot fetch the packages that tests/vm/programs.t unpacks and builds"
 
 # The tarball takes some seconds to go through, so only once.
 if [ -n "$checkpatch" ] && ! [ -x "$cache/scripts/checkpatch.pl" ]; then

@@ -94,7 +94,12 @@ test-vm: ## the module in a guest, on both stock kernels
 	$(MAKE) modules
 	tests/run vm
 
-.PHONY: demo shell bench check
+.PHONY: programs demo shell bench check
+programs: ## all real programs at full length, in guests of both stock kernels (hours)
+	$(MAKE) -j2 test-build
+	$(MAKE) modules
+	PROGRAMS=all prove --timer --verbose --exec '' tests/vm/programs.t
+
 demo: ## from a bare machine to a mounted volume, shown
 	@tools/demo.sh
 
