@@ -88,6 +88,7 @@ void lib_inode_put(struct pvfs_fs *fs, struct inode *ino)
 	pthread_mutex_unlock(&fs->inode_lock);
 	if (!ino)
 		return;
+	pvfs_lockset_free(&ino->appender.set);
 	pthread_mutex_destroy(&ino->append);
 	pthread_mutex_destroy(&ino->locking);
 	pvfs_lockset_free(&ino->records.set);
