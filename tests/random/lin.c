@@ -33,7 +33,7 @@ struct search {
 	struct lin_state *states;
 };
 
-static uint64_t mix(uint64_t x)
+static uint64_t scramble(uint64_t x)
 {
 	x = (x ^ (x >> 30)) * 0xbf58476d1ce4e5b9ull;
 	x = (x ^ (x >> 27)) * 0x94d049bb133111ebull;
@@ -56,8 +56,8 @@ static struct key key_of(struct key set, const struct lin_state *s)
 	int i;
 
 	for (i = 0; i < LIN_STATE; i++) {
-		k.a = mix(k.a + (uint64_t)s->v[i] * 0x9e3779b97f4a7c15ull + i);
-		k.b = mix(k.b ^ ((uint64_t)s->v[i] * 0xd6e8feb86659fd93ull + i + 7));
+		k.a = scramble(k.a + (uint64_t)s->v[i] * 0x9e3779b97f4a7c15ull + i);
+		k.b = scramble(k.b ^ ((uint64_t)s->v[i] * 0xd6e8feb86659fd93ull + i + 7));
 	}
 	k.a |= 1;
 	return k;
@@ -125,8 +125,8 @@ static void set_up(struct search *s)
 	for (i = 0; i < (int)s->n; i++) {
 		s->ev[2 * i].op = s->ev[2 * i + 1].op = i;
 		s->ev[2 * i].call = true;
-		s->zobrist[i].a = mix(r += 0x9e3779b97f4a7c15ull);
-		s->zobrist[i].b = mix(r += 0x9e3779b97f4a7c15ull);
+		s->zobrist[i].a = scramble(r += 0x9e3779b97f4a7c15ull);
+		s->zobrist[i].b = scramble(r += 0x9e3779b97f4a7c15ull);
 	}
 	sort_ops = s->ops;
 	qsort(s->ev, n, sizeof(*s->ev), by_time);
@@ -244,25 +244,43 @@ static size_t reduce(const struct lin_model *m, const struct lin_state *init, st
 	return n;
 }
 
-/* Cuts off what comes late: with fewer operations still impossible. A prefix by return is a history too. */
-static size_t shorten(const struct lin_model *m, const struct lin_state *init, struct lin_op *ops, size_t n)
+/*
+ * The part of @ops that had been called by @time, to @part. What had not returned then may have taken effect, or may
+ * later; reads that had not returned tell nothing.
+ */
+static size_t until(const struct lin_model *m, const struct lin_op *ops, size_t n, int64_t time, struct lin_op *part)
 {
-	struct lin_op *less = need(n, sizeof(*less));
-	size_t i, k, kept, best = n;
+	size_t i, k = 0;
 
 	for (i = 0; i < n; i++) {
-		/* All that were called before this one returned; nobody knows yet what else returns. */
-		for (k = kept = 0; k < n; k++)
-			if (ops[k].call <= ops[i].ret && (ops[k].ret <= ops[i].ret || !m->reads(&ops[k])))
-				less[kept++] = ops[k];
-		if (kept >= best || search(m, init, less, kept) != LIN_BAD)
+		if (ops[i].call > time || (ops[i].ret > time && m->reads(&ops[i])))
 			continue;
-		best = kept;
-		memcpy(ops, less, kept * sizeof(*ops));
-		n = kept;
-		i = (size_t)-1;
+		part[k] = ops[i];
+		if (ops[i].ret > time) {
+			part[k].ret = INT64_MAX;
+			part[k].result = LIN_OPEN;
+		}
+		k++;
 	}
-	free(less);
+	return k;
+}
+
+/* Ends the history with the first return at which it is impossible. */
+static size_t shorten(const struct lin_model *m, const struct lin_state *init, struct lin_op *ops, size_t n)
+{
+	struct lin_op *part = need(n, sizeof(*part));
+	int64_t first = INT64_MAX;
+	size_t i;
+
+	for (i = 0; i < n; i++)
+		if (ops[i].ret < first &&
+		    search(m, init, part, until(m, ops, n, ops[i].ret, part)) == LIN_BAD)
+			first = ops[i].ret;
+	if (first < INT64_MAX) {
+		n = until(m, ops, n, first, part);
+		memcpy(ops, part, n * sizeof(*ops));
+	}
+	free(part);
 	return n;
 }
 
@@ -283,7 +301,12 @@ static void explain(const struct lin_model *m, const struct lin_state *init, con
 		fprintf(out, "  ... %zu more before\n", first);
 	}
 	for (i = first; i < n; i++) {
-		fprintf(out, "  %12.3f to %12.3f  worker %2d  ", ops[i].call / 1e3, ops[i].ret / 1e3, ops[i].who);
+		fprintf(out, "  %12.3f to ", ops[i].call / 1e3);
+		if (ops[i].ret < INT64_MAX)
+			fprintf(out, "%12.3f", ops[i].ret / 1e3);
+		else
+			fprintf(out, "%12s", "later");
+		fprintf(out, "  worker %2d  ", ops[i].who);
 		m->print(out, &ops[i]);
 		fprintf(out, "\n");
 	}
@@ -377,7 +400,19 @@ const struct lin_model lin_size = { "a size", size_step, size_reads, size_print 
 static bool names_step(const struct lin_op *op, struct lin_state *s)
 {
 	int64_t *from = &s->v[op->arg], *to, old;
+	int err;
 
+	if (op->result == LIN_OPEN) {
+		static const int errs[] = { 0, EEXIST, ENOENT };
+		struct lin_op known = *op;
+
+		for (err = 0; err < 3; err++) {
+			known.result = errs[err];
+			if (names_step(&known, s))
+				break;
+		}
+		return true;
+	}
 	switch (op->kind) {
 	case NAME_CREATE:
 		if (op->result)
@@ -413,7 +448,7 @@ static bool names_step(const struct lin_op *op, struct lin_state *s)
 
 static bool names_reads(const struct lin_op *op)
 {
-	return op->kind == NAME_LOOK || op->result;
+	return op->kind == NAME_LOOK || (op->result && op->result != LIN_OPEN);
 }
 
 static void names_print(FILE *out, const struct lin_op *op)
@@ -423,7 +458,9 @@ static void names_print(FILE *out, const struct lin_op *op)
 	fprintf(out, "%s n%lld", what[op->kind], (long long)op->arg);
 	if (op->kind >= NAME_RENAME)
 		fprintf(out, " n%lld", (long long)op->arg2);
-	if (op->result)
+	if (op->result == LIN_OPEN)
+		fprintf(out, ": not over");
+	else if (op->result)
 		fprintf(out, ": %s", strerror(op->result));
 	else if (op->kind < NAME_RENAME && op->kind != NAME_UNLINK)
 		fprintf(out, ": is %lld", (long long)op->arg2);

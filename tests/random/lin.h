@@ -18,6 +18,9 @@
 
 #define LIN_STATE 4
 
+/* As a result: not known, because the call is not over. */
+#define LIN_OPEN (-4096)
+
 /* One operation; what kind, arg and result are is the model's business. */
 struct lin_op {
 	int64_t call, ret;	/* ns; two that touch count as concurrent */
