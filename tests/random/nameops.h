@@ -3,7 +3,7 @@
  * nameops.h - the model of nameops: a small tree whose every name, inode and attribute is known.
  *
  * names_model.c is the tree and the walk of a path through it, names_check.c compares it with what a side shows,
- * names_ops.c has the operations and what each must return, nameops.c draws them.
+ * names_ops.c and names_attrs.c have the operations and what each must return, nameops.c draws them.
  */
 #ifndef NAMEOPS_H
 #define NAMEOPS_H
@@ -122,7 +122,39 @@ struct name_op {
 };
 extern struct name_op name_ops[];
 void handles_close(void);
+/* What was tried must have ended with @err, 0 for well; says which. */
+bool outcome(long r, int err);
+/* A path of less than 32 bytes, along what is there, mostly. */
+void draw_path(char *path);
+mode_t draw_mode(bool dir);
+/* An open file, or an open directory, or NULL. */
+struct handle *draw_handle(bool want_dir);
+void handle_drop(struct handle *h);
+/* walk_path to what must be there: ENOENT when it is not. */
+int walk_old(const char *path, bool follow, struct walk *w);
+
+/* Says what comes next, for the report. */
+#define NOTE(side, fmt, ...) \
+	rnd_note("%llu side %d: " fmt, (unsigned long long)names.op, side, ##__VA_ARGS__)
+
 /* Asks what the file system has, in the empty tree. */
 void names_probe(void);
+
+/* names_attrs.c: those of the operations that change no name. */
+bool op_chmod(int side);
+bool op_chown(int side);
+bool op_utimens(int side);
+bool op_setxattr(int side);
+bool op_removexattr(int side);
+bool op_getxattr(int side);
+bool op_truncate(int side);
+bool op_write_handle(int side);
+bool op_read_handle(int side);
+bool op_truncate_handle(int side);
+bool op_close(int side);
+bool op_open_dir(int side);
+bool op_list(int side);
+bool op_stat(int side);
+bool op_readlink(int side);
 
 #endif

@@ -13,7 +13,7 @@ S := tests/random
 random-tools: $(addprefix $(D)/,dataops nameops coherence)
 
 $(D)/dataops: $(addprefix $(S)/,dataops.c dataops_exec.c rnd.c dataops.h rnd.h)
-$(D)/nameops: $(addprefix $(S)/,nameops.c names_model.c names_check.c names_ops.c rnd.c nameops.h rnd.h)
+$(D)/nameops: $(addprefix $(S)/,nameops.c names_model.c names_check.c names_ops.c names_attrs.c rnd.c nameops.h rnd.h)
 $(D)/coherence: $(addprefix $(S)/,coherence.c coherence_check.c lin.c rnd.c coherence.h lin.h rnd.h)
 
 $(D)/%: $(S)/random.mk
