@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * coherence.c - are two clients as coherent as two processes? Workers, half of them on each mount, work on the same few
- * files and names at once and write down what they did and saw, with the times of call and return (one machine, one
- * clock). After each round it is checked that one order explains it all; see lin.h and coherence_check.c.
+ * coherence.c - are two clients as coherent as two processes? Workers, half of them on each mount,
+ * work on the same few files and names at once and write down what they did and saw, with the times
+ * of call and return (one machine, one clock). After each round it is checked that one order
+ * explains it all; see lin.h and coherence_check.c.
  *
  *	coherence [-s SEED] [-w WORKERS] [-r ROUNDS] [-n OPS] [-p PART] [-x WHAT] DIR [DIR2]
  *
@@ -80,7 +81,8 @@ static void end(struct co_rec *r)
 static void broken(const char *what)
 {
 	if (!__atomic_exchange_n(&sh->failed, true, __ATOMIC_SEQ_CST))
-		snprintf(sh->why, sizeof(sh->why), "worker %d, side %d: %s: %s", me, me % run.sides, what,
+		snprintf(sh->why, sizeof(sh->why), "worker %d, side %d: %s: %s", me, me % run.sides,
+			 what,
 			 strerror(errno));
 }
 
@@ -186,7 +188,8 @@ static void files_op(void)
 
 static void do_append(void)
 {
-	size_t len = sizeof(struct co_append) + 8 * rnd_below(&rnd, rnd_one_in(&rnd, 16) ? 9000 : 400);
+	int words = rnd_below(&rnd, rnd_one_in(&rnd, 16) ? 9000 : 400);
+	size_t len = sizeof(struct co_append) + 8 * words;
 	uint64_t id = version();
 	struct co_rec *r;
 	ssize_t n;
@@ -249,12 +252,13 @@ static void appends_op(void)
 
 static const char *name_of(int set, int name)
 {
-	static const char *const all[CO_SETS][CO_NAMES] = { { "r0", "r1", "r2" }, { "l0", "l1", "l2" } };
+	static const char *const all[CO_SETS][CO_NAMES] = { { "r0", "r1", "r2" },
+							    { "l0", "l1", "l2" } };
 
 	return all[set][name];
 }
 
-/* Both kinds are made in one step with what they stand for: an inode's number, or a link's target. */
+/* Made in one step with what it stands for: an inode's number, or a link's target. */
 static void do_create(int set, int name)
 {
 	const char *n = name_of(set, name);
@@ -265,7 +269,10 @@ static void do_create(int set, int name)
 
 	snprintf(target, sizeof(target), "%llu", (unsigned long long)version());
 	r = start(CO_CREATE, set, name, strtoll(target, NULL, 10));
-	fd = set ? symlinkat(target, dir_fd, n) : openat(dir_fd, n, O_CREAT | O_EXCL | O_RDWR, 0644);
+	if (set)
+		fd = symlinkat(target, dir_fd, n);
+	else
+		fd = openat(dir_fd, n, O_CREAT | O_EXCL | O_RDWR, 0644);
 	r->result = fd < 0 ? errno : 0;
 	end(r);
 	if (r->result && r->result != EEXIST)
@@ -334,7 +341,8 @@ static void names_op(void)
 		how = rnd_below(&rnd, 3);
 		to = (name + 1 + rnd_below(&rnd, CO_NAMES - 1)) % CO_NAMES;
 		r = start(CO_RENAME + how, set, name, to);
-		r->result = renameat2(dir_fd, name_of(set, name), dir_fd, name_of(set, to), flags[how]) < 0 ? errno : 0;
+		r->result = renameat2(dir_fd, name_of(set, name), dir_fd, name_of(set, to),
+				      flags[how]) < 0 ? errno : 0;
 		break;
 	default:
 		do_look(set, name, rnd_one_in(&rnd, 2));
@@ -381,14 +389,14 @@ static void close_all(void)
 
 static void work(int round)
 {
-	bool files = !run.part || !strcmp(run.part, "files"), appends = !run.part || !strcmp(run.part, "appends");
+	bool files = !run.part || !strcmp(run.part, "files");
+	bool appends = !run.part || !strcmp(run.part, "appends");
 	bool some_names = !run.part || !strcmp(run.part, "names");
 	int i;
 
 	for (i = 0; i < run.ops && !sh->failed; ) {
 		unsigned int pick = rnd_below(&rnd, 10);
 
-		/* All on one thing for a while: then they meet. */
 		if (pick < 5 && files)
 			files_op();
 		else if (pick >= 5 && pick < 6 && appends)
@@ -449,10 +457,17 @@ static void final_look(int round)
 
 static void falsify(struct co_rec *all, size_t n)
 {
-	int kind = !strcmp(run.sabotage, "block") ? CO_READ : !strcmp(run.sabotage, "size") ? CO_FSTAT :
-		   !strcmp(run.sabotage, "name") ? CO_LOOK : !strcmp(run.sabotage, "append") ? CO_APPEND : CO_APPEND_READ;
+	static const struct {
+		const char *what;
+		int kind;
+	} kinds[] = { { "block", CO_READ }, { "size", CO_FSTAT }, { "name", CO_LOOK },
+		      { "append", CO_APPEND }, { "prefix", CO_APPEND_READ } };
+	int kind = CO_READ;
 	size_t i = n, k;
 
+	for (k = 0; k < sizeof(kinds) / sizeof(kinds[0]); k++)
+		if (!strcmp(run.sabotage, kinds[k].what))
+			kind = kinds[k].kind;
 	while (i-- && all[i].kind != kind)
 		;
 	if (i == (size_t)-1)
@@ -461,7 +476,8 @@ static void falsify(struct co_rec *all, size_t n)
 	case CO_READ:
 		/* As if the cache had an older version, if there was one. */
 		for (k = 0; k < n; k++)
-			if (all[k].kind == CO_WRITE && all[k].obj == all[i].obj && all[k].a == all[i].a &&
+			if (all[k].kind == CO_WRITE && all[k].obj == all[i].obj &&
+			    all[k].a == all[i].a &&
 			    all[k].b != all[i].first)
 				break;
 		all[i].result = CO_BLOCK;
@@ -517,7 +533,8 @@ static int check_round(int round, uint64_t *total, int *undecided)
 
 static void clean(int round)
 {
-	static const char *const names[] = { "f0", "f1", "append", "r0", "r1", "r2", "l0", "l1", "l2" };
+	static const char *const names[] = { "f0", "f1", "append", "r0", "r1", "r2", "l0", "l1",
+					     "l2" };
 	char path[500];
 	size_t i;
 
@@ -542,9 +559,11 @@ static void set_up(char **dirs)
 		if (!side && mkdir(run.dir[0], 0755) < 0)
 			rnd_die("mkdir %s: %s", run.dir[0], strerror(errno));
 	}
-	sh = mmap(NULL, sizeof(*sh) + (run.workers + 1) * recs * sizeof(struct co_rec), PROT_READ | PROT_WRITE,
+	sh = mmap(NULL, sizeof(*sh) + (run.workers + 1) * recs * sizeof(struct co_rec),
+		  PROT_READ | PROT_WRITE,
 		  MAP_SHARED | MAP_ANONYMOUS, -1, 0);
-	scratch = mmap(NULL, APPEND_MAX, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	scratch = mmap(NULL, APPEND_MAX, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1,
+		       0);
 	if (sh == MAP_FAILED || scratch == MAP_FAILED)
 		rnd_die("no memory");
 	for (i = 0; i <= (size_t)run.workers; i++)
@@ -591,12 +610,14 @@ int main(int argc, char **argv)
 			break;
 		case 'p':
 			run.part = optarg;
-			if (strcmp(optarg, "files") && strcmp(optarg, "appends") && strcmp(optarg, "names"))
+			if (strcmp(optarg, "files") && strcmp(optarg, "appends") &&
+			    strcmp(optarg, "names"))
 				rnd_die("-p wants files, appends or names");
 			break;
 		case 'x':
 			run.sabotage = optarg;
-			if (strcmp(optarg, "block") && strcmp(optarg, "size") && strcmp(optarg, "name") &&
+			if (strcmp(optarg, "block") && strcmp(optarg, "size") &&
+			    strcmp(optarg, "name") &&
 			    strcmp(optarg, "append") && strcmp(optarg, "prefix"))
 				rnd_die("-x wants block, size, name, append or prefix");
 			break;
@@ -606,7 +627,8 @@ int main(int argc, char **argv)
 	}
 	run.sides = argc - optind;
 	if (run.sides < 1 || run.sides > RND_SIDES)
-		rnd_die("usage: coherence [-s SEED] [-w WORKERS] [-r ROUNDS] [-n OPS] [-p PART] [-x WHAT] DIR [DIR2]");
+		rnd_die("usage: coherence [-s SEED] [-w WORKERS] [-r ROUNDS] [-n OPS] [-p PART] "
+			"[-x WHAT] DIR [DIR2]");
 	setvbuf(stdout, NULL, _IOLBF, 0);
 	set_up(argv + optind);
 	signal(SIGCHLD, on_child);
@@ -636,9 +658,10 @@ int main(int argc, char **argv)
 		if (!bad)
 			clean(round);
 	}
-	printf("# coherence: seed %llu, %d workers on %d side(s), %d rounds, %llu operations in %.1f s, %.1f at any time, "
-	       "%d undecided\n", (unsigned long long)run.seed, run.workers, run.sides, round,
-	       (unsigned long long)total, rnd_now() - began, waited / 1e9 / (working + 1e-9), undecided);
+	printf("# coherence: seed %llu, %d workers on %d side(s), %d rounds, %llu operations "
+	       "in %.1f s, %.1f at any time, %d undecided\n", (unsigned long long)run.seed, run.workers, run.sides, round,
+	       (unsigned long long)total, rnd_now() - began, waited / 1e9 / (working + 1e-9),
+	       undecided);
 	if (sh->failed)
 		printf("FAILED: %s\n", sh->why);
 	else if (bad)

@@ -42,7 +42,10 @@ struct co_rec {
 	uint64_t hash;
 };
 
-/* An appended record: this, then bytes that depend on the id. Its length is a multiple of 8; no 8 bytes of it are 0. */
+/*
+ * An appended record: this, then bytes that depend on the id. Its length is a multiple of 8; no 8
+ * bytes of it are 0.
+ */
 struct co_append {
 	uint64_t magic, id, len;
 };
@@ -51,10 +54,14 @@ struct co_append {
 void co_append_fill(void *buf, uint64_t id, size_t len);
 uint64_t co_hash(const void *buf, size_t n);
 
-/* What was found wrong in the @n operations of one round; they say so on @out, and count what they could not decide. */
+/*
+ * What was found wrong in the @n operations of one round; they say so on @out, and count what they
+ * could not decide.
+ */
 int co_check_files(const struct co_rec *r, size_t n, FILE *out, int *undecided);
 int co_check_names(const struct co_rec *r, size_t n, FILE *out, int *undecided);
 /* @bytes: what the appended file held in the end. */
-int co_check_appends(const struct co_rec *r, size_t n, const unsigned char *bytes, size_t len, FILE *out);
+int co_check_appends(const struct co_rec *r, size_t n, const unsigned char *bytes, size_t len,
+		     FILE *out);
 
 #endif

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * coherence_check.c - the checks of a round of coherence. Files and names become histories for lin.c, one for each end of
- * each block, each size, each set of names: an operation on several of them must be in order on each. Appends need no
- * search: the file tells their order.
+ * coherence_check.c - the checks of a round of coherence. Files and names become histories for
+ * lin.c, one for each end of each block, each size, each set of names: an operation on several of
+ * them must be in order on each. Appends need no search: the file tells their order.
  */
 #include "coherence.h"
 
@@ -36,7 +36,8 @@ static struct lin_op base(const struct co_rec *r)
 	return (struct lin_op){ .call = r->call, .ret = r->ret, .who = r->who };
 }
 
-static int judge(const struct lin_model *m, const struct lin_op *ops, size_t n, const char *what, FILE *out, int *undecided)
+static int judge(const struct lin_model *m, const struct lin_op *ops, size_t n, const char *what,
+		 FILE *out, int *undecided)
 {
 	struct lin_state empty = { { 0 } };
 
@@ -58,7 +59,8 @@ static int judge(const struct lin_model *m, const struct lin_op *ops, size_t n, 
 }
 
 /* Block @block of @file, as the first word of it tells, or the last one. */
-static int check_block(const struct co_rec *r, size_t n, int file, int block, bool last, FILE *out, int *undecided)
+static int check_block(const struct co_rec *r, size_t n, int file, int block, bool last, FILE *out,
+		       int *undecided)
 {
 	struct lin_op *ops = history(n), op;
 	size_t i, k = 0;
@@ -82,7 +84,8 @@ static int check_block(const struct co_rec *r, size_t n, int file, int block, bo
 		}
 		ops[k++] = op;
 	}
-	snprintf(what, sizeof(what), "file %d, block %d, its %s word", file, block, last ? "last" : "first");
+	snprintf(what, sizeof(what), "file %d, block %d, its %s word", file, block,
+		 last ? "last" : "first");
 	bad = judge(&lin_block, ops, k, what, out, undecided);
 	free(ops);
 	return bad;
@@ -128,7 +131,8 @@ int co_check_files(const struct co_rec *r, size_t n, FILE *out, int *undecided)
 		/* All that moves the end moves it to before or behind a block. */
 		if (r[i].kind != CO_READ || !r[i].result || r[i].result == CO_BLOCK)
 			continue;
-		fprintf(out, "file %d, block %lld: worker %d read %lld bytes of it\n", r[i].obj, (long long)r[i].a,
+		fprintf(out, "file %d, block %lld: worker %d read %lld bytes of it\n", r[i].obj,
+			(long long)r[i].a,
 			r[i].who, (long long)r[i].result);
 		bad++;
 	}
@@ -187,14 +191,17 @@ static int place(struct placed *p, size_t np, const unsigned char *bytes, size_t
 			memcpy(&a, bytes + at, sizeof(a));
 		for (i = 0; i < np && (uint64_t)p[i].r->a != a.id; i++)
 			;
-		if (a.magic != CO_MAGIC || i == np || a.len != (uint64_t)p[i].r->b || a.len > len - at) {
-			fprintf(out, "APPENDS: at %zu of %zu there is no record that was written\n", at, len);
+		if (a.magic != CO_MAGIC || i == np || a.len != (uint64_t)p[i].r->b ||
+		    a.len > len - at) {
+			fprintf(out, "APPENDS: at %zu of %zu there is no record that was written\n",
+				at, len);
 			bad++;
 			break;
 		}
 		co_append_fill(want, a.id, a.len);
 		if (memcmp(want, bytes + at, a.len)) {
-			fprintf(out, "APPENDS: record %llu at %zu is damaged\n", (unsigned long long)a.id, at);
+			fprintf(out, "APPENDS: record %llu at %zu is damaged\n",
+				(unsigned long long)a.id, at);
 			bad++;
 		}
 		if (p[i].pos >= 0) {
@@ -208,7 +215,8 @@ static int place(struct placed *p, size_t np, const unsigned char *bytes, size_t
 	for (i = 0; i < np; i++) {
 		if (p[i].pos >= 0)
 			continue;
-		fprintf(out, "APPENDS: record %lld of worker %d, %lld bytes, is lost\n", (long long)p[i].r->a,
+		fprintf(out, "APPENDS: record %lld of worker %d, %lld bytes, is lost\n",
+			(long long)p[i].r->a,
 			p[i].r->who, (long long)p[i].r->b);
 		bad++;
 	}
@@ -216,7 +224,8 @@ static int place(struct placed *p, size_t np, const unsigned char *bytes, size_t
 	return bad;
 }
 
-int co_check_appends(const struct co_rec *r, size_t n, const unsigned char *bytes, size_t len, FILE *out)
+int co_check_appends(const struct co_rec *r, size_t n, const unsigned char *bytes, size_t len,
+		     FILE *out)
 {
 	struct placed *p = rnd_alloc(n * sizeof(*p));
 	size_t np = 0, i, k;
@@ -228,10 +237,13 @@ int co_check_appends(const struct co_rec *r, size_t n, const unsigned char *byte
 	bad = place(p, np, bytes, len, out);
 	for (i = 0; i < np; i++) {
 		for (k = 0; k < np; k++) {
-			if (p[i].pos < 0 || p[k].pos < 0 || p[i].r->ret >= p[k].r->call || p[i].pos < p[k].pos)
+			if (p[i].pos < 0 || p[k].pos < 0 || p[i].r->ret >= p[k].r->call ||
+			    p[i].pos < p[k].pos)
 				continue;
-			fprintf(out, "APPENDS: record %lld at %lld was over before record %lld at %lld began\n",
-				(long long)p[i].r->a, (long long)p[i].pos, (long long)p[k].r->a, (long long)p[k].pos);
+			fprintf(out,
+				"APPENDS: record %lld at %lld was over before record %lld at %lld began\n",
+				(long long)p[i].r->a, (long long)p[i].pos, (long long)p[k].r->a,
+					(long long)p[k].pos);
 			bad++;
 		}
 	}
@@ -242,7 +254,8 @@ int co_check_appends(const struct co_rec *r, size_t n, const unsigned char *byte
 			continue;
 		if (s->result > (int64_t)len ||
 		    (s->kind == CO_APPEND_READ && co_hash(bytes, s->result) != s->hash)) {
-			fprintf(out, "APPENDS: worker %d saw %lld bytes, which is not how the file begins now; zeros at %lld\n",
+			fprintf(out,
+				"APPENDS: worker %d saw %lld bytes, which is not how the file begins now; zeros at %lld\n",
 				s->who, (long long)s->result, (long long)s->a);
 			bad++;
 			continue;
@@ -258,8 +271,10 @@ int co_check_appends(const struct co_rec *r, size_t n, const unsigned char *byte
 				wrong = "foresaw";
 			if (!wrong)
 				continue;
-			fprintf(out, "APPENDS: worker %d, who %s %lld bytes, %s record %lld, %lld bytes at %lld\n", s->who,
-				s->kind == CO_APPEND_READ ? "read" : "was told of", (long long)s->result, wrong,
+			fprintf(out,
+				"APPENDS: worker %d, who %s %lld bytes, %s record %lld, %lld bytes at %lld\n", s->who,
+				s->kind == CO_APPEND_READ ? "read" : "was told of",
+					(long long)s->result, wrong,
 				(long long)p[k].r->a, (long long)p[k].r->b, (long long)p[k].pos);
 			bad++;
 		}

@@ -12,8 +12,9 @@
  *	-k	all bytes are compared through all sides every so many operations (default 250), and at the end
  *	-x	changes a byte behind the model's back at operation OP: the run must fail
  *
- * DIR2 is DIR through another mount: each operation picks one of the two. Exits with 1 when file and model differ; the
- * files as each side reads them, and the models, are then in DIR, and their names in the output.
+ * DIR2 is DIR through another mount: each operation picks one of the two. Exits with 1 when file
+ * and model differ; the files as each side reads them, and the models, are then in DIR, and their
+ * names in the output.
  */
 #include "dataops.h"
 #include <signal.h>
@@ -23,20 +24,22 @@ static uint64_t sabotage, every = 250;
 static struct rnd rnd;
 
 const char *const data_names[OP_NR] = {
-	[OP_READ] = "read", [OP_WRITE] = "write", [OP_APPEND] = "append", [OP_DREAD] = "direct-read",
-	[OP_DWRITE] = "direct-write", [OP_MAPREAD] = "mapped-read", [OP_MAPWRITE] = "mapped-write",
-	[OP_MSYNC] = "msync", [OP_MUNMAP] = "munmap", [OP_TRUNC] = "truncate", [OP_ALLOC] = "allocate",
-	[OP_ALLOC_KEEP] = "allocate-keep", [OP_PUNCH] = "punch", [OP_ZERO] = "zero", [OP_ZERO_KEEP] = "zero-keep",
-	[OP_COPY] = "copy-within", [OP_COPY_TO] = "copy-to-other", [OP_SYNC] = "sync", [OP_REOPEN] = "reopen",
-	[OP_SEEK] = "seek", [OP_FADVISE] = "fadvise", [OP_STAT] = "stat",
+	[OP_READ] = "read", [OP_WRITE] = "write", [OP_APPEND] = "append",
+	[OP_DREAD] = "direct-read", [OP_DWRITE] = "direct-write", [OP_MAPREAD] = "mapped-read",
+	[OP_MAPWRITE] = "mapped-write", [OP_MSYNC] = "msync", [OP_MUNMAP] = "munmap",
+	[OP_TRUNC] = "truncate", [OP_ALLOC] = "allocate", [OP_ALLOC_KEEP] = "allocate-keep",
+	[OP_PUNCH] = "punch", [OP_ZERO] = "zero", [OP_ZERO_KEEP] = "zero-keep",
+	[OP_COPY] = "copy-within", [OP_COPY_TO] = "copy-to-other", [OP_SYNC] = "sync",
+	[OP_REOPEN] = "reopen", [OP_SEEK] = "seek", [OP_FADVISE] = "fadvise", [OP_STAT] = "stat",
 };
 
 /* How often each is drawn. Truncation is rare enough that files have something in them. */
 static const unsigned int weights[OP_NR] = {
-	[OP_READ] = 16, [OP_WRITE] = 16, [OP_APPEND] = 5, [OP_DREAD] = 4, [OP_DWRITE] = 4, [OP_MAPREAD] = 8,
-	[OP_MAPWRITE] = 8, [OP_MSYNC] = 1, [OP_MUNMAP] = 2, [OP_TRUNC] = 6, [OP_ALLOC] = 2, [OP_ALLOC_KEEP] = 2,
-	[OP_PUNCH] = 5, [OP_ZERO] = 3, [OP_ZERO_KEEP] = 2, [OP_COPY] = 4, [OP_COPY_TO] = 4, [OP_SYNC] = 1,
-	[OP_REOPEN] = 2, [OP_SEEK] = 4, [OP_FADVISE] = 2, [OP_STAT] = 1,
+	[OP_READ] = 16, [OP_WRITE] = 16, [OP_APPEND] = 5, [OP_DREAD] = 4, [OP_DWRITE] = 4,
+	[OP_MAPREAD] = 8, [OP_MAPWRITE] = 8, [OP_MSYNC] = 1, [OP_MUNMAP] = 2, [OP_TRUNC] = 6,
+	[OP_ALLOC] = 2, [OP_ALLOC_KEEP] = 2, [OP_PUNCH] = 5, [OP_ZERO] = 3, [OP_ZERO_KEEP] = 2,
+	[OP_COPY] = 4, [OP_COPY_TO] = 4, [OP_SYNC] = 1, [OP_REOPEN] = 2, [OP_SEEK] = 4,
+	[OP_FADVISE] = 2, [OP_STAT] = 1,
 };
 
 /* Close to where pages, stripe units and the file end. */
@@ -55,7 +58,8 @@ static int64_t draw_offset(int64_t size)
 	case 2:
 	case 3:
 		edge = edges[rnd_below(&rnd, 2)];
-		off = (int64_t)rnd_below(&rnd, data.max / edge + 1) * edge + (int64_t)rnd_below(&rnd, 5) - 2;
+		off = (int64_t)rnd_below(&rnd, data.max / edge + 1) * edge +
+			(int64_t)rnd_below(&rnd, 5) - 2;
 		break;
 	default:
 		off = rnd_below(&rnd, data.max);
@@ -92,7 +96,8 @@ static void draw(struct data_op *op)
 	op->arg = rnd_next(&rnd);
 	/* Half of what only acts before the end is drawn there. */
 	if (op->off >= f->size && rnd_one_in(&rnd, 2) &&
-	    (op->kind == OP_READ || op->kind == OP_MAPREAD || op->kind == OP_MAPWRITE || op->kind == OP_SEEK ||
+	    (op->kind == OP_READ || op->kind == OP_MAPREAD || op->kind == OP_MAPWRITE ||
+	     op->kind == OP_SEEK ||
 	     op->kind == OP_COPY || op->kind == OP_COPY_TO || op->kind == OP_DREAD))
 		op->off = rnd_below(&rnd, f->size);
 }
@@ -123,10 +128,12 @@ static void check_size(struct data_file *f, bool by_name)
 		if (fstat(f->fd[i][FD_RW], &st) < 0 || (by_name && stat(f->path[i], &st) < 0))
 			rnd_fail("stat %s: %s", f->path[i], strerror(errno));
 		if (st.st_size != f->size)
-			rnd_fail("%sstat through side %d: the size of %s is %lld, should be %lld", by_name ? "" : "f", i,
+			rnd_fail("%sstat through side %d: the size of %s is %lld, should be %lld",
+				 by_name ? "" : "f", i,
 				 f->path[i], (long long)st.st_size, (long long)f->size);
-		/* A file with no byte set has no pages set; one with bytes may not pretend that it has none. */
-		if (by_name && f->size && f->model[f->size - 1] && !f->dirty[0] && !f->dirty[1] && !st.st_blocks)
+		/* A file with bytes may not pretend that it has none. */
+		if (by_name && f->size && f->model[f->size - 1] && !f->dirty[0] && !f->dirty[1] &&
+		    !st.st_blocks)
 			rnd_fail("%s has %lld bytes and no blocks", f->path[i], (long long)f->size);
 	}
 }
@@ -147,7 +154,8 @@ static void check_all(void)
 			if (r != f->size)
 				rnd_fail("side %d: all of %s is %zd bytes, should be %lld, errno %d", side, f->path[side],
 					 r, (long long)f->size, errno);
-			data_compare(f, data.buf, 0, r, side ? "all bytes, second side" : "all bytes, first side");
+			data_compare(f, data.buf, 0, r,
+				     side ? "all bytes, second side" : "all bytes, first side");
 		}
 	}
 }
@@ -170,7 +178,8 @@ static void report(void)
 
 	if (data.now)
 		printf("seed %llu, operation %llu (%s, side %d, file %d); again: -s %llu -n %llu -l %lld\n",
-		       (unsigned long long)data.seed, (unsigned long long)data.now->n, data_names[data.now->kind],
+		       (unsigned long long)data.seed, (unsigned long long)data.now->n,
+			       data_names[data.now->kind],
 		       data.now->side, data.now->file, (unsigned long long)data.seed,
 		       (unsigned long long)data.now->n + 1, (long long)data.max);
 	printf("left behind:\n");
@@ -232,12 +241,14 @@ static uint64_t replay(const char *path)
 		long long off, len, off2;
 		int i;
 
-		if (sscanf(line, "%llu %d %d %31s %lld %lld %lld %llu", &n, &op.side, &op.file, name, &off, &len,
+		if (sscanf(line, "%llu %d %d %31s %lld %lld %lld %llu", &n, &op.side, &op.file,
+			   name, &off, &len,
 			   &off2, &arg) != 8)
 			rnd_die("%s: not a line of a log: %s", path, line);
 		for (i = 0; i < OP_NR && strcmp(name, data_names[i]); i++)
 			;
-		if (i == OP_NR || op.file < 0 || op.file >= DATA_FILES || op.side < 0 || off < 0 || len < 0 || off2 < 0)
+		if (i == OP_NR || op.file < 0 || op.file >= DATA_FILES || op.side < 0 || off < 0 ||
+		    len < 0 || off2 < 0)
 			rnd_die("%s: out of range: %s", path, line);
 		op.side %= data.sides;
 		op.n = n;
@@ -269,7 +280,8 @@ static void set_up(char **dirs)
 		for (side = 0; side < RND_SIDES; side++)
 			f->fd[side][FD_RW] = f->fd[side][FD_APPEND] = f->fd[side][FD_DIRECT] = -1;
 		for (side = 0; side < data.sides; side++)
-			snprintf(f->path[side], sizeof(f->path[side]), "%s/dataops-%llu.%d", dirs[side],
+			snprintf(f->path[side], sizeof(f->path[side]), "%s/dataops-%llu.%d",
+				 dirs[side],
 				 (unsigned long long)data.seed, i);
 	}
 	data_probe();
@@ -317,7 +329,8 @@ int main(int argc, char **argv)
 	}
 	data.sides = argc - optind;
 	if (data.sides < 1 || data.sides > RND_SIDES)
-		rnd_die("usage: dataops [-s SEED] [-n OPS] [-l MAXLEN] [-o LOG] [-r LOG] [-k OPS] [-x OP] DIR [DIR2]");
+		rnd_die("usage: dataops [-s SEED] [-n OPS] [-l MAXLEN] [-o LOG] [-r LOG] "
+			"[-k OPS] [-x OP] DIR [DIR2]");
 	data.max -= data.max % PAGE;
 	setvbuf(stdout, NULL, _IOLBF, 0);
 	rnd_report = report;
@@ -340,7 +353,8 @@ int main(int argc, char **argv)
 	}
 	check_all();
 	printf("# dataops: seed %llu, %llu operations through %d side(s) in %.1f s, %.0f a second:",
-	       (unsigned long long)data.seed, (unsigned long long)ops, data.sides, rnd_now() - start,
+	       (unsigned long long)data.seed, (unsigned long long)ops, data.sides,
+		       rnd_now() - start,
 	       ops / (rnd_now() - start));
 	for (i = 0; i < OP_NR; i++)
 		printf(" %s %llu", data_names[i], (unsigned long long)data.done[i]);

@@ -16,9 +16,9 @@
 enum data_fd { FD_RW, FD_APPEND, FD_DIRECT, FD_NR };
 
 enum data_kind {
-	OP_READ, OP_WRITE, OP_APPEND, OP_DREAD, OP_DWRITE, OP_MAPREAD, OP_MAPWRITE, OP_MSYNC, OP_MUNMAP,
-	OP_TRUNC, OP_ALLOC, OP_ALLOC_KEEP, OP_PUNCH, OP_ZERO, OP_ZERO_KEEP, OP_COPY, OP_COPY_TO, OP_SYNC,
-	OP_REOPEN, OP_SEEK, OP_FADVISE, OP_STAT, OP_NR
+	OP_READ, OP_WRITE, OP_APPEND, OP_DREAD, OP_DWRITE, OP_MAPREAD, OP_MAPWRITE, OP_MSYNC,
+	OP_MUNMAP, OP_TRUNC, OP_ALLOC, OP_ALLOC_KEEP, OP_PUNCH, OP_ZERO, OP_ZERO_KEEP, OP_COPY,
+	OP_COPY_TO, OP_SYNC, OP_REOPEN, OP_SEEK, OP_FADVISE, OP_STAT, OP_NR
 };
 
 /* One operation, whole: carried out again from its line in the log it does the same. */
@@ -65,6 +65,7 @@ void data_exec(const struct data_op *op);
 /* What all sides may see of @f, they see from here on; @how picks one of the ways. */
 void data_settle(struct data_file *f, int side, uint64_t how);
 /* Compares @n bytes at @off of the file, just read by @what, with the model. */
-void data_compare(struct data_file *f, const unsigned char *got, int64_t off, int64_t n, const char *what);
+void data_compare(struct data_file *f, const unsigned char *got, int64_t off, int64_t n,
+		  const char *what);
 
 #endif

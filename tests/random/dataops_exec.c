@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * dataops_exec.c - each of dataops' operations, on the file and on the model. Whatever the state, an operation has one
- * right outcome: a range that does not fit is cut here, so that any part of a log can be carried out again.
+ * dataops_exec.c - each of dataops' operations, on the file and on the model. Whatever the state,
+ * an operation has one right outcome: a range that does not fit is cut here, so that any part of a
+ * log can be carried out again.
  *
- * Between the sides: a write that returned is seen by what starts after it. Stores to a mapping are seen after msync,
- * munmap, fsync or close, so one of these comes before the other side's turn (data_settle). A mapping does not follow the
- * other side's changes: it is made anew, with the file opened anew, before it is used after one.
+ * Between the sides: a write that returned is seen by what starts after it. Stores to a mapping are
+ * seen after msync, munmap, fsync or close, so one of these comes before the other side's turn
+ * (data_settle). A mapping does not follow the other side's changes: it is made anew, with the file
+ * opened anew, before it is used after one.
  */
 #include "dataops.h"
 #include <linux/falloc.h>
@@ -46,7 +48,8 @@ void data_close(struct data_file *f, int side)
 	}
 }
 
-void data_compare(struct data_file *f, const unsigned char *got, int64_t off, int64_t n, const char *what)
+void data_compare(struct data_file *f, const unsigned char *got, int64_t off, int64_t n,
+		  const char *what)
 {
 	const unsigned char *want = f->model + off;
 	int64_t i, bad = 0, first = -1;
@@ -138,7 +141,8 @@ static unsigned char *map_of(struct data_file *f, int side)
 			data_close(f, side);
 			data_open(f, side, 0);
 		}
-		f->map[side] = mmap(NULL, data.max, PROT_READ | PROT_WRITE, MAP_SHARED, f->fd[side][FD_RW], 0);
+		f->map[side] = mmap(NULL, data.max, PROT_READ | PROT_WRITE, MAP_SHARED,
+				    f->fd[side][FD_RW], 0);
 		if (f->map[side] == MAP_FAILED) {
 			f->map[side] = NULL;
 			BAD("mmap: %s", strerror(errno));
@@ -212,7 +216,8 @@ static void do_read(struct data_file *f, const struct data_op *op, enum data_fd 
 	if (r < 0)
 		BAD("read: %s", strerror(errno));
 	if (r != want)
-		BAD("read of %lld at %lld returned %zd, should be %lld", (long long)op->len, (long long)op->off, r,
+		BAD("read of %lld at %lld returned %zd, should be %lld", (long long)op->len,
+		    (long long)op->off, r,
 		    (long long)want);
 	data_compare(f, data.buf, op->off, r, "read");
 }
@@ -226,7 +231,8 @@ static void do_write(struct data_file *f, const struct data_op *op, enum data_fd
 	if (r < 0)
 		BAD("write: %s", strerror(errno));
 	if (r != op->len)
-		BAD("write of %lld at %lld returned %zd", (long long)op->len, (long long)op->off, r);
+		BAD("write of %lld at %lld returned %zd", (long long)op->len, (long long)op->off,
+		    r);
 	if (!r)
 		return;
 	memcpy(f->model + op->off, data.buf, r);
@@ -246,14 +252,18 @@ static void do_append(struct data_file *f, const struct data_op *op)
 	rnd_fill(data.buf, n, at, op->n);
 	/* Wherever the descriptor stands. */
 	seek_to(fd, op->off);
-	r = op->arg & 1 ? write(fd, data.buf, n) : writev(fd, iov, cut(iov, data.buf, n, op->arg >> 1));
+	if (op->arg & 1)
+		r = write(fd, data.buf, n);
+	else
+		r = writev(fd, iov, cut(iov, data.buf, n, op->arg >> 1));
 	if (r != n)
 		BAD("O_APPEND write of %lld returned %zd, errno %d", (long long)n, r, errno);
 	memcpy(f->model + at, data.buf, n);
 	model_grow(f, at + n);
 	changed(f, op->side);
 	if (lseek(fd, 0, SEEK_CUR) != f->size)
-		BAD("after an O_APPEND write the offset is %lld, should be %lld", (long long)lseek(fd, 0, SEEK_CUR),
+		BAD("after an O_APPEND write the offset is %lld, should be %lld",
+		    (long long)lseek(fd, 0, SEEK_CUR),
 		    (long long)f->size);
 }
 
@@ -270,7 +280,8 @@ static void do_mapread(struct data_file *f, const struct data_op *op)
 	data_compare(f, data.buf, op->off, n, "mapped read");
 	for (i = f->size; i < page_end; i++)
 		if (p[i])
-			BAD("mapped byte %lld behind the end, %lld, is %#x", (long long)i, (long long)f->size, p[i]);
+			BAD("mapped byte %lld behind the end, %lld, is %#x", (long long)i,
+			    (long long)f->size, p[i]);
 }
 
 static void do_mapwrite(struct data_file *f, const struct data_op *op)
@@ -288,8 +299,12 @@ static void do_mapwrite(struct data_file *f, const struct data_op *op)
 
 static void do_truncate(struct data_file *f, const struct data_op *op)
 {
-	int r = op->arg & 1 ? truncate(f->path[op->side], op->off) : ftruncate(f->fd[op->side][FD_RW], op->off);
+	int r;
 
+	if (op->arg & 1)
+		r = truncate(f->path[op->side], op->off);
+	else
+		r = ftruncate(f->fd[op->side][FD_RW], op->off);
 	if (r < 0)
 		BAD("truncate: %s", strerror(errno));
 	model_truncate(f, op->off);
@@ -343,23 +358,27 @@ static void do_copy(struct data_file *from, struct data_file *to, const struct d
 	ssize_t r = 0;
 
 	while (done < n || !n) {
-		r = copy_file_range(from->fd[op->side][FD_RW], &in, to->fd[op->side][FD_RW], &out, op->len - done, 0);
+		r = copy_file_range(from->fd[op->side][FD_RW], &in, to->fd[op->side][FD_RW], &out,
+				    op->len - done, 0);
 		if (r <= 0)
 			break;
 		done += r;
 		if (done > n || in != op->off + done || out != op->off2 + done)
-			BAD("copy_file_range: %lld of %lld done, the offsets are %lld and %lld", (long long)done,
+			BAD("copy_file_range: %lld of %lld done, the offsets are %lld and %lld",
+			    (long long)done,
 			    (long long)n, (long long)in, (long long)out);
 	}
 	if (overlap) {
 		if (r >= 0 || errno != EINVAL)
-			BAD("copy_file_range onto itself: should be EINVAL, is %zd errno %d", r, errno);
+			BAD("copy_file_range onto itself: should be EINVAL, is %zd errno %d", r,
+			    errno);
 		return;
 	}
 	if (r < 0)
 		BAD("copy_file_range: %s", strerror(errno));
 	if (done != n)
-		BAD("copy_file_range ended after %lld of %lld bytes", (long long)done, (long long)n);
+		BAD("copy_file_range ended after %lld of %lld bytes", (long long)done,
+		    (long long)n);
 	if (!n)
 		return;
 	memmove(to->model + op->off2, from->model + op->off, n);
@@ -384,7 +403,8 @@ static void do_sync(struct data_file *f, const struct data_op *op)
 		r = syncfs(fd);
 		break;
 	default:
-		r = sync_file_range(fd, op->off, op->len, SYNC_FILE_RANGE_WAIT_BEFORE | SYNC_FILE_RANGE_WRITE |
+		r = sync_file_range(fd, op->off, op->len,
+				    SYNC_FILE_RANGE_WAIT_BEFORE | SYNC_FILE_RANGE_WRITE |
 				    SYNC_FILE_RANGE_WAIT_AFTER);
 	}
 	if (r < 0)
@@ -424,24 +444,30 @@ static void do_seek(struct data_file *f, const struct data_op *op)
 	if (d < 0 && err != ENXIO)
 		BAD("SEEK_DATA: %s", strerror(err));
 	if (d >= 0 && (d < op->off || d >= f->size))
-		BAD("SEEK_DATA from %lld is %lld, the end is %lld", (long long)op->off, (long long)d,
+		BAD("SEEK_DATA from %lld is %lld, the end is %lld", (long long)op->off,
+		    (long long)d,
 		    (long long)f->size);
 	if (!all_zero(f, op->off, d < 0 ? f->size : d))
-		BAD("SEEK_DATA from %lld is %lld, but there is data before it", (long long)op->off, (long long)d);
+		BAD("SEEK_DATA from %lld is %lld, but there is data before it", (long long)op->off,
+		    (long long)d);
 	h = lseek(fd, op->off, SEEK_HOLE);
 	if (op->off >= f->size) {
 		if (h >= 0 || errno != ENXIO)
-			BAD("SEEK_HOLE from %lld, behind the end %lld: should be ENXIO, is %lld", (long long)op->off,
+			BAD("SEEK_HOLE from %lld, behind the end %lld: should be ENXIO, is %lld",
+			    (long long)op->off,
 			    (long long)f->size, (long long)h);
 		return;
 	}
 	if (h < op->off || h > f->size)
-		BAD("SEEK_HOLE from %lld is %lld, the end is %lld", (long long)op->off, (long long)h,
+		BAD("SEEK_HOLE from %lld is %lld, the end is %lld", (long long)op->off,
+		    (long long)h,
 		    (long long)f->size);
 	if (h < f->size && f->model[h])
-		BAD("SEEK_HOLE from %lld is %lld, but there is data", (long long)op->off, (long long)h);
+		BAD("SEEK_HOLE from %lld is %lld, but there is data", (long long)op->off,
+		    (long long)h);
 	if (d == op->off ? h == op->off : h != op->off)
-		BAD("at %lld: SEEK_DATA is %lld and SEEK_HOLE is %lld", (long long)op->off, (long long)d, (long long)h);
+		BAD("at %lld: SEEK_DATA is %lld and SEEK_HOLE is %lld", (long long)op->off,
+		    (long long)d, (long long)h);
 }
 
 static void do_fadvise(struct data_file *f, const struct data_op *op)

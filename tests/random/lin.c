@@ -164,7 +164,8 @@ static void put_back(struct search *s, int e)
 	s->ev[s->ev[e].next].prev = e;
 }
 
-static enum lin_verdict search(const struct lin_model *m, const struct lin_state *init, const struct lin_op *ops, size_t n)
+static enum lin_verdict search(const struct lin_model *m, const struct lin_state *init,
+			       const struct lin_op *ops, size_t n)
 {
 	struct search s = { .m = m, .ops = ops, .n = n };
 	enum lin_verdict verdict = LIN_OK;
@@ -223,7 +224,8 @@ static int by_call(const void *x, const void *y)
 }
 
 /* Leaves out the reads without which it is still impossible, many at a time first. */
-static size_t reduce(const struct lin_model *m, const struct lin_state *init, struct lin_op *ops, size_t n)
+static size_t reduce(const struct lin_model *m, const struct lin_state *init, struct lin_op *ops,
+		     size_t n)
 {
 	struct lin_op *less = need(n, sizeof(*less));
 	size_t chunk, i, k, kept;
@@ -245,10 +247,11 @@ static size_t reduce(const struct lin_model *m, const struct lin_state *init, st
 }
 
 /*
- * The part of @ops that had been called by @time, to @part. What had not returned then may have taken effect, or may
- * later; reads that had not returned tell nothing.
+ * The part of @ops that had been called by @time, to @part. What had not returned then may have
+ * taken effect, or may later; reads that had not returned tell nothing.
  */
-static size_t until(const struct lin_model *m, const struct lin_op *ops, size_t n, int64_t time, struct lin_op *part)
+static size_t until(const struct lin_model *m, const struct lin_op *ops, size_t n, int64_t time,
+		    struct lin_op *part)
 {
 	size_t i, k = 0;
 
@@ -266,7 +269,8 @@ static size_t until(const struct lin_model *m, const struct lin_op *ops, size_t 
 }
 
 /* Ends the history with the first return at which it is impossible. */
-static size_t shorten(const struct lin_model *m, const struct lin_state *init, struct lin_op *ops, size_t n)
+static size_t shorten(const struct lin_model *m, const struct lin_state *init, struct lin_op *ops,
+		      size_t n)
 {
 	struct lin_op *part = need(n, sizeof(*part));
 	int64_t first = INT64_MAX;
@@ -284,7 +288,8 @@ static size_t shorten(const struct lin_model *m, const struct lin_state *init, s
 	return n;
 }
 
-static void explain(const struct lin_model *m, const struct lin_state *init, const struct lin_op *all, size_t n, FILE *out)
+static void explain(const struct lin_model *m, const struct lin_state *init,
+		    const struct lin_op *all, size_t n, FILE *out)
 {
 	struct lin_op *ops = need(n, sizeof(*ops));
 	size_t i, first = 0;
@@ -293,7 +298,8 @@ static void explain(const struct lin_model *m, const struct lin_state *init, con
 	qsort(ops, n, sizeof(*ops), by_call);
 	n = shorten(m, init, ops, n);
 	n = reduce(m, init, ops, n);
-	fprintf(out, "%s: there is no order that explains these (times in us; a read more or less would not matter):\n",
+	fprintf(out,
+		"%s: there is no order that explains these (times in us; a read more or less would not matter):\n",
 		m->name);
 	/* What was long over before is only in the way. */
 	if (n > 24) {
@@ -313,7 +319,8 @@ static void explain(const struct lin_model *m, const struct lin_state *init, con
 	free(ops);
 }
 
-enum lin_verdict lin_check(const struct lin_model *m, const struct lin_state *init, const struct lin_op *ops, size_t n,
+enum lin_verdict lin_check(const struct lin_model *m, const struct lin_state *init,
+			   const struct lin_op *ops, size_t n,
 			   FILE *out)
 {
 	enum lin_verdict v = search(m, init, ops, n);
@@ -350,13 +357,15 @@ static bool block_reads(const struct lin_op *op)
 
 static void block_print(FILE *out, const struct lin_op *op)
 {
-	static const char *const what[] = { "write version %lld", "truncate before it", "extend behind it",
+	static const char *const what[] = { "write version %lld", "truncate before it",
+					    "extend behind it",
 					    "read version %lld" };
 
 	if (op->kind == BLOCK_READ && op->result <= 0)
 		fprintf(out, op->result ? "read: behind the end" : "read zeros");
 	else
-		fprintf(out, what[op->kind], (long long)(op->kind == BLOCK_READ ? op->result : op->arg));
+		fprintf(out, what[op->kind],
+			(long long)(op->kind == BLOCK_READ ? op->result : op->arg));
 }
 
 const struct lin_model lin_block = { "a block", block_step, block_reads, block_print };
@@ -388,7 +397,8 @@ static bool size_reads(const struct lin_op *op)
 
 static void size_print(FILE *out, const struct lin_op *op)
 {
-	static const char *const what[] = { "write up to %lld", "truncate to %lld", "append %lld", "stat: size %lld" };
+	static const char *const what[] = { "write up to %lld", "truncate to %lld", "append %lld",
+					    "stat: size %lld" };
 
 	fprintf(out, what[op->kind], (long long)(op->kind == SIZE_STAT ? op->result : op->arg));
 }
@@ -453,7 +463,8 @@ static bool names_reads(const struct lin_op *op)
 
 static void names_print(FILE *out, const struct lin_op *op)
 {
-	static const char *const what[] = { "create", "unlink", "look up", "rename", "rename NOREPLACE", "exchange" };
+	static const char *const what[] = { "create", "unlink", "look up", "rename",
+					    "rename NOREPLACE", "exchange" };
 
 	fprintf(out, "%s n%lld", what[op->kind], (long long)op->arg);
 	if (op->kind >= NAME_RENAME)

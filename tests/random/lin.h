@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * lin.h - is a history linearizable? The operations of concurrent callers on one object, each with the times of call
- * and return, are if there is an order that keeps "returned before the other was called" and in which each result is
- * the one that a lone caller would have got.
+ * lin.h - is a history linearizable? The operations of concurrent callers on one object, each with
+ * the times of call and return, are if there is an order that keeps "returned before the other was
+ * called" and in which each result is the one that a lone caller would have got.
  *
- * The search is that of Wing and Gong (J. Parallel Distrib. Comput. 17, 1993) with Lowe's memory of what was tried (set
- * of operations done, state). Histories of one thread after the other take linear time; the worst case is exponential in
- * the number of callers, so there is a limit.
+ * The search is that of Wing and Gong (J. Parallel Distrib. Comput. 17, 1993) with Lowe's memory of
+ * what was tried (set of operations done, state). Histories of one thread after the other take
+ * linear time; the worst case is exponential in the number of callers, so there is a limit.
  */
 #ifndef LIN_H
 #define LIN_H
@@ -35,7 +35,10 @@ struct lin_state {
 
 struct lin_model {
 	const char *name;
-	/* May @op come next, in @s? Then makes @s what it is afterwards. Must leave @s alone otherwise. */
+	/*
+	 * May @op come next, in @s? Then makes @s what it is afterwards. Must leave @s alone
+	 * otherwise.
+	 */
 	bool (*step)(const struct lin_op *op, struct lin_state *s);
 	/* Never changes the state: may be left out of a counterexample. */
 	bool (*reads)(const struct lin_op *op);
@@ -45,15 +48,17 @@ struct lin_model {
 enum lin_verdict { LIN_OK, LIN_BAD, LIN_UNKNOWN };
 
 /*
- * Judges the @n operations of @ops (in any order) from state @init on. When they are not linearizable and @out is given,
- * prints a counterexample there: as few reads as make it impossible, and the writes around them.
+ * Judges the @n operations of @ops (in any order) from state @init on. When they are not
+ * linearizable and @out is given, prints a counterexample there: as few reads as make it
+ * impossible, and the writes around them.
  */
-enum lin_verdict lin_check(const struct lin_model *m, const struct lin_state *init, const struct lin_op *ops, size_t n,
+enum lin_verdict lin_check(const struct lin_model *m, const struct lin_state *init,
+			   const struct lin_op *ops, size_t n,
 			   FILE *out);
 
 /*
- * A block of a file. State: -1 behind the end, 0 zeros, else the version. Unlike a plain register it is changed by what
- * happens to other blocks.
+ * A block of a file. State: -1 behind the end, 0 zeros, else the version. Unlike a plain register
+ * it is changed by what happens to other blocks.
  */
 enum lin_block_kind {
 	BLOCK_WRITE,		/* arg: version */
@@ -72,7 +77,10 @@ enum lin_size_kind {
 };
 extern const struct lin_model lin_size;
 
-/* Up to LIN_STATE names in one directory. State: what each stands for, 0 for nothing. result: 0 or an errno. */
+/*
+ * Up to LIN_STATE names in one directory. State: what each stands for, 0 for nothing. result: 0 or
+ * an errno.
+ */
 enum lin_name_kind {
 	NAME_CREATE,		/* arg: name, arg2: what it stands for; fails with EEXIST */
 	NAME_UNLINK,		/* arg: name */

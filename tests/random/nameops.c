@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * nameops.c - random operations on the names and attributes of a small tree, compared with a model that says beforehand
- * what each returns.
+ * nameops.c - random operations on the names and attributes of a small tree, compared with a model
+ * that says beforehand what each returns.
  *
  *	nameops [-s SEED] [-n OPS] [-k OPS] [-o LOG] [-x OP] DIR [DIR2]
  *
@@ -11,8 +11,8 @@
  *	-o	writes a line for each operation, before it is done
  *	-x	makes or removes a name behind the model's back after operation OP: the run must fail
  *
- * DIR2 is DIR through another mount: each operation picks one of the two. To be run as root. Exits with 1 when tree and
- * model differ, and leaves the tree.
+ * DIR2 is DIR through another mount: each operation picks one of the two. To be run as root. Exits
+ * with 1 when tree and model differ, and leaves the tree.
  */
 #include "nameops.h"
 #include <dirent.h>
@@ -24,7 +24,8 @@ static uint64_t every = 200;
 static void report(void)
 {
 	printf("seed %llu, operation %llu; again: -s %llu -n %llu -k %llu; the tree is %s\n",
-	       (unsigned long long)names.seed, (unsigned long long)names.op, (unsigned long long)names.seed,
+	       (unsigned long long)names.seed, (unsigned long long)names.op,
+		       (unsigned long long)names.seed,
 	       (unsigned long long)names.op + 1, (unsigned long long)every, where[0]);
 }
 
@@ -139,7 +140,8 @@ int main(int argc, char **argv)
 	check_tree();
 	printf("# nameops: seed %llu, %llu operations through %d side(s) in %.1f s, %.0f a second, %d inodes at the end; "
 	       "done/refused as it should be:",
-	       (unsigned long long)names.seed, (unsigned long long)ops, names.sides, rnd_now() - start,
+	       (unsigned long long)names.seed, (unsigned long long)ops, names.sides,
+		       rnd_now() - start,
 	       ops / (rnd_now() - start), names.nodes);
 	for (op = name_ops; op->name; op++)
 		printf(" %s %llu/%llu", op->name, (unsigned long long)(op->done - op->refused),

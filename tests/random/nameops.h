@@ -2,8 +2,9 @@
 /*
  * nameops.h - the model of nameops: a small tree whose every name, inode and attribute is known.
  *
- * names_model.c is the tree and the walk of a path through it, names_check.c compares it with what a side shows,
- * names_ops.c and names_attrs.c have the operations and what each must return, nameops.c draws them.
+ * names_model.c is the tree and the walk of a path through it, names_check.c compares it with what
+ * a side shows, names_ops.c and names_attrs.c have the operations and what each must return,
+ * nameops.c draws them.
  */
 #ifndef NAMEOPS_H
 #define NAMEOPS_H

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * names_attrs.c - the operations of nameops that change no name: attributes, content, open files, looking. See names_ops.c.
+ * names_attrs.c - the operations of nameops that change no name: attributes, content, open files,
+ * looking. See names_ops.c.
  */
 #include "nameops.h"
 #include <sys/xattr.h>
@@ -37,7 +38,8 @@ bool op_chown(int side)
 	if (w.escaped)
 		return false;
 	NOTE(side, "%schown %s %d:%d", follow ? "" : "l", path, uid, gid);
-	if (outcome(fchownat(names.root_fd[side], path, uid, gid, follow ? 0 : AT_SYMLINK_NOFOLLOW), err)) {
+	if (outcome(fchownat(names.root_fd[side], path, uid, gid, follow ? 0 : AT_SYMLINK_NOFOLLOW),
+		    err)) {
 		if (uid >= 0)
 			w.node->uid = uid;
 		if (gid >= 0)
@@ -56,8 +58,10 @@ bool op_utimens(int side)
 {
 	bool follow = rnd_one_in(&name_rnd, 2);
 	static const time_t seconds[] = { 1000000000, 1100000000, 0, -1000000, 4500000000 };
-	struct timespec t[2] = { { .tv_sec = 1050000000, .tv_nsec = rnd_below(&name_rnd, 1000000000) },
-				 { .tv_sec = seconds[rnd_below(&name_rnd, 5)], .tv_nsec = rnd_below(&name_rnd, 1000000000) } };
+	struct timespec t[2] = { { .tv_sec = 1050000000,
+				   .tv_nsec = rnd_below(&name_rnd, 1000000000) },
+				 { .tv_sec = seconds[rnd_below(&name_rnd, 5)],
+				   .tv_nsec = rnd_below(&name_rnd, 1000000000) } };
 	int what = rnd_below(&name_rnd, 6), err, i;
 	struct stat st;
 	char path[32];
@@ -71,9 +75,11 @@ bool op_utimens(int side)
 	err = walk_old(path, follow, &w);
 	if (w.escaped)
 		return false;
-	NOTE(side, "utimens %s%s mtime %lld.%09ld", path, follow ? "" : " (no follow)", (long long)t[1].tv_sec,
+	NOTE(side, "utimens %s%s mtime %lld.%09ld", path, follow ? "" : " (no follow)",
+	     (long long)t[1].tv_sec,
 	     t[1].tv_nsec);
-	if (!outcome(utimensat(names.root_fd[side], path, t, follow ? 0 : AT_SYMLINK_NOFOLLOW), err)) {
+	if (!outcome(utimensat(names.root_fd[side], path, t, follow ? 0 : AT_SYMLINK_NOFOLLOW),
+		     err)) {
 		check_path(path);
 		return true;
 	}
@@ -93,14 +99,16 @@ bool op_utimens(int side)
 			continue;
 		if (st.st_atim.tv_sec != t[0].tv_sec || st.st_atim.tv_nsec != t[0].tv_nsec)
 			rnd_fail("then stat, side %d: the atime is %lld.%09ld, should be %lld.%09ld", i,
-				 (long long)st.st_atim.tv_sec, st.st_atim.tv_nsec, (long long)t[0].tv_sec, t[0].tv_nsec);
+				 (long long)st.st_atim.tv_sec, st.st_atim.tv_nsec,
+					 (long long)t[0].tv_sec, t[0].tv_nsec);
 	}
 	return true;
 }
 
 static bool xattr_have(int which)
 {
-	return strncmp(name_xattrs[which], "user.", 5) ? names.have_trusted_xattr : names.have_user_xattr;
+	return strncmp(name_xattrs[which], "user.", 5) ? names.have_trusted_xattr :
+		names.have_user_xattr;
 }
 
 /* Attributes of users are for files and directories. */
@@ -132,8 +140,10 @@ bool op_setxattr(int side)
 	else if (!err && flags == XATTR_REPLACE && !x->there)
 		err = ENODATA;
 	rnd_fill(val, len, 0, names.op);
-	NOTE(side, "%ssetxattr %s %s, %d bytes, flags %d", follow ? "" : "l", path, name_xattrs[which], len, flags);
-	if (outcome((follow ? setxattr : lsetxattr)(proc_path(side, path), name_xattrs[which], val, len, flags), err)) {
+	NOTE(side, "%ssetxattr %s %s, %d bytes, flags %d", follow ? "" : "l", path,
+	     name_xattrs[which], len, flags);
+	if (outcome((follow ? setxattr : lsetxattr)(proc_path(side, path), name_xattrs[which], val,
+						    len, flags), err)) {
 		x->there = true;
 		x->len = len;
 		memcpy(x->val, val, len);
@@ -177,13 +187,16 @@ bool op_getxattr(int side)
 		return false;
 	if (!err && !w.node->xattr[which].there)
 		err = ENODATA;
-	size = err || rnd_one_in(&name_rnd, 2) ? XATTR_MAX : (int)rnd_below(&name_rnd, w.node->xattr[which].len + 2);
+	size = XATTR_MAX;
+	if (!err && rnd_one_in(&name_rnd, 2))
+		size = rnd_below(&name_rnd, w.node->xattr[which].len + 2);
 	if (!err && size && size < w.node->xattr[which].len)
 		err = ERANGE;
 	NOTE(side, "getxattr %s %s to %d bytes", path, name_xattrs[which], size);
 	r = getxattr(proc_path(side, path), name_xattrs[which], val, size);
 	if (outcome(r, err)) {
-		if (r != w.node->xattr[which].len || (size && memcmp(val, w.node->xattr[which].val, r)))
+		if (r != w.node->xattr[which].len ||
+		    (size && memcmp(val, w.node->xattr[which].val, r)))
 			rnd_fail("gives %zd bytes, not the right %d", r, w.node->xattr[which].len);
 		check_path(path);
 	}
@@ -233,7 +246,8 @@ bool op_write_handle(int side)
 	if (!h || !h->writable || !S_ISREG(h->node->mode))
 		return false;
 	len = len < DATA_MAX - off ? len : DATA_MAX - off;
-	NOTE(h->side, "write %d bytes at %d of open file %td, of %d links", len, off, h - names.handle, h->node->links);
+	NOTE(h->side, "write %d bytes at %d of open file %td, of %d links", len, off,
+	     h - names.handle, h->node->links);
 	rnd_fill(buf, len, off, names.op);
 	outcome(pwrite(h->fd, buf, len, off), 0);
 	if (off + len > h->node->size)
@@ -263,7 +277,8 @@ bool op_truncate_handle(int side)
 
 	if (!h || !h->writable || !S_ISREG(h->node->mode))
 		return false;
-	NOTE(h->side, "truncate open file %td, of %d links, to %d", h - names.handle, h->node->links, size);
+	NOTE(h->side, "truncate open file %td, of %d links, to %d", h - names.handle,
+	     h->node->links, size);
 	outcome(ftruncate(h->fd, size), 0);
 	h->node->mtime_state = size == h->node->size ? MTIME_ANY : MTIME_RECENT;
 	file_resize(h->node, size);
@@ -282,7 +297,10 @@ bool op_close(int side)
 	return true;
 }
 
-/* A directory that is open may have been moved, or be gone: then it is empty, and nothing can be made in it. */
+/*
+ * A directory that is open may have been moved, or be gone: then it is empty, and nothing can be
+ * made in it.
+ */
 bool op_open_dir(int side)
 {
 	struct handle *h = draw_handle(true);
@@ -301,7 +319,8 @@ bool op_open_dir(int side)
 		return true;
 	fd = openat(h->fd, what, O_CREAT | O_RDWR, 0644);
 	if (fd >= 0 || errno != ENOENT)
-		rnd_fail("create in a removed directory: should be ENOENT, is %s", fd < 0 ? strerror(errno) : "done");
+		rnd_fail("create in a removed directory: should be ENOENT, is %s",
+			 fd < 0 ? strerror(errno) : "done");
 	if (mkdirat(h->fd, what, 0755) == 0 || errno != ENOENT)
 		rnd_fail("mkdir in a removed directory: should be ENOENT, is %s", strerror(errno));
 	return true;
@@ -358,7 +377,8 @@ bool op_readlink(int side)
 		err = EINVAL;
 	NOTE(side, "readlink %s", path);
 	r = readlinkat(names.root_fd[side], path, target, sizeof(target));
-	if (outcome(r, err) && (r != (ssize_t)strlen(w.node->target) || memcmp(target, w.node->target, r)))
+	if (outcome(r, err) &&
+	    (r != (ssize_t)strlen(w.node->target) || memcmp(target, w.node->target, r)))
 		rnd_fail("gives %.*s, should be %s", (int)r, target, w.node->target);
 	return true;
 }

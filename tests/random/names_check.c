@@ -21,32 +21,40 @@ void check_stat(struct node *n, const struct stat *st, const char *what)
 	if ((int)st->st_nlink != node_nlink(n))
 		rnd_fail("%s: has %d links, should be %d", what, (int)st->st_nlink, node_nlink(n));
 	if (st->st_uid != n->uid || st->st_gid != n->gid)
-		rnd_fail("%s: belongs to %u:%u, should be %u:%u", what, st->st_uid, st->st_gid, n->uid, n->gid);
+		rnd_fail("%s: belongs to %u:%u, should be %u:%u", what, st->st_uid, st->st_gid,
+			 n->uid, n->gid);
 	if (S_ISREG(n->mode) && st->st_size != n->size)
-		rnd_fail("%s: the size is %lld, should be %d", what, (long long)st->st_size, n->size);
+		rnd_fail("%s: the size is %lld, should be %d", what, (long long)st->st_size,
+			 n->size);
 	if (S_ISLNK(n->mode) && st->st_size != (off_t)strlen(n->target))
-		rnd_fail("%s: the size is %lld, should be %zu", what, (long long)st->st_size, strlen(n->target));
+		rnd_fail("%s: the size is %lld, should be %zu", what, (long long)st->st_size,
+			 strlen(n->target));
 	if ((S_ISCHR(n->mode) || S_ISBLK(n->mode)) && st->st_rdev != n->rdev)
-		rnd_fail("%s: is device %#llx, should be %#llx", what, (long long)st->st_rdev, (long long)n->rdev);
+		rnd_fail("%s: is device %#llx, should be %#llx", what, (long long)st->st_rdev,
+			 (long long)n->rdev);
 	if (!n->ino) {
 		for (m = names.all; m; m = m->next)
 			if (m->ino == st->st_ino)
-				rnd_fail("%s: inode %llu is another's too", what, (unsigned long long)st->st_ino);
+				rnd_fail("%s: inode %llu is another's too", what,
+					 (unsigned long long)st->st_ino);
 		n->ino = st->st_ino;
 	}
 	if (st->st_ino != n->ino)
 		rnd_fail("%s: is inode %llu, was %llu", what, (unsigned long long)st->st_ino,
 			 (unsigned long long)n->ino);
 	if (before(st->st_ctim, n->ctime))
-		rnd_fail("%s: ctime went back from %lld.%09ld to %lld.%09ld", what, (long long)n->ctime.tv_sec,
+		rnd_fail("%s: ctime went back from %lld.%09ld to %lld.%09ld", what,
+			 (long long)n->ctime.tv_sec,
 			 n->ctime.tv_nsec, (long long)st->st_ctim.tv_sec, st->st_ctim.tv_nsec);
 	n->ctime = st->st_ctim;
 	if (n->mtime_state == MTIME_RECENT && st->st_mtim.tv_sec < names.start)
-		rnd_fail("%s: mtime %lld.%09ld is of before the last change", what, (long long)st->st_mtim.tv_sec,
+		rnd_fail("%s: mtime %lld.%09ld is of before the last change", what,
+			 (long long)st->st_mtim.tv_sec,
 			 st->st_mtim.tv_nsec);
 	if (n->mtime_state == MTIME_EXACT &&
 	    (before(st->st_mtim, n->mtime) || before(n->mtime, st->st_mtim)))
-		rnd_fail("%s: mtime is %lld.%09ld, should be %lld.%09ld", what, (long long)st->st_mtim.tv_sec,
+		rnd_fail("%s: mtime is %lld.%09ld, should be %lld.%09ld", what,
+			 (long long)st->st_mtim.tv_sec,
 			 st->st_mtim.tv_nsec, (long long)n->mtime.tv_sec, n->mtime.tv_nsec);
 }
 
@@ -65,7 +73,8 @@ void check_path(const char *path)
 		int r = fstatat(names.root_fd[i], path, &st, AT_SYMLINK_NOFOLLOW);
 
 		if (r < 0 ? errno != err : err)
-			rnd_fail("then lstat %s, side %d: is %s, should be %s", path, i, r < 0 ? strerror(errno) : "there",
+			rnd_fail("then lstat %s, side %d: is %s, should be %s", path, i,
+				 r < 0 ? strerror(errno) : "there",
 				 err ? strerror(err) : "there");
 		if (err)
 			continue;
@@ -112,10 +121,12 @@ void check_list(int fd, struct node *dir, const char *what)
 			rnd_fail("%s: has %s twice", what, e->d_name);
 		*s = true;
 		if (n && n->ino && e->d_ino != n->ino)
-			rnd_fail("%s: %s has inode %llu, should be %llu", what, e->d_name, (unsigned long long)e->d_ino,
+			rnd_fail("%s: %s has inode %llu, should be %llu", what, e->d_name,
+				 (unsigned long long)e->d_ino,
 				 (unsigned long long)n->ino);
 		if (n && e->d_type != DT_UNKNOWN && e->d_type != dirent_type(n->mode))
-			rnd_fail("%s: %s has type %d, should be %d", what, e->d_name, e->d_type, dirent_type(n->mode));
+			rnd_fail("%s: %s has type %d, should be %d", what, e->d_name, e->d_type,
+				 dirent_type(n->mode));
 	}
 	if (errno)
 		rnd_fail("%s: readdir: %s", what, strerror(errno));
@@ -164,12 +175,14 @@ void check_xattrs(struct node *n, int side, const char *path)
 		const struct xattr_val *x = &n->xattr[i];
 
 		if (x->there != seen[i])
-			rnd_fail("%s, side %d: %s is %slisted", path, side, name_xattrs[i], seen[i] ? "" : "not ");
+			rnd_fail("%s, side %d: %s is %slisted", path, side, name_xattrs[i],
+				 seen[i] ? "" : "not ");
 		if (!x->there)
 			continue;
 		len = lgetxattr(full, name_xattrs[i], val, sizeof(val));
 		if (len != x->len || memcmp(val, x->val, len))
-			rnd_fail("%s, side %d: %s has %zd bytes, not the right %d", path, side, name_xattrs[i], len, x->len);
+			rnd_fail("%s, side %d: %s has %zd bytes, not the right %d", path, side,
+				 name_xattrs[i], len, x->len);
 	}
 }
 
@@ -185,7 +198,8 @@ void check_content(struct node *n, int fd, const char *what)
 		rnd_fail("%s: read gives %zd bytes, should be %d", what, r, n->size);
 	for (i = 0; i < r; i++)
 		if (buf[i] != n->bytes[i])
-			rnd_fail("%s: byte %d of %d is %#x, should be %#x", what, i, n->size, buf[i], n->bytes[i]);
+			rnd_fail("%s: byte %d of %d is %#x, should be %#x", what, i, n->size,
+				 buf[i], n->bytes[i]);
 }
 
 static void check_node(struct node *n, int side, const char *path, const char *what)
@@ -202,7 +216,8 @@ static void check_node(struct node *n, int side, const char *path, const char *w
 	if (S_ISLNK(n->mode)) {
 		len = readlinkat(names.root_fd[side], path, target, sizeof(target));
 		if (len != (ssize_t)strlen(n->target) || memcmp(target, n->target, len))
-			rnd_fail("%s: readlink gives %.*s, should be %s", what, (int)len, target, n->target);
+			rnd_fail("%s: readlink gives %.*s, should be %s", what, (int)len, target,
+				 n->target);
 	}
 	if (S_ISREG(n->mode)) {
 		fd = openat(names.root_fd[side], path, O_RDONLY);

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * names_ops.c - the operations of nameops. Each draws its arguments, works out from the model what the kernel must
- * answer, in the order in which Linux looks at things, asks, compares, and changes the model. As root, so that no
- * permission is in the way: those have their own tests.
+ * names_ops.c - the operations of nameops. Each draws its arguments, works out from the model what
+ * the kernel must answer, in the order in which Linux looks at things, asks, compares, and changes
+ * the model. As root, so that no permission is in the way: those have their own tests.
  */
 #include "nameops.h"
 #include <sys/sysmacros.h>
@@ -16,7 +16,8 @@ bool outcome(long r, int err)
 	int got = r < 0 ? errno : 0;
 
 	if (got != err)
-		rnd_fail("is %s, should be %s", got ? strerror(got) : "done", err ? strerror(err) : "done");
+		rnd_fail("is %s, should be %s", got ? strerror(got) : "done",
+			 err ? strerror(err) : "done");
 	rnd_note_more(" = %s", err ? strerror(err) : "done");
 	names.refused = err;
 	return !err;
@@ -47,10 +48,12 @@ static void draw_path_to(char *path, bool fresh)
 			return;
 		if (++n == DEPTH_MAX)
 			return;
-		if (next && S_ISDIR(next->mode) ? rnd_one_in(&name_rnd, 3) : !rnd_one_in(&name_rnd, 10))
+		if (next && !S_ISDIR(next->mode))
+			next = NULL;
+		if (next ? rnd_one_in(&name_rnd, 3) : !rnd_one_in(&name_rnd, 10))
 			return;
 		path[2 * n - 1] = '/';
-		if (next && S_ISDIR(next->mode)) {
+		if (next) {
 			dir = next;
 		} else {
 			path[2 * n] = 'a' + rnd_below(&name_rnd, NAMES);
@@ -87,7 +90,8 @@ int walk_old(const char *path, bool follow, struct walk *w)
 
 mode_t draw_mode(bool dir)
 {
-	static const mode_t modes[] = { 0755, 0700, 0644, 0666, 0, 0777, 04755, 02755, 06711, 02644, 0421 };
+	static const mode_t modes[] = { 0755, 0700, 0644, 0666, 0, 0777, 04755, 02755, 06711, 02644,
+					0421 };
 	mode_t m = modes[rnd_below(&name_rnd, sizeof(modes) / sizeof(modes[0]))];
 
 	/* With the sticky bit on directories fs.protected_* would have a say. */
@@ -151,8 +155,10 @@ struct handle *draw_handle(bool want_dir)
 
 static bool op_open(int side)
 {
-	static const int variants[] = { O_CREAT | O_EXCL, O_CREAT | O_EXCL, O_CREAT, O_CREAT, O_CREAT | O_TRUNC, O_TRUNC, 0,
-					O_NOFOLLOW, O_CREAT | O_NOFOLLOW, O_DIRECTORY, O_DIRECTORY | O_NOFOLLOW, 0 };
+	static const int variants[] = { O_CREAT | O_EXCL, O_CREAT | O_EXCL, O_CREAT, O_CREAT,
+					O_CREAT | O_TRUNC, O_TRUNC, 0, O_NOFOLLOW,
+					O_CREAT | O_NOFOLLOW, O_DIRECTORY,
+					O_DIRECTORY | O_NOFOLLOW, 0 };
 	int flags = variants[rnd_below(&name_rnd, sizeof(variants) / sizeof(variants[0]))], err, fd;
 	bool write = !(flags & O_DIRECTORY) && !rnd_one_in(&name_rnd, 4), made = false;
 	mode_t mode = draw_mode(false);
@@ -166,7 +172,8 @@ static bool op_open(int side)
 	if (flags & O_TRUNC)
 		write = true;
 	flags |= (write ? O_RDWR : O_RDONLY) | O_NONBLOCK;
-	err = walk_path(path, !(flags & O_NOFOLLOW) && (flags & (O_CREAT | O_EXCL)) != (O_CREAT | O_EXCL), &w);
+	err = walk_path(path, !(flags & O_NOFOLLOW) &&
+			(flags & (O_CREAT | O_EXCL)) != (O_CREAT | O_EXCL), &w);
 	n = w.node;
 	/* Devices are not this test's, and a fifo waits for its other end. */
 	if (w.escaped || (!err && n && (S_ISCHR(n->mode) || S_ISFIFO(n->mode))))
@@ -231,7 +238,8 @@ static bool op_mknod(int side)
 {
 	static const mode_t types[] = { S_IFIFO, S_IFSOCK, S_IFCHR, S_IFREG };
 	mode_t mode = types[rnd_below(&name_rnd, 4)] | draw_mode(false);
-	dev_t rdev = S_ISCHR(mode) ? makedev(1 + rnd_below(&name_rnd, 200), rnd_below(&name_rnd, 70000)) : 0;
+	dev_t rdev = S_ISCHR(mode) ? makedev(1 + rnd_below(&name_rnd, 200),
+					     rnd_below(&name_rnd, 70000)) : 0;
 	char path[32];
 	struct walk w;
 	int err;
@@ -249,13 +257,15 @@ static bool op_mknod(int side)
 
 static bool op_symlink(int side)
 {
-	static const char *const shapes[] = { "%c", "%c", "%c/%c", "../%c", "./%c", "..", ".", "../%c/%c" };
+	static const char *const shapes[] = { "%c", "%c", "%c/%c", "../%c", "./%c", "..", ".",
+					      "../%c/%c" };
 	char path[32], target[32];
 	struct walk w;
 	int err;
 
 	draw_path_to(path, true);
-	snprintf(target, sizeof(target), shapes[rnd_below(&name_rnd, 8)], 'a' + (int)rnd_below(&name_rnd, NAMES),
+	snprintf(target, sizeof(target), shapes[rnd_below(&name_rnd, 8)],
+		 'a' + (int)rnd_below(&name_rnd, NAMES),
 		 'a' + (int)rnd_below(&name_rnd, NAMES));
 	err = walk_new(path, &w);
 	if (w.escaped || (!err && too_deep(&w, 0)))
@@ -350,7 +360,8 @@ static bool op_link_handle(int side)
 		from = AT_FDCWD;
 		flags = AT_SYMLINK_FOLLOW;
 	}
-	NOTE(side, "link open file %td, of %d links, to %s%s", h - names.handle, n->links, to, *by ? " by /proc" : "");
+	NOTE(side, "link open file %td, of %d links, to %s%s", h - names.handle, n->links, to,
+	     *by ? " by /proc" : "");
 	if (outcome(linkat(from, by, names.root_fd[side], to, flags), err)) {
 		n->links++;
 		n->linkable = false;
@@ -394,7 +405,8 @@ static void lose_link(struct node *n)
 
 static bool op_rename(int side)
 {
-	static const unsigned int variants[] = { 0, 0, 0, 0, RENAME_NOREPLACE, RENAME_EXCHANGE, RENAME_EXCHANGE };
+	static const unsigned int variants[] = { 0, 0, 0, 0, RENAME_NOREPLACE, RENAME_EXCHANGE,
+						 RENAME_EXCHANGE };
 	unsigned int flags = variants[rnd_below(&name_rnd, 7)];
 	struct walk old, new;
 	char from[32], to[32];

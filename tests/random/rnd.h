@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * rnd.h - what the random testers share: random numbers that a seed repeats, a memory of the last operations, and the
- * end of a run that found something.
+ * rnd.h - what the random testers share: random numbers that a seed repeats, a memory of the last
+ * operations, and the end of a run that found something.
  *
- * The programs know nothing of PVFS: on a local file system they say whether the tester itself is right.
+ * The programs know nothing of PVFS: on a local file system they say whether the tester itself is
+ * right.
  */
 #ifndef RND_H
 #define RND_H

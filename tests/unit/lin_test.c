@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * lin_test.c - the checks of the coherence tester (tests/random/): a checker that cannot say no would make every run of
- * it look well. Small histories are judged a second time by trying all orders; large ones are made true, then false.
+ * lin_test.c - the checks of the coherence tester (tests/random/): a checker that cannot say no
+ * would make every run of it look well. Small histories are judged a second time by trying all
+ * orders; large ones are made true, then false.
  */
 #include "tests/random/coherence_check.c"
 #include "tests/random/lin.c"
@@ -20,7 +21,8 @@ static enum lin_verdict check(const struct lin_model *m, const struct lin_op *op
 }
 
 /* The definition, without any idea: every order that keeps who was over before whom. */
-static bool any_order(const struct lin_model *m, const struct lin_op *ops, size_t n, unsigned int done,
+static bool any_order(const struct lin_model *m, const struct lin_op *ops, size_t n,
+		      unsigned int done,
 		      const struct lin_state *s)
 {
 	size_t i, k;
@@ -35,7 +37,8 @@ static bool any_order(const struct lin_model *m, const struct lin_op *ops, size_
 		for (k = 0; k < n; k++)
 			if (!(done & 1u << k) && ops[k].ret < ops[i].call)
 				break;
-		if (k == n && m->step(&ops[i], &after) && any_order(m, ops, n, done | 1u << i, &after))
+		if (k == n && m->step(&ops[i], &after) &&
+		    any_order(m, ops, n, done | 1u << i, &after))
 			return true;
 	}
 	return false;
@@ -50,7 +53,8 @@ static struct lin_op any_op(const struct lin_model *m)
 		op.arg = rnd_below(&rng, 2);
 		op.arg2 = op.kind >= NAME_RENAME ? 1 - op.arg : 1 + (int64_t)rnd_below(&rng, 2);
 		if (rnd_one_in(&rng, 3))
-			op.result = op.kind == NAME_CREATE || (op.kind == NAME_RENAME_NEW && rnd_one_in(&rng, 2)) ? EEXIST :
+			op.result = op.kind == NAME_CREATE ||
+				(op.kind == NAME_RENAME_NEW && rnd_one_in(&rng, 2)) ? EEXIST :
 				    ENOENT;
 		return op;
 	}
@@ -136,9 +140,12 @@ static void test_stale_read(void **state)
 
 		make_true(&lin_block, ops, 300, 4);
 		t = 300 * 100 + 1000;
-		ops[300] = (struct lin_op){ .kind = BLOCK_WRITE, .arg = 1001, .call = t, .ret = t + 10 };
-		ops[301] = (struct lin_op){ .kind = BLOCK_WRITE, .arg = 1002, .call = t + 20, .ret = t + 40 };
-		ops[302] = (struct lin_op){ .kind = BLOCK_READ, .result = 1001, .call = t + 50, .ret = t + 60 };
+		ops[300] = (struct lin_op){ .kind = BLOCK_WRITE, .arg = 1001, .call = t,
+					    .ret = t + 10 };
+		ops[301] = (struct lin_op){ .kind = BLOCK_WRITE, .arg = 1002, .call = t + 20,
+					    .ret = t + 40 };
+		ops[302] = (struct lin_op){ .kind = BLOCK_READ, .result = 1001, .call = t + 50,
+					    .ret = t + 60 };
 		assert_int_equal(check(&lin_block, ops, 303), LIN_BAD);
 		/* While the second write was under way it would have been right. */
 		ops[302].call = t + 40;
@@ -241,7 +248,8 @@ static void test_counterexample(void **state)
 
 	make_true(&lin_block, ops, 200, 3);
 	ops[200] = (struct lin_op){ .kind = BLOCK_WRITE, .arg = 1001, .call = 30000, .ret = 30010 };
-	ops[201] = (struct lin_op){ .kind = BLOCK_READ, .result = 1001, .call = 30020, .ret = 30030 };
+	ops[201] = (struct lin_op){ .kind = BLOCK_READ, .result = 1001, .call = 30020,
+				    .ret = 30030 };
 	ops[202] = (struct lin_op){ .kind = BLOCK_READ, .result = 3, .call = 30040, .ret = 30050 };
 	assert_int_equal(lin_check(&lin_block, &none, ops, 203, out), LIN_BAD);
 	fclose(out);
@@ -262,8 +270,10 @@ static void test_files(void **state)
 {
 	struct co_rec r[] = {
 		{ .kind = CO_WRITE, .obj = 1, .a = 2, .b = 100, .call = 0, .ret = 10 },
-		{ .kind = CO_FSTAT, .obj = 1, .result = 2 * CO_STRIDE + CO_BLOCK, .call = 20, .ret = 30 },
-		{ .kind = CO_READ, .obj = 1, .a = 2, .result = CO_BLOCK, .first = 100, .last = 100, .call = 20, .ret = 30 },
+		{ .kind = CO_FSTAT, .obj = 1, .result = 2 * CO_STRIDE + CO_BLOCK, .call = 20,
+		  .ret = 30 },
+		{ .kind = CO_READ, .obj = 1, .a = 2, .result = CO_BLOCK, .first = 100, .last = 100,
+		  .call = 20, .ret = 30 },
 		/* A hole. */
 		{ .kind = CO_READ, .obj = 1, .a = 0, .result = CO_BLOCK, .call = 20, .ret = 30 },
 		{ .kind = CO_TRUNC, .obj = 1, .a = CO_STRIDE, .call = 40, .ret = 50 },
@@ -295,7 +305,8 @@ static void test_name_rounds(void **state)
 	struct co_rec r[] = {
 		{ .kind = CO_CREATE, .obj = 0, .a = 1, .b = 55, .call = 0, .ret = 10 },
 		{ .kind = CO_CREATE, .obj = 1, .a = 1, .b = 66, .call = 0, .ret = 10 },
-		{ .kind = CO_EXCHANGE, .obj = 0, .a = 1, .b = 2, .result = ENOENT, .call = 20, .ret = 30 },
+		{ .kind = CO_EXCHANGE, .obj = 0, .a = 1, .b = 2, .result = ENOENT, .call = 20,
+		  .ret = 30 },
 		{ .kind = CO_RENAME_NEW, .obj = 1, .a = 1, .b = 2, .call = 20, .ret = 30 },
 		{ .kind = CO_LOOK, .obj = 0, .a = 1, .b = 55, .call = 40, .ret = 50 },
 		{ .kind = CO_LOOK, .obj = 1, .a = 2, .b = 66, .call = 40, .ret = 50 },
@@ -319,11 +330,14 @@ static void make_appends(struct co_rec *r)
 	for (i = 0; i < APPENDS; i++) {
 		len = sizeof(struct co_append) + 8 * (i + 3);
 		co_append_fill(bytes + at, i + 1, len);
-		r[i] = (struct co_rec){ .kind = CO_APPEND, .obj = -1, .a = i + 1, .b = len, .call = i * 100, .ret = i * 100 + 50 };
+		r[i] = (struct co_rec){ .kind = CO_APPEND, .obj = -1, .a = i + 1, .b = len,
+					.call = i * 100, .ret = i * 100 + 50 };
 		at += len;
 		if (i == 2)
-			r[APPENDS] = (struct co_rec){ .kind = CO_APPEND_READ, .obj = -1, .a = -1, .result = at,
-						      .hash = co_hash(bytes, at), .call = 260, .ret = 290 };
+			r[APPENDS] = (struct co_rec){ .kind = CO_APPEND_READ, .obj = -1, .a = -1,
+						      .result = at,
+						      .hash = co_hash(bytes, at), .call = 260,
+							      .ret = 290 };
 	}
 	nbytes = at;
 }
