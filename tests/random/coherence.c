@@ -366,6 +366,8 @@ static void open_all(int side, int round, bool make)
 	if (make && mkdir(path, 0755) < 0)
 		broken("mkdir");
 	dir_fd = open(path, O_RDONLY | O_DIRECTORY);
+	if (dir_fd < 0)
+		broken("open of the directory");
 	for (i = 0; i < CO_FILES; i++) {
 		snprintf(path, sizeof(path), "f%d", i);
 		file_fd[i] = openat(dir_fd, path, O_RDWR | (make ? O_CREAT : 0), 0644);
