@@ -152,14 +152,16 @@ static unsigned char *map_of(struct data_file *f, int side)
 	return f->map[side];
 }
 
-/* Cuts @n bytes at @buf in up to four. */
-static int cut(struct iovec *iov, unsigned char *buf, int64_t n, uint64_t arg)
+/* Cuts @n bytes at @buf in up to four, at multiples of @unit: O_DIRECT wants each piece aligned. */
+static int cut(struct iovec *iov, unsigned char *buf, int64_t n, int unit, uint64_t arg)
 {
 	int parts = 1 + arg % 4, i;
 
 	for (i = 0; i < parts; i++) {
 		int64_t k = i == parts - 1 ? n : (int64_t)((arg >> (8 + 13 * i)) % (n + 1));
 
+		if (i < parts - 1)
+			k -= k % unit;
 		iov[i].iov_base = buf;
 		iov[i].iov_len = k;
 		buf += k;
@@ -174,33 +176,35 @@ static void seek_to(int fd, int64_t off)
 		BAD("lseek to %lld: %s", (long long)off, strerror(errno));
 }
 
-static ssize_t read_by(int fd, unsigned char *buf, int64_t n, int64_t off, uint64_t arg)
+static ssize_t read_by(int fd, unsigned char *buf, int64_t n, int64_t off, int unit,
+			uint64_t arg)
 {
 	struct iovec iov[4];
 	uint64_t rest = arg >> 2;
 
 	switch (arg & 3) {
 	case 0:
-		return preadv(fd, iov, cut(iov, buf, n, rest), off);
+		return preadv(fd, iov, cut(iov, buf, n, unit, rest), off);
 	case 1:
 		seek_to(fd, off);
-		return rest & 1 ? read(fd, buf, n) : readv(fd, iov, cut(iov, buf, n, rest));
+		return rest & 1 ? read(fd, buf, n) : readv(fd, iov, cut(iov, buf, n, unit, rest));
 	default:
 		return pread(fd, buf, n, off);
 	}
 }
 
-static ssize_t write_by(int fd, unsigned char *buf, int64_t n, int64_t off, uint64_t arg)
+static ssize_t write_by(int fd, unsigned char *buf, int64_t n, int64_t off, int unit,
+			uint64_t arg)
 {
 	struct iovec iov[4];
 	uint64_t rest = arg >> 2;
 
 	switch (arg & 3) {
 	case 0:
-		return pwritev(fd, iov, cut(iov, buf, n, rest), off);
+		return pwritev(fd, iov, cut(iov, buf, n, unit, rest), off);
 	case 1:
 		seek_to(fd, off);
-		return rest & 1 ? write(fd, buf, n) : writev(fd, iov, cut(iov, buf, n, rest));
+		return rest & 1 ? write(fd, buf, n) : writev(fd, iov, cut(iov, buf, n, unit, rest));
 	default:
 		return pwrite(fd, buf, n, off);
 	}
@@ -212,7 +216,8 @@ static void do_read(struct data_file *f, const struct data_op *op, enum data_fd 
 	ssize_t r;
 
 	memset(data.buf, 0xee, op->len);
-	r = read_by(f->fd[op->side][which], data.buf, op->len, op->off, op->arg);
+	r = read_by(f->fd[op->side][which], data.buf, op->len, op->off,
+		    which == FD_DIRECT ? PAGE : 1, op->arg);
 	if (r < 0)
 		BAD("read: %s", strerror(errno));
 	if (r != want)
@@ -227,7 +232,8 @@ static void do_write(struct data_file *f, const struct data_op *op, enum data_fd
 	ssize_t r;
 
 	rnd_fill(data.buf, op->len, op->off, op->n);
-	r = write_by(f->fd[op->side][which], data.buf, op->len, op->off, op->arg);
+	r = write_by(f->fd[op->side][which], data.buf, op->len, op->off,
+		     which == FD_DIRECT ? PAGE : 1, op->arg);
 	if (r < 0)
 		BAD("write: %s", strerror(errno));
 	if (r != op->len)
@@ -255,7 +261,7 @@ static void do_append(struct data_file *f, const struct data_op *op)
 	if (op->arg & 1)
 		r = write(fd, data.buf, n);
 	else
-		r = writev(fd, iov, cut(iov, data.buf, n, op->arg >> 1));
+		r = writev(fd, iov, cut(iov, data.buf, n, 1, op->arg >> 1));
 	if (r != n)
 		BAD("O_APPEND write of %lld returned %zd, errno %d", (long long)n, r, errno);
 	memcpy(f->model + at, data.buf, n);
