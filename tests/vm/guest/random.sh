@@ -62,7 +62,7 @@ try "ext4: dataops, two mounts" "$rnd/dataops" -s "$seed" -n 4000 $e $e2
 try "ext4: nameops" "$rnd/nameops" -s 12 -n 4000 $e
 try "ext4: nameops, two mounts" "$rnd/nameops" -s "$seed" -n 4000 $e $e2
 try "ext4: coherence, two mounts" "$rnd/coherence" -s "$seed" -r 20 $e $e2
-check "dataops finds a byte that was changed" finds "^FAILED: all bytes, .* 1 of [0-9]+ bytes at" "$rnd/dataops" -s 13 -n 600 -k 20 -x 500 $e $e2
+check "dataops finds a byte that was changed" finds "^FAILED: all bytes, .* 1 of [0-9]+ bytes at" "$rnd/dataops" -s 13 -n 600 -k 1 -x 500 $e $e2
 check "nameops finds a name that was made" finds "^FAILED: the whole tree, side 0, .: has a name y" "$rnd/nameops" -s 13 -n 600 -k 20 -x 500 $e $e2
 for what in block size name append prefix; do
 	case $what in
