@@ -72,6 +72,7 @@ modules: ## the kernel module, for KVER=6.1|6.12|<installed version>; without KV
 .PHONY: test test-unit test-integ test-vm test-build
 test-build: all $(UNIT) $(INTEG_BIN) $(FUZZ_BIN) $(CONFORM)
 	@$(MAKE) --no-print-directory -s -f tests/vm/guest/tools.mk B=$(B)
+	@$(MAKE) --no-print-directory -s -f tests/random/random.mk B=$(B)
 
 test: ## the whole suite; what CI runs
 	$(MAKE) -j2 test-build
@@ -94,11 +95,18 @@ test-vm: ## the module in a guest, on both stock kernels
 	$(MAKE) modules
 	tests/run vm
 
-.PHONY: programs demo shell bench check
+.PHONY: programs soak demo shell bench check
 programs: ## all real programs at full length, in guests of both stock kernels (hours)
 	$(MAKE) -j2 test-build
 	$(MAKE) modules
 	PROGRAMS=all prove --timer --verbose --exec '' tests/vm/programs.t
+
+OPS ?= 1000000
+WHAT ?= dataops nameops coherence
+soak: ## the random testers for long: OPS=1000000 WHAT='dataops nameops coherence' SEED=N KVER=6.1|6.12
+	$(MAKE) -j2 test-build
+	$(MAKE) modules KVER=$(or $(KVER),6.1)
+	tests/vm/run --kernel $(or $(KVER),6.1) --timeout 86400 -- tests/vm/guest/soak.sh $(OPS) '$(SEED)' $(WHAT)
 
 demo: ## from a bare machine to a mounted volume, shown
 	@tools/demo.sh

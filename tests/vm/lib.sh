@@ -33,7 +33,7 @@ tap()
 # Makes the C programs that the suites run in the guest.
 build_tools()
 {
-	make -s -f tests/vm/guest/tools.mk B="$build" || {
+	make -s -f tests/vm/guest/tools.mk B="$build" && make -s -f tests/random/random.mk B="$build" || {
 		echo "Bail out! the test programs do not build"
 		exit 1
 	}

@@ -1,0 +1,91 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0-only
+#
+# Runs in the guest (random.t on the host): the random testers of tests/random/.
+#
+#	random.sh SEED		one seed that is new; the others are always the same
+#
+# First on ext4, once as two mounts of one directory: what fails there is the tester's fault. There too each tester is
+# lied to once, and must find out.
+# shellcheck disable=SC2317 # functions are called by check
+. "${0%/*}/lib.sh"
+
+seed=$1
+rnd=$build/tests/random
+two=/mnt/second
+e=/mnt/ext4
+e2=/mnt/ext4b
+plan 26
+
+# As check, but what the tester says of itself is shown, and all of it when it failed; what it left is kept.
+try()
+{
+	local left
+
+	if check "$@"; then
+		grep '^# ' "$tmp/out" | cut -c1-140
+		return 0
+	fi
+	diag "all of it:"
+	sed 's/^/#   /' "$tmp/out"
+	for left in "$M"/dataops-* "$e"/dataops-*; do
+		[ ! -f "$left" ] || cp "$left" "${PVFS_OUT:-/tmp}/"
+	done
+}
+
+# finds PATTERN COMMAND...: status 1, and the reason is the lie.
+finds()
+{
+	local pattern=$1 rc=0
+
+	shift
+	"$@" >"$tmp/lied" 2>&1 || rc=$?
+	tail -n 20 "$tmp/lied"
+	[ "$rc" = 1 ]
+	grep -qE "$pattern" "$tmp/lied"
+}
+
+ext4_up()
+{
+	truncate -s 600M "$tmp/ext4"
+	mkfs.ext4 -q -F "$tmp/ext4"
+	modprobe loop
+	mkdir -p $e $e2
+	mount -t ext4 -o loop "$tmp/ext4" $e
+	mount --bind $e $e2
+}
+
+diag "seed $seed"
+check "ext4 on a loop device, bound twice" ext4_up || bail "no control"
+try "ext4: dataops" "$rnd/dataops" -s 11 -n 4000 $e
+try "ext4: dataops, two mounts" "$rnd/dataops" -s "$seed" -n 4000 $e $e2
+try "ext4: nameops" "$rnd/nameops" -s 12 -n 4000 $e
+try "ext4: nameops, two mounts" "$rnd/nameops" -s "$seed" -n 4000 $e $e2
+try "ext4: coherence, two mounts" "$rnd/coherence" -s "$seed" -r 20 $e $e2
+check "dataops finds a byte that was changed" finds "^FAILED: all bytes, .* 1 of [0-9]+ bytes at" "$rnd/dataops" -s 13 -n 600 -k 1 -x 500 $e $e2
+check "nameops finds a name that was made" finds "^FAILED: the whole tree, side 0, .: has a name y" "$rnd/nameops" -s 13 -n 600 -k 20 -x 500 $e $e2
+for what in block size name append prefix; do
+	case $what in
+	append|prefix)
+		said='^APPENDS: ';;
+	*)
+		said="^NOT LINEARIZABLE: .*$what";;
+	esac
+	check "coherence finds a false $what" finds "$said" "$rnd/coherence" -s 13 -r 2 -x $what $e $e2
+	rm -rf $e/coherence-13
+done
+check "ext4 unmounted" eval "umount $e2 && umount $e"
+
+up
+check "a second mount" "$cluster" mount $two
+for s in 1 "$seed"; do
+	try "dataops, one client, seed $s" "$rnd/dataops" -s "$s" -n 1500 "$M"
+	try "dataops, two clients, seed $s" "$rnd/dataops" -s "$s" -n 1500 "$M" $two
+	try "nameops, one client, seed $s" "$rnd/nameops" -s "$s" -n 1500 "$M"
+	try "nameops, two clients, seed $s" "$rnd/nameops" -s "$s" -n 1500 "$M" $two
+done
+# Seeds that once found something.
+try "nameops, two clients, seed 975398789" "$rnd/nameops" -s 975398789 -n 700 "$M" $two
+try "coherence, one client" "$rnd/coherence" -s "$seed" -r 6 -n 40 "$M"
+try "coherence, two clients" "$rnd/coherence" -s "$seed" -r 12 -n 40 "$M" $two
+finish
