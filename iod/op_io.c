@@ -8,7 +8,7 @@
  *   WRITE      CAP_WRITE      verifier, time of the write. All bytes were taken, or an error.
  *   SPACE      CAP_WRITE      as WRITE
  *   COPY       CAP_READ of one datafile, CAP_WRITE of the other; as WRITE
- *   SEEK       CAP_READ       where data or a hole begins
+ *   SEEK       any right      where data or a hole begins
  *
  * The engine thread that read the request does it, when that will not wait for a disk: the bytes
  * to read are in memory, or it is a write, which memory takes. Reads that would wait go to a thread
@@ -469,7 +469,7 @@ void iod_op_seek(struct iod *iod, struct pvfs_call *call)
 	err = pvfs_seek_req_decode(&req, call->body, call->head.body_len);
 	if (err)
 		goto fail;
-	err = check_cap(iod, call, &req.fid, &req.cap, PVFS_CAP_READ);
+	err = check_cap(iod, call, &req.fid, &req.cap, PVFS_CAP_READ | PVFS_CAP_WRITE);
 	if (err)
 		goto fail;
 	err = -EINVAL;

@@ -118,8 +118,8 @@ static int get_caps(struct job *j)
 		session = 0;
 		if (j->src)
 			err = pvfs_file_cap(j->src, PVFS_CAP_READ, &j->src_cap, &session);
-		err = err ?: pvfs_file_cap(j->inode, j->op == PVFS_OP_SEEK ? PVFS_CAP_READ : PVFS_CAP_WRITE, &j->cap,
-					   &j->session);
+		/* To look for holes it need not be open for reading. */
+		err = err ?: pvfs_file_cap(j->inode, j->op == PVFS_OP_SEEK ? 0 : PVFS_CAP_WRITE, &j->cap, &j->session);
 	} while (!err && session && session != j->session);
 	return err;
 }
@@ -225,9 +225,8 @@ static int change(struct inode *inode, u32 mode, loff_t pos, loff_t len, bool gr
 	}
 	if (!grow)
 		end = min_t(u64, end, i_size_read(inode));
-	/* As a write: see pvfs_io_finish(). */
-	if (end)
-		pvfs_writes_note(inode, end, &j.wtime, err ? PVFS_GEN_ASK : trunc_gen, true);
+	/* As a write: see pvfs_io_finish(). Also when no byte is written: there has to be something in a report. */
+	pvfs_writes_note(inode, max_t(u64, end, 1), &j.wtime, err || !end ? PVFS_GEN_ASK : trunc_gen, true);
 	return err;
 }
 

@@ -57,6 +57,7 @@ static bool wanted(const char *name)
 
 static void end_row(void)
 {
+	bool luck = false;
 	const char *why;
 
 	if (!in_row)
@@ -64,11 +65,11 @@ static void end_row(void)
 	in_row = false;
 	be(&ROOT);
 	total->ran++;
-	why = difference(row_name, file_system);
+	why = difference(row_name, file_system, &luck);
 	if (why && *reason) {
 		total->differ++;
 		printf("# %s\nok %u - %s (differs on %s: %s)\n", reason, total->ran, row_name, file_system, why);
-	} else if (why) {
+	} else if (why && !luck) {
 		total->failed++;
 		printf("# listed as different on %s, which it is not: %s\nnot ok %u - %s\n", file_system, why,
 		       total->ran, row_name);

@@ -204,6 +204,6 @@ extern const struct table tables_perm[], tables_permdir[], tables_owner[], table
 	tables_rw[], tables_xattr[], tables_acl[], tables_locks[], tables_dirs[], tables_special[], tables_fds[];
 
 /* Why @name, on file system @on, may give something else; NULL when it may not. */
-const char *difference(const char *name, const char *on);
+const char *difference(const char *name, const char *on, bool *luck);
 
 #endif
