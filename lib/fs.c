@@ -208,7 +208,7 @@ static void iod_session_lost(struct pvfs_peer *p)
 {
 	struct fs_iod *d = pvfs_peer_arg(p);
 
-	lib_session_lost(d->fs);
+	lib_session_doubt(d->fs);
 }
 
 static int iod_create(struct pvfs_fs *fs, struct fs_iod *d, u32 index, const struct pvfs_iodent *e)

@@ -75,6 +75,7 @@ struct pvfs_fs {
 	u32 slot_seq[PVFS_SLOTS_MAX];
 	bool mounted;			/* pvfs_mount() is through: the recovery thread is in charge */
 	bool lost;			/* the session is gone, a new one is not there yet */
+	bool doubt;			/* an iod says so: the mgr is to be asked */
 	u32 reclaim_wanted;		/* how often the mgr had to be told of our open files again */
 	u32 reclaim_done;		/* how much of that was done */
 	bool stopping;
@@ -170,6 +171,7 @@ int lib_session_open(struct pvfs_fs *fs, unsigned int timeout_ms, void *table, s
 		     u32 *ret_niods);
 void lib_session_mgr_up(struct pvfs_peer *p, u32 channel, const struct pvfs_auth_rep *rep);
 void lib_session_lost(struct pvfs_fs *fs);
+void lib_session_doubt(struct pvfs_fs *fs);
 int lib_session_start(struct pvfs_fs *fs);
 void lib_session_stop(struct pvfs_fs *fs);
 void lib_session_opens_begin(struct pvfs_fs *fs);

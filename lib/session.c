@@ -368,7 +368,7 @@ void lib_session_mgr_up(struct pvfs_peer *p, u32 channel, const struct pvfs_auth
 }
 
 /**
- * lib_session_lost - the mgr, or an iod, does not know our session any more
+ * lib_session_lost - the mgr does not know our session any more
  *
  * On an engine thread.
  */
@@ -379,6 +379,19 @@ void lib_session_lost(struct pvfs_fs *fs)
 		pvfs_warn("libpvfs: %s: our session %llu was ended (no sign of life within its lease?): opening a new one",
 			  fs->mgr_name, (unsigned long long)fs->session);
 	fs->lost = true;
+	pthread_cond_broadcast(&fs->cond);
+	pthread_mutex_unlock(&fs->lock);
+}
+
+/**
+ * lib_session_doubt - an iod says that our session is gone: let the mgr be asked
+ *
+ * On an engine thread.
+ */
+void lib_session_doubt(struct pvfs_fs *fs)
+{
+	pthread_mutex_lock(&fs->lock);
+	fs->doubt = true;
 	pthread_cond_broadcast(&fs->cond);
 	pthread_mutex_unlock(&fs->lock);
 }
@@ -400,7 +413,8 @@ bool lib_session_refused(struct pvfs_fs *fs, int err, u32 generation)
 	if (err != -EACCES && err != -ESTALE)
 		return false;
 	pthread_mutex_lock(&fs->lock);
-	while (!fs->stopping && (fs->lost || fs->reclaim_done != fs->reclaim_wanted) && wait_until(fs, deadline))
+	while (!fs->stopping && (fs->doubt || fs->lost || fs->reclaim_done != fs->reclaim_wanted) &&
+	       wait_until(fs, deadline))
 		;
 	ret = fs->generation != generation;
 	pthread_mutex_unlock(&fs->lock);
@@ -465,24 +479,66 @@ static bool recover_files(struct pvfs_fs *fs)
 	return !err;
 }
 
+/* A SESSION_RENEW on its way; fs->lock protects the flags. */
+struct renewal {
+	struct pvfs_rpc rpc;
+	struct pvfs_fs *fs;
+	bool done, left;
+	u8 rep[64];
+};
+
+static void renewal_done(struct pvfs_rpc *rpc)
+{
+	struct renewal *r = rpc->arg;
+	struct pvfs_fs *fs = r->fs;
+	bool left;
+
+	pthread_mutex_lock(&fs->lock);
+	r->done = true;
+	left = r->left;
+	pthread_cond_broadcast(&fs->cond);
+	pthread_mutex_unlock(&fs->lock);
+	if (left)
+		free(r);
+}
+
+/*
+ * With fs->lock held, which is dropped meanwhile. Not waited for when it turns out that the session is gone: then it
+ * goes nowhere before there is a new one (lib_session_mgr_up()), which is for us to see to.
+ */
 static void renew(struct pvfs_fs *fs)
 {
 	struct pvfs_session_renew_rep rep;
-	u8 rep_buf[64];
-	struct pvfs_rpc rpc = { .op = PVFS_OP_SESSION_RENEW, .rep = rep_buf, .rep_room = sizeof(rep_buf),
-				.timeout_ms = CALL_MS };
+	struct renewal *r = calloc(1, sizeof(*r));
 	u32 generation = fs->generation;
 	int err;
 
+	if (!r)
+		return;		/* the next one is in time too */
+	r->fs = fs;
+	r->rpc = (struct pvfs_rpc){ .op = PVFS_OP_SESSION_RENEW, .rep = r->rep, .rep_room = sizeof(r->rep),
+				    .timeout_ms = CALL_MS, .done = renewal_done, .arg = r };
 	pthread_mutex_unlock(&fs->lock);
-	err = pvfs_peer_call(fs->mgr, &rpc);
-	if (!err)
-		err = pvfs_session_renew_rep_decode(&rep, rep_buf, rpc.rep_len);
+	pvfs_peer_submit(fs->mgr, &r->rpc);
 	pthread_mutex_lock(&fs->lock);
+	while (!r->done && !fs->lost)
+		pthread_cond_wait(&fs->cond, &fs->lock);
+	err = -ESTALE;
+	if (r->done) {
+		err = r->rpc.err ?: pvfs_session_renew_rep_decode(&rep, r->rep, r->rpc.rep_len);
+		free(r);
+	} else {
+		r->left = true;
+	}
 	if (!err && rep.lease_ms)
 		fs->lease_ms = max(rep.lease_ms, 300u);
 	if (err == -ESTALE && generation == fs->generation)
 		fs->lost = true;
+	/* Without an answer the doubt stays, and the mgr is asked again. */
+	if (!err || err == -ESTALE) {
+		fs->doubt = false;
+		pthread_cond_broadcast(&fs->cond);
+	}
 }
 
 static void *session_thread(void *arg)
@@ -502,12 +558,13 @@ static void *session_thread(void *arg)
 				pause = now_ms() + RETRY_MS;
 			continue;
 		}
-		if (now_ms() >= next && !fs->lost) {
+		if (!fs->lost && now_ms() >= (fs->doubt ? pause : next)) {
 			renew(fs);
 			next = now_ms() + fs->lease_ms / 3;
+			pause = fs->doubt ? now_ms() + RETRY_MS : pause;
 			continue;
 		}
-		if (fs->lost)
+		if (fs->lost || fs->doubt)
 			wait_until(fs, pause);
 		else
 			wait_until(fs, fs->reclaim_done != fs->reclaim_wanted ? min(next, pause) : next);

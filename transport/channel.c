@@ -461,6 +461,8 @@ void chan_auth_ok(struct pconn *pc, const struct pvfs_auth_rep *rep)
 	peer_up(p);
 	/* Answers to what up() asks come while it runs: let another thread read them. */
 	pvfs_conn_release(&pc->c);
+	/* What was submitted for this channel before goes out now: up() may be waiting for what it brings. */
+	chan_pump(ch);
 	if (p->pp.up && !other)
 		p->pp.up(p, ch->index, rep);
 	pthread_mutex_lock(&ch->lock);
