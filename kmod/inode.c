@@ -15,7 +15,7 @@
 #include "vfs.h"
 
 /* Longest time between a LOOKUP's answer and its use by the same system call. */
-#define FRESH_NS (10 * NSEC_PER_MSEC)
+#define FRESH_NS (50 * NSEC_PER_MSEC)
 #define CLOSE_WAIT_MS 5000		/* at unmount, for what the mgr has to be told */
 
 static struct kmem_cache *inode_cache;
