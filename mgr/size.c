@@ -561,6 +561,9 @@ static int truncate_fn(struct mgr_op *op, void *arg)
 	if (err)
 		return err;
 	t->old_size = in->size;
+	/* A file that takes other space than its size says may have some behind its end. */
+	if ((in->flags & MGR_IF_SPARSE) && t->size <= in->size)
+		t->exact = false;
 	t->need_trim = !t->exact || in->size != t->size;
 	if (t->need_trim) {
 		bool certain = set_size(in, t->size, t->exact);
