@@ -8,6 +8,6 @@ make -s B="$build" "$build/tests/posix/conform" || {
 	exit 1
 }
 for k in $kernels; do
-	guest_suite "$k" conform.sh 500 --disk 1:1G
+	guest_suite "$k" conform.sh 900 --disk 1:1G
 done
 finish
