@@ -9,7 +9,7 @@ program long 300 sqlite_truncate "sqlite3: the same, journal_mode=truncate and s
 program short 300 sqlite_wal "sqlite3: two writers and a reader on one mount, write-ahead log"
 program short 60 sqlite_killed "sqlite3: killed in a transaction, rolled back on the other mount"
 program short 60 sqlite_wal_killed "sqlite3: killed with a write-ahead log, recovered"
-program short 900 postgres_all "postgres: initdb, pgbench, kill -9 of the postmaster, recovery"
+program long 900 postgres_all "postgres: initdb, pgbench, kill -9 of the postmaster, recovery"
 
 # What writer $1 says to sqlite3 for $2 transactions; after each its number is printed.
 sqlite_script()

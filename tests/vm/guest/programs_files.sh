@@ -4,10 +4,10 @@
 # comes back, and nothing of it differs.
 # shellcheck shell=bash disable=SC2154
 
-program short 240 copy_cp "cp -a there and back"
+program long 240 copy_cp "cp -a there and back"
 program short 300 copy_rsync "rsync -aHAXS there and back; a second run has nothing to do"
 program short 240 copy_tar "tar with xattrs, ACLs and holes, there and back"
-program short 90 copy_holes "cp, rsync and tar keep holes, and st_blocks tells them"
+program long 90 copy_holes "cp, rsync and tar keep holes, and st_blocks tells them"
 program long 300 copy_cpio "cpio there and back"
 program long 300 copy_zip "zip, unzip"
 program short 120 find_tree "find and ls know all of it, on both mounts"

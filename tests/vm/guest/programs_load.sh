@@ -10,7 +10,7 @@ program short 90 fio_mmap "fio verify: mmap"
 program short 90 fio_vectors "fio verify: pvsync2, splice, and sync with an fsync and a sync_file_range now and then"
 program short 120 fio_two "fio: written on one mount, verified on the other, by every engine"
 program short 120 dbench_run "dbench"
-program brief 200 stress_together "stress-ng: a choice of the file-system stressors at once"
+program long 400 stress_together "stress-ng: a choice of the file-system stressors at once"
 program long 3000 stress_each "stress-ng: each of the file-system stressors"
 
 # fio_verify NAME OPTION...: in ./in-NAME, random reads and writes of random sizes, then
