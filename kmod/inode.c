@@ -742,8 +742,9 @@ int pvfs_setattr(struct pvfs_idmap *idmap, struct dentry *dentry, struct iattr *
 static bool unusual_caps(const struct cred *cred)
 {
 	kernel_cap_t caps = cred->cap_effective;
-	unsigned int n = cap_raised(caps, CAP_DAC_OVERRIDE) + cap_raised(caps, CAP_FOWNER) +
-			 cap_raised(caps, CAP_CHOWN) + cap_raised(caps, CAP_FSETID);
+	/* Up to Linux 6.2 cap_raised() gives a mask. */
+	unsigned int n = !!cap_raised(caps, CAP_DAC_OVERRIDE) + !!cap_raised(caps, CAP_FOWNER) +
+			 !!cap_raised(caps, CAP_CHOWN) + !!cap_raised(caps, CAP_FSETID);
 
 	return n != (uid_eq(cred->fsuid, GLOBAL_ROOT_UID) ? 4 : 0);
 }
