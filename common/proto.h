@@ -165,10 +165,10 @@ enum pvfs_role {
 /* READDIR flags */
 #define PVFS_RD_ATTRS		0x1u	/* want attributes with the entries */
 
-/* RENAME flags, with Linux's values; one at most */
 /* cred.flags */
 #define PVFS_CRED_CHECKED	0x1u	/* the client has checked that it may be done; the ids are whose a new inode is */
 
+/* RENAME flags, with Linux's values; one at most */
 #define PVFS_RN_NOREPLACE	0x1u
 #define PVFS_RN_EXCHANGE	0x2u	/* alone */
 #define PVFS_RN_WHITEOUT	0x4u	/* leaves a character device 0:0 behind, as overlayfs wants it */
