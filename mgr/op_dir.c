@@ -291,9 +291,11 @@ static int file_untouched(struct mgr_op *op, const struct mgr_inode *in)
 	if (in->size || in->trunc_gen || !mgr_ts_zero(&in->wtime))
 		return -EEXIST;
 	mgr_opens_view(&op->m->opens, in->ino, mgr_op_session(op), &v);
+	if (v.open_elsewhere)
+		return -EBUSY;
 	if (!(in->flags & MGR_IF_UNCERTAIN))
 		return 0;
-	if (!v.self || v.others || !v.tracked || v.gen != in->trunc_gen)
+	if (!v.self || !v.tracked || v.gen != in->trunc_gen)
 		return -EBUSY;
 	return v.end || !mgr_ts_zero(&v.wtime) ? -EEXIST : 0;
 }

@@ -311,6 +311,8 @@ void mgr_opens_view(struct mgr_opens *o, u64 ino, u64 session, struct mgr_opens_
 	for (p = f->opens; p; p = p->next) {
 		if (p->session == session)
 			v->open = true;
+		else
+			v->open_elsewhere = true;
 		if (!open_writes(p))
 			continue;
 		v->writers++;

@@ -64,6 +64,7 @@ struct mgr_opens_view {
 	bool self, others;	/* is the asking session among them; are others */
 	bool last;		/* nobody has it open for writing but for closes under way */
 	bool open;		/* the asking session has it open in any way */
+	bool open_elsewhere;	/* another has */
 	bool orphan, tracked;
 	bool sparse;
 	u32 gen;
