@@ -21,7 +21,8 @@
  *
  * A truncation commits the new size and a trim record first, then has the datafiles cut, then drops
  * the record; while the record is there (inode flag TRIM) the size is the database's and the iods
- * are not asked.
+ * are not asked. Who asks for the size meanwhile waits for the end, unless an iod is not there: to
+ * know of a cut before it is made is to write what it then takes away.
  */
 #include "mgr.h"
 #include <stdlib.h>
@@ -295,7 +296,7 @@ static int after_glimpse(struct mgr_op *op, struct mgr_inode *in, const struct m
 	return 0;
 }
 
-/* Everything that needs no question. Return: 0 done, 1 ask the iods. */
+/* Everything that needs no question. Return: 0 done, 1 ask the iods, or wait for a truncation. */
 static int attr_certain(struct mgr_op *op, struct mgr_inode *in, struct pvfs_attr *attr,
 			u32 *ret_flags)
 {
@@ -306,15 +307,30 @@ static int attr_certain(struct mgr_op *op, struct mgr_inode *in, struct pvfs_att
 		mgr_opens_view(&op->m->opens, in->ino, mgr_op_session(op), &v);
 		if (v.others)
 			*ret_flags |= PVFS_AF_WRITERS;
-		if (in->flags & MGR_IF_TRIM)
-			*ret_flags |= PVFS_AF_SIZE_UNKNOWN;
-		else if (sole_writer(in, &v))
-			fold_view(in, &v);
-		else
+		if ((in->flags & MGR_IF_TRIM) || !sole_writer(in, &v))
 			return 1;
+		fold_view(in, &v);
 	}
 	ns_attr(in, attr);
 	attr->flags |= *ret_flags;
+	return 0;
+}
+
+/* Waits until @in, with TRIM, has been cut; an iod that is not there is not waited for. Returns as after_glimpse(). */
+static int trim_wait(struct mgr_op *op, struct mgr_inode *in, u32 *ret_flags)
+{
+	struct reread rr = { .fid = { .ino = in->ino, .gen = in->gen } };
+	int err;
+
+	if (!mgr_opens_lock(&op->m->opens, in->ino, GLIMPSE_MS))
+		mgr_opens_unlock(&op->m->opens, in->ino);
+	err = mgr_run(op, reread_fn, &rr, MGR_RUN_READ);
+	if (err)
+		return err;
+	*in = rr.in;
+	if (!(in->flags & MGR_IF_TRIM))
+		return 1;
+	*ret_flags |= PVFS_AF_SIZE_UNKNOWN;
 	return 0;
 }
 
@@ -333,10 +349,12 @@ int mgr_size_attr(struct mgr_op *op, struct mgr_inode *in, const struct pvfs_wre
 
 		if (!op->can_block)
 			return -EINPROGRESS;
-		err = mgr_glimpse(op->m, &g, 1);
-		if (err)
-			return err;
-		err = after_glimpse(op, in, &g, &flags);
+		if (in->flags & MGR_IF_TRIM) {
+			err = trim_wait(op, in, &flags);
+		} else {
+			err = mgr_glimpse(op->m, &g, 1);
+			err = err ?: after_glimpse(op, in, &g, &flags);
+		}
 		if (err < 0)
 			return err;
 		if (!err || tries == 3) {
