@@ -115,7 +115,7 @@ void lib_inode_update(struct inode *ino, const struct pvfs_attr *attr)
 		/* Of an empty file the layout may still be changed. */
 		if (!ino->verifiers)
 			ino->layout = attr->layout;
-		if (ino->reporting)
+		if (ino->reporting && ino->report.trunc_gen == attr->trunc_gen)
 			ino->size = max(ino->size, ino->report.end);
 	}
 	pthread_mutex_unlock(&ino->lock);
@@ -190,7 +190,8 @@ void lib_inode_wrote(struct inode *ino, u64 end, const struct pvfs_ts *wtime, u3
 
 	pthread_mutex_lock(&ino->lock);
 	report_merge(ino, &r);
-	ino->size = max(ino->size, end);
+	if (trunc_gen == ino->trunc_gen)
+		ino->size = max(ino->size, end);
 	pthread_mutex_unlock(&ino->lock);
 }
 

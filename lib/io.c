@@ -5,8 +5,8 @@
  * A datafile's share of a range is contiguous there, whatever the stripe unit: a request names one run of the datafile
  * and gathers (or scatters) the user's memory, stripe unit by stripe unit. Nothing is copied here.
  *
- * Reads: below the size we know of, the mgr is not asked. A reply shorter than asked means a hole, the end of the file,
- * or that someone has truncated it: the rest is zeroed, and what is returned is cut at a size asked for after the reads.
+ * Reads: below the size we know of, the mgr is not asked. A reply shorter than asked means a hole, or that someone has
+ * truncated the file: the mgr is asked afterwards, and if so all is read again.
  */
 #include "lib.h"
 #include <fcntl.h>
@@ -444,12 +444,28 @@ static ssize_t job_run_cap(struct job *j, const struct pvfs_file *f)
 
 /* ---------------------------------------------------------------- reading */
 
+/* What belongs together. Return: the truncation generation. */
+static u32 size_known(struct inode *ino, u64 *size, struct pvfs_layout *layout)
+{
+	u32 gen;
+
+	pthread_mutex_lock(&ino->lock);
+	*size = ino->size;
+	*layout = ino->layout;
+	gen = ino->trunc_gen;
+	pthread_mutex_unlock(&ino->lock);
+	return gen;
+}
+
 ssize_t pvfs_preadv(struct pvfs_file *f, const struct iovec *iov, int n, off_t off)
 {
 	struct job j = { .fs = f->fs, .ino = f->inode };
-	struct pvfs_attr attr;
 	ssize_t rc = lib_fs_check(f->fs);
+	struct pvfs_attr attr;
+	bool again = false;
 	u64 len, size;
+	u32 gen;
+	int err;
 
 	if (rc)
 		return rc;
@@ -462,34 +478,35 @@ ssize_t pvfs_preadv(struct pvfs_file *f, const struct iovec *iov, int n, off_t o
 		return rc;
 	if (!len)
 		goto out;
-	len = min(len, PVFS_FILE_MAX - (u64)off);
-	pthread_mutex_lock(&f->inode->lock);
-	size = f->inode->size;
-	pthread_mutex_unlock(&f->inode->lock);
-	if (off + len > size) {
-		rc = lib_attr_get(f->fs, &f->inode->fid, f->inode, &attr);
-		if (rc)
-			goto out;
-		size = attr.size;
-	}
-	if ((u64)off >= size)
-		goto out;
-	pthread_mutex_lock(&f->inode->lock);
-	j.layout = f->inode->layout;
-	pthread_mutex_unlock(&f->inode->lock);
 	j.off = off;
-	j.len = min(len, size - off);
-	rc = job_run_cap(&j, f);
-	if (rc > 0 && j.is_short) {
-		int err = lib_attr_get(f->fs, &f->inode->fid, f->inode, &attr);
-
-		if (err)
+	len = min(len, PVFS_FILE_MAX - (u64)off);
+	do {
+		gen = size_known(f->inode, &size, &j.layout);
+		if (off + len > size) {
+			rc = lib_attr_get(f->fs, &f->inode->fid, f->inode, &attr);
+			if (rc)
+				break;
+			gen = size_known(f->inode, &size, &j.layout);
+		}
+		if ((u64)off >= size)
+			break;
+		j.len = min(len, size - off);
+		rc = job_run_cap(&j, f);
+		if (rc <= 0 || !j.is_short)
+			break;
+		/*
+		 * Zeros where a datafile has nothing are right if the file was that long when the iod was asked: as it
+		 * was before, if it was not cut until after.
+		 */
+		err = lib_attr_get(f->fs, &f->inode->fid, f->inode, &attr);
+		if (err) {
 			rc = err;
-		else if (attr.size <= (u64)off)
+			break;
+		}
+		again = size_known(f->inode, &size, &j.layout) != gen;
+		if (again)
 			rc = 0;
-		else
-			rc = min((u64)rc, attr.size - off);
-	}
+	} while (again);
 out:
 	free(j.mem.start);
 	return rc;

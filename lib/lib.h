@@ -134,8 +134,8 @@ struct inode {
 	u32 mode, uid;
 	bool caps;			/* has security.capability */
 	u64 version;			/* newest attributes seen */
-	u64 size;			/* a hint: reads below it need not ask the mgr first */
-	u32 trunc_gen;
+	u64 size;			/* the file was at least so long, */
+	u32 trunc_gen;			/* with this */
 	struct pvfs_wreport report;	/* pending: what the mgr has not been told */
 	bool reporting;			/* report has something in it */
 	struct inode_open open[4];	/* by rights, PVFS_CAP_* or'ed */
