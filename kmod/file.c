@@ -537,31 +537,34 @@ static bool can_pin(const struct iov_iter *iter)
 /* ---------------------------------------------------------------- read */
 
 /*
- * How far a read got: @io was answered, @asked says whether the mgr was asked for the size beside it. A last byte that
- * came proves that the file reaches so far, holes before it included. If it did not come, it is in a hole or past the
- * end: the mgr knows.
+ * @io was answered, and a datafile does not have all that was asked of it: are those bytes a hole? They are when the
+ * file was that long at the moment the datafile was asked. That it was before we know; if it was not cut until after,
+ * it was. That it is now would say nothing: the bytes may have been written since.
+ *
+ * Return: 0, -EAGAIN when it has to be read again, or another -errno.
  */
-static int read_limit(struct pvfs_io *io, bool asked, u32 *ret)
+static int read_is_hole(struct pvfs_io *io)
 {
-	u64 end = io->pos + io->len, size;
+	struct pvfs_inode *pi = PVFS_I(io->inode);
 	int err;
 
-	*ret = io->good;
-	if (io->end_seen >= end || !io->good)
+	if (pvfs_attr_trusted(io->inode))
 		return 0;
-	if (!asked && !pvfs_attr_trusted(io->inode)) {
-		err = pvfs_meta_getattr(io->inode);
-		if (err)
-			return err;
-	}
-	size = i_size_read(io->inode);
-	if (size < io->pos + *ret)
-		*ret = size > io->pos ? size - io->pos : 0;
-	return 0;
+	err = pvfs_meta_getattr(io->inode);
+	if (err)
+		return err;
+	spin_lock(&pi->lock);
+	if (pi->trunc_gen != io->trunc_gen || io->size < io->pos + io->good)
+		err = -EAGAIN;
+	spin_unlock(&pi->lock);
+	return err;
 }
 
-/* One transfer of a read, with io->mem filled. @past: the caller wants more than the size we know. */
-static int read_transfer(struct pvfs_io *io, bool past, u32 *ret)
+/*
+ * One transfer of a read, with io->mem filled, that begins below the size that we know. @past: the caller wants more
+ * than that, so the mgr is asked for the size beside it.
+ */
+static int read_transfer(struct pvfs_io *io, bool past)
 {
 	struct pvfs_request *req = NULL;
 	struct pvfs_wreport sent;
@@ -585,14 +588,14 @@ static int read_transfer(struct pvfs_io *io, bool past, u32 *ret)
 	}
 	if (err && !io->good)
 		return err;
-	err = read_limit(io, past, ret);
+	err = io->is_short ? read_is_hole(io) : 0;
 	if (!err)
-		pvfs_io_zero(io, io->pos + *ret);
+		pvfs_io_zero(io, io->pos + io->good);
 	return err;
 }
 
-/* Return: bytes read, 0 at the end, or -errno. */
-static ssize_t read_some(struct inode *inode, loff_t pos, struct iov_iter *to)
+/* Return: bytes read, 0 at the end, or -errno; -EAGAIN: once more. *@eof: that was all. */
+static ssize_t read_some(struct inode *inode, loff_t pos, struct iov_iter *to, bool *eof)
 {
 	bool trusted = pvfs_attr_trusted(inode), pin = can_pin(to), user = user_backed_iter(to), past;
 	size_t want = iov_iter_count(to);
@@ -627,10 +630,12 @@ static ssize_t read_some(struct inode *inode, loff_t pos, struct iov_iter *to)
 		goto out_io;
 	want = io->len;
 	past = !trusted && iov_iter_count(to) + (pin ? want : 0) > size - pos && pos + want == size;
-	err = read_transfer(io, past, &n);
+	err = read_transfer(io, past);
+	n = err ? 0 : io->good;
+	*eof = past && n == want && pos + want >= i_size_read(inode);
 	if (pin) {
 		mem_unpin(io, user, true);
-		iov_iter_revert(to, want - (err ? 0 : n));
+		iov_iter_revert(to, want - n);
 	} else {
 		u32 done = 0;
 		unsigned int i;
@@ -658,14 +663,17 @@ static ssize_t pvfs_read_iter(struct kiocb *iocb, struct iov_iter *to)
 {
 	struct inode *inode = file_inode(iocb->ki_filp);
 	ssize_t n, total = 0;
+	bool eof = false;
 
 	if (iocb->ki_flags & IOCB_NOWAIT)
 		return -EAGAIN;
 	if (iov_iter_count(to))
 		/* An error is told by fsync; what could be had is read all the same. */
 		pvfs_cache_flush(inode, iocb->ki_pos, iov_iter_count(to));
-	while (iov_iter_count(to)) {
-		n = read_some(inode, iocb->ki_pos, to);
+	while (iov_iter_count(to) && !eof) {
+		n = read_some(inode, iocb->ki_pos, to, &eof);
+		if (n == -EAGAIN && !fatal_signal_pending(current))
+			continue;	/* somebody has truncated it */
 		if (n <= 0) {
 			if (!total)
 				total = n;

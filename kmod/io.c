@@ -361,12 +361,14 @@ int pvfs_io_start(struct pvfs_io *io)
 	unsigned int i;
 	int err;
 
-	err = pvfs_file_cap(io->inode, io->write ? PVFS_CAP_WRITE : PVFS_CAP_READ, &cap, &io->session);
+	err = pvfs_layout_settled(io->inode);
+	err = err ?: pvfs_file_cap(io->inode, io->write ? PVFS_CAP_WRITE : PVFS_CAP_READ, &cap, &io->session);
 	if (err)
 		return err;
 	spin_lock(&pi->lock);
 	io->layout = pi->layout;
 	io->trunc_gen = pi->trunc_gen;
+	io->size = i_size_read(io->inode);
 	spin_unlock(&pi->lock);
 	plan(io, io->write ? vol->wsize : vol->rsize);
 	/* One more: for the GETATTR that may be made beside a read. */
@@ -424,7 +426,6 @@ static int part_read_done(struct pvfs_io *io, struct pvfs_io_part *p)
 	if (req->in_len < p->len && p->off + req->in_len < rep.size)
 		return bogus_answer(io, p);
 	p->got = req->in_len;
-	io->end_seen = max(io->end_seen, pvfs_stripe_file_size(&io->layout, p->df, rep.size));
 	return 0;
 }
 
@@ -497,11 +498,14 @@ int pvfs_io_finish(struct pvfs_io *io)
 	io->permits = 0;
 	io->err = 0;
 	io->good = io->len;
+	io->is_short = false;
 	for (i = 0; i < io->nparts; i++) {
 		struct pvfs_io_part *p = &io->part[i];
 
-		if (!p->err)
+		if (!p->err) {
+			io->is_short |= !io->write && p->got < p->len;
 			continue;
+		}
 		if (p->first < io->good || !io->err)
 			io->err = p->err;
 		io->good = min(io->good, p->first);

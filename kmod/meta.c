@@ -156,7 +156,6 @@ META(RENAME, rename)
 META(OPEN, open)
 META(REPORT, report)
 META(STATFS, statfs)
-META(SETLAYOUT, setlayout)
 META_DATA(GETXATTR, getxattr)
 META_DATA(SETXATTR, setxattr)
 META_DATA(LISTXATTR, listxattr)
@@ -737,26 +736,133 @@ int pvfs_meta_statfs(struct pvfs_volume *vol, struct pvfs_statfs_rep *rep)
 	return meta_statfs(vol, META_ROOM, &m, rep);
 }
 
+/* A SETLAYOUT on its way. */
+struct relayout {
+	refcount_t ref;			/* the caller's, and the request's */
+	struct pvfs_use *use;
+	bool done;
+	int err;
+};
+
+static void relayout_put(struct relayout *r)
+{
+	if (refcount_dec_and_test(&r->ref))
+		kfree(r);
+}
+
+static void relayout_done(struct pvfs_request *req)
+{
+	struct relayout *r = req->priv;
+	struct inode *inode = &r->use->pi->vfs_inode;
+	struct pvfs_inode *pi = PVFS_I(inode);
+	wait_queue_head_t *wait = &PVFS_VOL(inode)->async_wait;
+	struct pvfs_setlayout_rep rep;
+	int err;
+
+	err = req->err ?: pvfs_setlayout_rep_decode(&rep, req->rep, req->rep_len);
+	r->err = own_attr_result(inode, err, &rep.attr);
+	if (r->err)
+		WRITE_ONCE(pi->relayouts_lost, pi->relayouts_lost + 1);
+	/* Pairs with pvfs_layout_settled(). */
+	smp_store_release(&pi->relayout, false);
+	pvfs_use_iput(r->use);		/* also counts vol->closing down */
+	/* Pairs with relayout(). */
+	smp_store_release(&r->done, true);
+	wake_up_all(wait);
+	relayout_put(r);
+}
+
+/* Not safe to run twice for one inode at once. */
+static int relayout(struct inode *inode, const struct pvfs_setlayout_req *m, u32 body_room)
+{
+	struct pvfs_volume *vol = PVFS_VOL(inode);
+	struct pvfs_inode *pi = PVFS_I(inode);
+	struct pvfs_request *req;
+	struct relayout *r;
+	int err;
+
+	err = pvfs_use_init(inode);
+	if (err)
+		return err;
+	req = pvfs_req_alloc(vol->mgr, PVFS_OP_SETLAYOUT, body_room);
+	if (IS_ERR(req))
+		return PTR_ERR(req);
+	r = kzalloc(sizeof(*r), GFP_KERNEL);
+	err = r ? pvfs_setlayout_req_encode(m, req->body, req->body_room) : -ENOMEM;
+	if (err < 0) {
+		kfree(r);
+		pvfs_req_put(req);
+		return err;
+	}
+	req->body_len = err;
+	refcount_set(&r->ref, 2);
+	r->use = pi->use;
+	req->flags = PVFS_RF_ASYNC;
+	req->done = relayout_done;
+	req->priv = r;
+	ihold(inode);
+	atomic_inc(&vol->closing);
+	WRITE_ONCE(pi->relayout, true);
+	pvfs_req_submit(req);
+	pvfs_req_put(req);
+	err = wait_event_killable(vol->async_wait, smp_load_acquire(&r->done)) ? -EINTR : r->err;
+	relayout_put(r);
+	return err;
+}
+
 /**
  * pvfs_meta_setlayout - layout of a file that was never written, or of a directory's new files
- * @inode: the inode
+ * @inode: the inode; the caller holds its i_rwsem
  * @layout: pcount 1 or more, base 0xffff for any
+ *
+ * Whoever is killed waiting leaves the request to itself: nobody here reads or writes the file before it is known which
+ * layout it has, see pvfs_layout_settled().
  *
  * Return: 0 or -errno, as all here: see vfs.h.
  */
 int pvfs_meta_setlayout(struct inode *inode, const struct pvfs_layout *layout)
 {
 	struct pvfs_setlayout_req m = { .fid = fid_of(inode), .layout = *layout };
-	struct pvfs_setlayout_rep r;
+	struct pvfs_volume *vol = PVFS_VOL(inode);
+	unsigned int tries = 0;
 	struct who w;
 	int err;
 
 	err = who_get(&w, inode, PVFS_NOP_IDMAP, &m.cred);
 	if (err)
 		return err;
-	err = meta_setlayout(PVFS_VOL(inode), room(&w), &m, &r);
+	do {
+		err = pvfs_layout_settled(inode);
+		err = err ?: relayout(inode, &m, room(&w));
+		if (err == -EAGAIN)
+			err = ask_again(vol, &tries);
+	} while (err == -EAGAIN);
 	who_put(&w);
-	return own_attr_result(inode, err, &r.attr);
+	return final_error(vol, PVFS_OP_SETLAYOUT, err);
+}
+
+/**
+ * pvfs_layout_settled - wait until no SETLAYOUT is under way, and learn what came of those that failed
+ * @inode: the inode
+ *
+ * Return: 0 or -errno, as all here: see vfs.h.
+ */
+int pvfs_layout_settled(struct inode *inode)
+{
+	struct pvfs_inode *pi = PVFS_I(inode);
+	u32 lost;
+	int err;
+
+	if (wait_event_killable(PVFS_VOL(inode)->async_wait, !smp_load_acquire(&pi->relayout)))
+		return -EINTR;
+	lost = READ_ONCE(pi->relayouts_lost);
+	if (likely(lost == READ_ONCE(pi->relayouts_known)))
+		return 0;
+	err = pvfs_meta_getattr(inode);
+	if (err)
+		return err;
+	WRITE_ONCE(pi->relayouts_known, lost);
+	return 0;
 }
 
 /* ---------------------------------------------------------------- extended attributes */

@@ -150,11 +150,15 @@ static int ask_batch(struct job *j, struct share *shares, unsigned int n)
 /* Asks all that have a share of the range. For SEEK *@found is the nearest of what was found, in the file. */
 static int ask_all(struct job *j, u64 pos, u64 len, u64 *found)
 {
-	struct share *shares = kcalloc(BATCH, sizeof(*shares), GFP_KERNEL);
+	struct share *shares;
 	unsigned int n = 0, i;
-	int err = 0;
 	u32 df = 0;
+	int err;
 
+	err = pvfs_layout_settled(j->inode);
+	if (err)
+		return err;
+	shares = kcalloc(BATCH, sizeof(*shares), GFP_KERNEL);
 	if (!shares)
 		return -ENOMEM;
 	spin_lock(&PVFS_I(j->inode)->lock);
@@ -309,7 +313,7 @@ static bool alike(struct inode *src, loff_t pos_in, struct inode *dst, loff_t po
 		pvfs_meta_setlayout(dst, &from);
 		layout_of(dst, &to);
 	}
-	return from.base == to.base && from.pcount == to.pcount && from.ssize == to.ssize;
+	return !memcmp(&from, &to, sizeof(from));
 }
 
 /* Under invalidate_lock of @dst. Return: bytes copied, or -errno. */
@@ -320,15 +324,14 @@ static ssize_t copy(struct job *j, loff_t pos_in, loff_t pos_out, size_t len)
 	u32 trunc_gen;
 	size_t step;
 	int err = 0;
+	u64 round;
 
 	spin_lock(&pi->lock);
 	trunc_gen = pi->trunc_gen;
+	/* Whole rounds, so that no iod's share is longer than COPY_STEP; with huge stripe units no step is. */
+	round = (u64)COPY_STEP / pi->layout.ssize * pi->layout.ssize * pi->layout.pcount ?: COPY_STEP;
 	spin_unlock(&pi->lock);
 	for (; done < len; done += step) {
-		/* Whole rounds but for the first and the last, so that no iod's share is longer than a step. */
-		u64 round = (u64)COPY_STEP / pi->layout.ssize * pi->layout.ssize * pi->layout.pcount ?:
-			    (u64)pi->layout.ssize * pi->layout.pcount;
-
 		step = min_t(u64, len - done, round);
 		err = ask_all(j, pos_in + done, step, NULL);
 		if (err)

@@ -74,6 +74,10 @@ struct pvfs_inode {
 	struct list_head lock_owners;	/* who has, wants or lost locks */
 	struct pvfs_walked locked;	/* on vol->lock_inodes while there are some */
 
+	bool relayout;			/* a SETLAYOUT is under way: one at a time, under i_rwsem */
+	u32 relayouts_lost;		/* that failed, so that nobody knows what they did */
+	u32 relayouts_known;		/* of those, how many had ended when the attributes were asked for */
+
 	spinlock_t lock;		/* protects all that follows, and i_size of a regular file */
 	struct pvfs_layout layout;
 	u64 version;			/* of the attributes we have */
@@ -274,6 +278,7 @@ int pvfs_meta_lock_reclaim(struct pvfs_volume *vol, const struct pvfs_lock_req *
 int pvfs_meta_reclaim_done(struct pvfs_volume *vol);
 int pvfs_meta_statfs(struct pvfs_volume *vol, struct pvfs_statfs_rep *rep);
 int pvfs_meta_setlayout(struct inode *inode, const struct pvfs_layout *layout);
+int pvfs_layout_settled(struct inode *inode);
 int pvfs_meta_getxattr(struct inode *inode, const char *name, void *value, size_t size, u64 *acl_version);
 int pvfs_meta_setxattr(struct inode *inode, const char *name, const void *value, size_t size, int flags);
 int pvfs_meta_listxattr(struct inode *inode, char *list, size_t size);
@@ -301,9 +306,10 @@ struct pvfs_io {
 	/* results, after finish */
 	int err;			/* first error, 0 when all parts did it */
 	u32 good;			/* bytes from pos on before the first part that failed */
-	u64 end_seen;			/* read: the file is at least so long, say the datafiles asked */
+	bool is_short;			/* read: of good, a datafile does not have all */
 	struct pvfs_ts wtime;		/* write: the latest */
-	u32 trunc_gen;			/* known when it started */
+	u32 trunc_gen;			/* known when it started, */
+	u64 size;			/* and that the file was at least so long in it */
 	u64 session;			/* whose capability it carries */
 	/* io.c's */
 	struct pvfs_layout layout;
