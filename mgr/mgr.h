@@ -485,6 +485,7 @@ int mgr_size_record(struct mgr_op *op, const struct pvfs_fid *fid);
 struct mgr_glimpse {
 	struct pvfs_fid fid;
 	struct pvfs_layout layout;
+	u64 doubt;		/* of struct mgr_ofile, before the iods were asked */
 	u64 end;		/* of the file */
 	u64 blocks;		/* 512-byte units */
 	struct pvfs_ts wtime;

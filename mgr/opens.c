@@ -98,6 +98,13 @@ static struct mgr_ofile *ofile_find(struct mgr_opens *o, u64 ino)
 }
 
 /* Stripe lock held. */
+static void untrack(struct mgr_opens *o, struct mgr_ofile *f)
+{
+	f->tracked = false;
+	f->doubt = atomic_fetch_add_explicit(&o->doubts, 1, memory_order_relaxed) + 1;
+}
+
+/* Stripe lock held. */
 static struct mgr_ofile *ofile_get(struct mgr_opens *o, u64 ino)
 {
 	struct mgr_ofile *f = ofile_find(o, ino), **head = &o->bucket[bucket_of(ino)];
@@ -108,6 +115,7 @@ static struct mgr_ofile *ofile_get(struct mgr_opens *o, u64 ino)
 	if (!f)
 		return NULL;
 	f->ino = ino;
+	untrack(o, f);
 	f->next = *head;
 	*head = f;
 	atomic_fetch_add_explicit(&o->files, 1, memory_order_relaxed);
@@ -244,12 +252,12 @@ static void merge(struct mgr_ofile *f, u64 end, const struct pvfs_ts *wtime)
 }
 
 /* Stripe lock held. */
-static void merge_report(struct mgr_ofile *f, const struct pvfs_wreport *r)
+static void merge_report(struct mgr_opens *o, struct mgr_ofile *f, const struct pvfs_wreport *r)
 {
 	if (!r->end && mgr_ts_zero(&r->wtime))
 		return;
 	if (r->trunc_gen != f->gen || r->end > PVFS_FILE_MAX || r->wtime.nsec >= 1000000000u || f->sparse)
-		f->tracked = false;
+		untrack(o, f);
 	else
 		merge(f, r->end, &r->wtime);
 }
@@ -274,7 +282,7 @@ bool mgr_opens_close_begin(struct mgr_opens *o, u64 session, u64 ino, u32 flags,
 	bool last = false;
 
 	if (p && open_writes(p)) {
-		merge_report(f, r);
+		merge_report(o, f, r);
 		p->closing++;
 		last = !writers_left(f);
 	}
@@ -324,6 +332,7 @@ void mgr_opens_view(struct mgr_opens *o, u64 ino, u64 session, struct mgr_opens_
 	v->last = !writers_left(f);
 	v->orphan = f->orphan;
 	v->tracked = f->tracked && v->writers;
+	v->doubt = f->doubt;
 	v->gen = f->gen;
 	v->end = f->end;
 	v->wtime = f->wtime;
@@ -346,26 +355,30 @@ void mgr_opens_report(struct mgr_opens *o, u64 session, u64 ino, const struct pv
 	f = ofile_find(o, ino);
 	p = f ? open_find(f, session) : NULL;
 	if (p && open_writes(p))
-		merge_report(f, r);
+		merge_report(o, f, r);
 	pthread_mutex_unlock(lock);
 }
 
-void mgr_opens_learn(struct mgr_opens *o, const struct mgr_inode *in, const struct pvfs_ts *wtime)
+void mgr_opens_learn(struct mgr_opens *o, const struct mgr_inode *in, const struct pvfs_ts *wtime,
+		     u64 doubt)
 {
 	pthread_mutex_t *lock = stripe_lock(o, in->ino);
 	struct mgr_ofile *f = ofile_find(o, in->ino);
 
-	if (f) {
-		if (f->gen != in->trunc_gen) {
-			f->gen = in->trunc_gen;
-			f->end = 0;
-			f->wtime = (struct pvfs_ts){ 0 };
-		}
-		merge(f, in->size, wtime);
-		f->sparse = in->flags & MGR_IF_SPARSE;
-		f->blocks = in->blocks;
-		f->tracked = true;
+	/* It may have been cut since. */
+	if (!f || (s32)(in->trunc_gen - f->gen) < 0)
+		goto out;
+	if (f->gen != in->trunc_gen) {
+		f->gen = in->trunc_gen;
+		f->end = 0;
+		f->wtime = (struct pvfs_ts){ 0 };
 	}
+	merge(f, in->size, wtime);
+	f->sparse = in->flags & MGR_IF_SPARSE;
+	f->blocks = in->blocks;
+	if (f->doubt == doubt)
+		f->tracked = true;
+out:
 	pthread_mutex_unlock(lock);
 }
 
@@ -381,6 +394,7 @@ void mgr_opens_reset(struct mgr_opens *o, const struct mgr_inode *in, bool track
 		f->version = 0;
 		f->sparse = in->flags & MGR_IF_SPARSE;
 		f->blocks = in->blocks;
+		untrack(o, f);
 		f->tracked = tracked;
 	}
 	pthread_mutex_unlock(lock);
@@ -437,7 +451,7 @@ void mgr_opens_sweep(struct mgr_opens *o, u64 session)
 				continue;
 			/* What it wrote and did not report is lost to us; the iods know. */
 			if (open_writes(p))
-				f->tracked = false;
+				untrack(o, f);
 			open_free(f, p);
 			ofile_trim(o, f);
 		}

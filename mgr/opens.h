@@ -31,7 +31,7 @@ struct mgr_open {
  * What writes did is known completely ("tracked") when every writer that left has reported, and
  * every writer that is here will: then the size needs no question to the iods once the others are
  * gone. A report under another truncation generation, a writer that died, and a restart end that; a
- * glimpse that every iod answered begins it again.
+ * glimpse that every iod answered begins it again, if nothing ended it since the glimpse began.
  */
 struct mgr_ofile {
 	struct mgr_ofile *next;
@@ -40,6 +40,7 @@ struct mgr_ofile {
 	bool busy;		/* held by mgr_opens_lock() */
 	bool orphan;		/* unlinked while open */
 	bool tracked;
+	u64 doubt;		/* another number whenever tracked ends; never 0 */
 	u32 gen;		/* trunc_gen that end belongs to */
 	u64 end;		/* bytes */
 	struct pvfs_ts wtime;
@@ -56,6 +57,7 @@ struct mgr_opens {
 	} stripe[MGR_OPEN_STRIPES];
 	struct mgr_ofile **bucket;	/* bucket i is protected by stripe i % MGR_OPEN_STRIPES */
 	atomic_ullong files;		/* for statistics */
+	atomic_ullong doubts;		/* the last mgr_ofile.doubt */
 };
 
 /* What a reader of size and times needs to know, all from one moment. */
@@ -69,6 +71,7 @@ struct mgr_opens_view {
 	bool sparse;
 	u32 gen;
 	u64 end, version, blocks;
+	u64 doubt;
 	struct pvfs_ts wtime;
 };
 
@@ -107,8 +110,11 @@ void mgr_opens_view(struct mgr_opens *o, u64 ino, u64 session, struct mgr_opens_
 
 /* Merges what a session says about its writes. */
 void mgr_opens_report(struct mgr_opens *o, u64 session, u64 ino, const struct pvfs_wreport *r);
-/* Merges what all iods said and @in has taken in, with nothing truncated meanwhile. */
-void mgr_opens_learn(struct mgr_opens *o, const struct mgr_inode *in, const struct pvfs_ts *wtime);
+/*
+ * Merges what all iods said and @in has taken in. @doubt: as a view had it before they were asked.
+ */
+void mgr_opens_learn(struct mgr_opens *o, const struct mgr_inode *in, const struct pvfs_ts *wtime,
+		     u64 doubt);
 /*
  * The first writer came (@tracked) or a truncation set the size: forget what was known. @in: as it
  * is about to be recorded.

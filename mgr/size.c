@@ -70,9 +70,13 @@ int mgr_glimpse(struct mgr *m, struct mgr_glimpse *g, u32 n)
 {
 	struct mgr_iocall few[16], *calls = few;
 	u32 i, k, df, first, room = ARRAY_SIZE(few), total = 0;
+	struct mgr_opens_view v;
 
-	for (i = 0; i < n; i++)
+	for (i = 0; i < n; i++) {
+		mgr_opens_view(&m->opens, g[i].fid.ino, 0, &v);
+		g[i].doubt = v.doubt;
 		total += g[i].layout.pcount;
+	}
 	if (total > room) {
 		/* A file's calls go together; one file has at most PVFS_IOD_MAX = CALLS_MAX. */
 		room = min(total, CALLS_MAX);
@@ -246,7 +250,7 @@ static void learn(struct mgr_op *op, const struct mgr_inode *in, const struct mg
 
 	as_seen.size = g->end;
 	set_blocks(&as_seen, g->blocks);
-	mgr_opens_learn(&op->m->opens, &as_seen, &g->wtime);
+	mgr_opens_learn(&op->m->opens, &as_seen, &g->wtime, g->doubt);
 }
 
 /*
@@ -259,8 +263,11 @@ static int after_glimpse(struct mgr_op *op, struct mgr_inode *in, const struct m
 	struct reread rr = { .fid = { .ino = in->ino, .gen = in->gen } };
 	u32 gen = in->trunc_gen;
 	struct mgr_opens_view v;
+	u64 version;
 	int err;
 
+	/* Of what is recorded from here on the version is higher than that of what we are about to tell. */
+	version = mgr_version_after(0);
 	err = mgr_run(op, reread_fn, &rr, MGR_RUN_READ);
 	if (err)
 		return err;
@@ -273,7 +280,7 @@ static int after_glimpse(struct mgr_op *op, struct mgr_inode *in, const struct m
 		*ret_flags |= PVFS_AF_SIZE_UNKNOWN;
 		mgr_size_fold(op, in);
 		if (account(in, g->end, &g->wtime))
-			in->version = mgr_version_after(in->version);
+			in->version = max(in->version + 1, version);
 		return 0;
 	}
 	learn(op, in, g);
@@ -292,7 +299,7 @@ static int after_glimpse(struct mgr_op *op, struct mgr_inode *in, const struct m
 	}
 	fold_view(in, &v);
 	if (account_glimpse(in, g))
-		in->version = mgr_version_after(in->version);
+		in->version = max(in->version + 1, version);
 	return 0;
 }
 
@@ -341,7 +348,7 @@ int mgr_size_attr(struct mgr_op *op, struct mgr_inode *in, const struct pvfs_wre
 	u32 flags = 0;
 	int err;
 
-	if (report && uncertain(in))
+	if (report)
 		mgr_opens_report(&op->m->opens, mgr_op_session(op), in->ino, report);
 	for (tries = 0; attr_certain(op, in, attr, &flags); tries++) {
 		struct mgr_glimpse g = { .fid = { .ino = in->ino, .gen = in->gen },
