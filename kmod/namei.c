@@ -75,6 +75,72 @@ static bool in_link(void)
 	return false;
 }
 
+/* Is this task in rename(2)? */
+static bool in_rename(void)
+{
+	switch (pvfs_syscall_nr()) {
+#ifdef __NR_rename
+	case __NR_rename:
+#endif
+#ifdef __NR_renameat
+	case __NR_renameat:
+#endif
+	case __NR_renameat2:
+		return !in_compat_syscall();
+	}
+	return false;
+}
+
+/* The @n-th name of an inode but @dentry that somebody has in hand, with a reference; NULL: there are not so many. */
+static struct dentry *name_in_hand(struct inode *inode, const struct dentry *dentry, unsigned int n)
+{
+	struct dentry *d, *ret = NULL;
+
+	spin_lock(&inode->i_lock);
+	hlist_for_each_entry(d, &inode->i_dentry, d_u.d_alias) {
+		if (d == dentry || d_unhashed(d) || !d_count(d) || n--)
+			continue;
+		ret = dget(d);
+		break;
+	}
+	spin_unlock(&inode->i_lock);
+	return ret;
+}
+
+/*
+ * rename(2) from one name of an inode to another does nothing, and the VFS sees that by what it got when it looked them
+ * up, one after the other. If another client has renamed between the two, it got the same inode twice though no inode
+ * ever had both names. So before that is said of an inode, the names it was found by so far are asked again.
+ *
+ * Return: 0; -ESTALE: the VFS is to begin anew, or -EBUSY if it has done that (LOOKUP_REVAL) and it happened again.
+ */
+static int renamed_meanwhile(struct inode *inode, struct dentry *dentry, unsigned int flags)
+{
+	unsigned int n;
+	int ret = 0;
+
+	if ((flags & LOOKUP_PARENT) || likely(!in_rename()))
+		return 0;
+	for (n = 0; !ret; n++) {
+		struct dentry *d = name_in_hand(inode, dentry, n), *parent;
+		struct name_snapshot name;
+		struct pvfs_attr attr;
+
+		if (!d)
+			break;
+		parent = dget_parent(d);
+		take_dentry_name_snapshot(&name, d);
+		ret = pvfs_meta_lookup(d_inode(parent), &name.name, &attr);
+		release_dentry_name_snapshot(&name);
+		dput(parent);
+		dput(d);
+		if (ret == -ENOENT || (!ret && (attr.fid.ino != PVFS_I(inode)->fid.ino ||
+						attr.fid.gen != PVFS_I(inode)->fid.gen)))
+			ret = flags & LOOKUP_REVAL ? -EBUSY : -ESTALE;
+	}
+	return ret;
+}
+
 /*
  * The cached inode only has to pass the VFS's own checks, which a directory, or a file that is another's in a sticky
  * directory, may not.
@@ -116,7 +182,7 @@ static int revalidate(struct inode *dir, struct dentry *dentry, struct inode *in
 	pvfs_dentry_validated(dentry);
 	if (!(flags & LOOKUP_PARENT) || pvfs_checked_here(PVFS_VOL(dir), PVFS_NOP_IDMAP))
 		pvfs_fresh_leave(inode);
-	return 1;
+	return renamed_meanwhile(inode, dentry, flags) ?: 1;
 }
 
 static int pvfs_d_revalidate(struct dentry *dentry, unsigned int flags)
@@ -195,6 +261,11 @@ static struct dentry *pvfs_lookup(struct inode *dir, struct dentry *dentry, unsi
 		if (!IS_ERR(inode) &&
 		    (!(flags & LOOKUP_PARENT) || pvfs_checked_here(PVFS_VOL(dir), PVFS_NOP_IDMAP)))
 			pvfs_fresh_leave(inode);
+		err = IS_ERR(inode) ? 0 : renamed_meanwhile(inode, dentry, flags);
+		if (err) {
+			iput(inode);
+			return ERR_PTR(err);
+		}
 	} else if (err != -ENOENT) {
 		return ERR_PTR(err);
 	}
