@@ -95,10 +95,11 @@ static void reply_read(struct pvfs_call *call, u64 size, const struct pvfs_out *
  * Nothing is kept of
  * @e when it returns.
  */
-static int read_copy(struct iod *iod, struct pvfs_call *call, struct iod_fdent *e, u64 off, u32 len,
-		     u64 size, bool may_wait)
+static int read_copy(struct iod *iod, struct pvfs_call *call, const struct pvfs_fid *fid,
+		     struct iod_fdent *e, u64 off, u32 len, u64 size, bool may_wait)
 {
 	struct pvfs_out out = { .fd = -1 };
+	struct iod_stat now;
 	struct iod_buf *buf;
 	struct iovec iov;
 	u32 done = 0;
@@ -118,13 +119,18 @@ static int read_copy(struct iod *iod, struct pvfs_call *call, struct iod_fdent *
 		iod_bufs_put(buf);
 		return r;
 	}
-	/* Cut off meanwhile: what is left of it was there when the request began. */
+	/*
+	 * Was it cut meanwhile? Zeros must not stand for what is gone: the client takes bytes that come for bytes of
+	 * the file. A file system may make zeros of a page that went while it was read, so it is asked again.
+	 */
+	if (!iod->store->ops->stat(iod->store, fid, &e->file, &now) && now.size < off + done)
+		done = now.size > off ? now.size - off : 0;
 	if (done < len)
-		memset(mem + done, 0, len - done);
+		size = off + done;
 	iod_count(iod->counts.by_copy, 1);
-	iod_count(iod->counts.bytes_read, len);
+	iod_count(iod->counts.bytes_read, done);
 	out.mem = mem;
-	out.len = len;
+	out.len = done;
 	out.release = release_buf;
 	out.arg = buf;
 	reply_read(call, size, &out);
@@ -233,7 +239,7 @@ static void do_read(struct iod *iod, struct pvfs_call *call, bool may_wait)
 	if (!may_wait)	/* else it was here before */
 		read_ahead(iod, e, req.off, len, st.size);
 	if (len < iod_tuning.sendfile_min) {
-		err = read_copy(iod, call, e, req.off, len, st.size, may_wait);
+		err = read_copy(iod, call, &req.fid, e, req.off, len, st.size, may_wait);
 		if (!err) {
 			iod_fds_put(e);
 			return;

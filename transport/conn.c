@@ -18,7 +18,6 @@
 #define RX_BUDGET 32			/* reads before others on this thread get their turn */
 #define TX_COPY_LEN (64u << 10)
 
-static u8 zeros[64 << 10];
 
 static void read_ready(struct pvfs_source *src, u32 events);
 static void write_ready(struct pvfs_source *src, u32 events);
@@ -485,19 +484,6 @@ static int gather(struct pvfs_conn *c, struct iovec *iov, bool *ret_more)
 	return n;
 }
 
-static ssize_t send_zeros(struct pvfs_conn *c, size_t n)
-{
-	struct iovec iov[16];
-	int i;
-
-	for (i = 0; i < (int)ARRAY_SIZE(iov) && n; i++) {
-		iov[i].iov_base = zeros;
-		iov[i].iov_len = min(n, sizeof(zeros));
-		n -= iov[i].iov_len;
-	}
-	return c->xprt->ops->sendv(c->xprt, iov, i, false);
-}
-
 /* File bytes by way of memory. */
 static ssize_t send_copied(struct pvfs_conn *c, struct pvfs_send *s, off_t off, size_t n)
 {
@@ -528,19 +514,14 @@ static ssize_t send_file(struct pvfs_conn *c, struct pvfs_send *s)
 	u64 done = c->tx_off - mem_len(s);
 	size_t left = s->fd_len - done;
 	off_t off = s->off + done;
-	ssize_t k = 0;
+	ssize_t k;
 
-	if (!c->tx_eof) {
-		if (c->xprt->ops->sendfile)
-			k = c->xprt->ops->sendfile(c->xprt, s->fd, &off, left);
-		else
-			k = send_copied(c, s, off, left);
-		if (k)
-			return k;
-		/* The header promised the length, so what the file lacks is zeros. */
-		c->tx_eof = true;
-	}
-	return send_zeros(c, left);
+	if (c->xprt->ops->sendfile)
+		k = c->xprt->ops->sendfile(c->xprt, s->fd, &off, left);
+	else
+		k = send_copied(c, s, off, left);
+	/* The header promised the length; the peer asks again, on another connection. */
+	return k ?: -ENODATA;
 }
 
 /* @k more bytes are out: messages that are complete leave the queue. */
@@ -552,7 +533,6 @@ static void tx_advance(struct pvfs_conn *c, u64 k)
 	c->tx_off += k;
 	while ((s = c->tx_head) && c->tx_off >= s->total) {
 		c->tx_off -= s->total;
-		c->tx_eof = false;
 		c->tx_head = s->next;
 		if (!c->tx_head)
 			c->tx_tail = &c->tx_head;

@@ -33,7 +33,7 @@ struct pvfs_send {
 	u32 body_len;
 	const struct iovec *pay;	/* payload in memory, or NULL */
 	int npay;
-	int fd;				/* else, if fd_len: fd_len bytes of this file from @off, zeros beyond its end */
+	int fd;				/* else, if fd_len: fd_len bytes of this file from @off; it has them, or the connection ends */
 	off_t off;
 	u32 fd_len;
 	/* 0: handed to the transport; -errno: given up. No lock held; may free the send, may not block. */
@@ -112,7 +112,6 @@ struct pvfs_conn {
 	bool tx_busy;			/* someone owns the sending side */
 	bool tx_dead;
 	u64 tx_off;			/* owner's: bytes of tx_head that are out */
-	bool tx_eof;			/* owner's: tx_head's file has ended, zeros follow */
 	u8 *tx_copy;			/* owner's: file bytes when the transport can't sendfile */
 	u32 tx_copy_pos, tx_copy_len;
 };

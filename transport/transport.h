@@ -193,7 +193,7 @@ struct pvfs_call {
 /* What goes behind the body of a reply. */
 struct pvfs_out {
 	const void *mem;	/* bytes in memory, or NULL */
-	int fd;			/* else: from this file at @off (sendfile); what it lacks is sent as zeros */
+	int fd;			/* else: from this file at @off (sendfile); if it lacks some, the connection ends */
 	off_t off;
 	u32 len;
 	void (*release)(void *arg);	/* called once when the bytes are gone or given up; may be NULL */

@@ -43,6 +43,7 @@ struct fx {
 	u64 stale;			/* session_check() does not know this one */
 	u64 pattern_file_off;
 	int file;
+	atomic_uint promise;	/* the next answer from the file promises all that was asked for */
 	pthread_mutex_t lock;
 	struct pvfs_call *held[FX_HELD_MAX];
 	unsigned int nheld, hold;
@@ -108,6 +109,8 @@ static inline void fx_reply_read(struct pvfs_call *call)
 	n = pvfs_read_rep_encode(&rep, body, sizeof(body));
 	out.len = req.len;
 	if (req.fid.ino == 2) {
+		if (!atomic_exchange(&fx.promise, 0))
+			out.len = req.off < FX_FILE_LEN ? min((u64)req.len, FX_FILE_LEN - req.off) : 0;
 		out.fd = fx.file;
 		out.off = req.off;
 	} else if (req.len) {
