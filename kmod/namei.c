@@ -91,14 +91,14 @@ static bool in_rename(void)
 	return false;
 }
 
-/* The @n-th name of an inode but @dentry that somebody has in hand, with a reference; NULL: there are not so many. */
-static struct dentry *name_in_hand(struct inode *inode, const struct dentry *dentry, unsigned int n)
+/* The name by which the rename that this task is in has found the inode already, with a reference; or NULL. */
+static struct dentry *found_before(struct inode *inode, const struct dentry *dentry)
 {
 	struct dentry *d, *ret = NULL;
 
 	spin_lock(&inode->i_lock);
 	hlist_for_each_entry(d, &inode->i_dentry, d_u.d_alias) {
-		if (d == dentry || d_unhashed(d) || !d_count(d) || n--)
+		if (d == dentry || READ_ONCE(d->d_fsdata) != current || d_unhashed(d) || !d_count(d))
 			continue;
 		ret = dget(d);
 		break;
@@ -110,35 +110,38 @@ static struct dentry *name_in_hand(struct inode *inode, const struct dentry *den
 /*
  * rename(2) from one name of an inode to another does nothing, and the VFS sees that by what it got when it looked them
  * up, one after the other. If another client has renamed between the two, it got the same inode twice though no inode
- * ever had both names. So before that is said of an inode, the names it was found by so far are asked again.
+ * ever had both names. So when the second name is found to be of the first one's inode, the first is asked again.
+ *
+ * Both are looked up under the lock of their directory, or of both directories, so that nobody else's rename here can
+ * put its mark (d_fsdata) on the first.
  *
  * Return: 0; -ESTALE: the VFS is to begin anew, or -EBUSY if it has done that (LOOKUP_REVAL) and it happened again.
  */
 static int renamed_meanwhile(struct inode *inode, struct dentry *dentry, unsigned int flags)
 {
-	unsigned int n;
-	int ret = 0;
+	struct dentry *first, *parent;
+	struct name_snapshot name;
+	struct pvfs_attr attr;
+	int err;
 
 	if ((flags & LOOKUP_PARENT) || likely(!in_rename()))
 		return 0;
-	for (n = 0; !ret; n++) {
-		struct dentry *d = name_in_hand(inode, dentry, n), *parent;
-		struct name_snapshot name;
-		struct pvfs_attr attr;
-
-		if (!d)
-			break;
-		parent = dget_parent(d);
-		take_dentry_name_snapshot(&name, d);
-		ret = pvfs_meta_lookup(d_inode(parent), &name.name, &attr);
-		release_dentry_name_snapshot(&name);
-		dput(parent);
-		dput(d);
-		if (ret == -ENOENT || (!ret && (attr.fid.ino != PVFS_I(inode)->fid.ino ||
-						attr.fid.gen != PVFS_I(inode)->fid.gen)))
-			ret = flags & LOOKUP_REVAL ? -EBUSY : -ESTALE;
+	WRITE_ONCE(dentry->d_fsdata, current);
+	first = found_before(inode, dentry);
+	if (likely(!first))
+		return 0;
+	parent = dget_parent(first);
+	take_dentry_name_snapshot(&name, first);
+	err = pvfs_meta_lookup(d_inode(parent), &name.name, &attr);
+	release_dentry_name_snapshot(&name);
+	dput(parent);
+	if (err == -ENOENT || (!err && (attr.fid.ino != PVFS_I(inode)->fid.ino ||
+					attr.fid.gen != PVFS_I(inode)->fid.gen))) {
+		d_drop(first);
+		err = flags & LOOKUP_REVAL ? -EBUSY : -ESTALE;
 	}
-	return ret;
+	dput(first);
+	return err;
 }
 
 /*
@@ -271,8 +274,10 @@ static struct dentry *pvfs_lookup(struct inode *dir, struct dentry *dentry, unsi
 	}
 	pvfs_dentry_validated(dentry);
 	alias = d_splice_alias(inode, dentry);
-	if (!IS_ERR_OR_NULL(alias))
+	if (!IS_ERR_OR_NULL(alias)) {
 		pvfs_dentry_validated(alias);
+		WRITE_ONCE(alias->d_fsdata, dentry->d_fsdata);	/* see renamed_meanwhile() */
+	}
 	return alias;
 }
 
