@@ -98,7 +98,8 @@ static struct dentry *found_before(struct inode *inode, const struct dentry *den
 
 	spin_lock(&inode->i_lock);
 	hlist_for_each_entry(d, &inode->i_dentry, d_u.d_alias) {
-		if (d == dentry || READ_ONCE(d->d_fsdata) != current || d_unhashed(d) || !d_count(d))
+		/* It may be unhashed: others here may know already that it is not there. */
+		if (d == dentry || READ_ONCE(d->d_fsdata) != current || !d_count(d))
 			continue;
 		ret = dget(d);
 		break;
@@ -138,6 +139,7 @@ static int renamed_meanwhile(struct inode *inode, struct dentry *dentry, unsigne
 	if (err == -ENOENT || (!err && (attr.fid.ino != PVFS_I(inode)->fid.ino ||
 					attr.fid.gen != PVFS_I(inode)->fid.gen))) {
 		d_drop(first);
+		WRITE_ONCE(first->d_fsdata, NULL);
 		err = flags & LOOKUP_REVAL ? -EBUSY : -ESTALE;
 	}
 	dput(first);
