@@ -485,7 +485,10 @@ int mgr_size_record(struct mgr_op *op, const struct pvfs_fid *fid);
 struct mgr_glimpse {
 	struct pvfs_fid fid;
 	struct pvfs_layout layout;
-	u64 doubt;		/* of struct mgr_ofile, before the iods were asked */
+	u64 known;		/* how long it was at least, before the iods are asked */
+	/* of struct mgr_ofile, before the iods were asked */
+	u64 doubt;
+	u32 writers;
 	u64 end;		/* of the file */
 	u64 blocks;		/* 512-byte units */
 	struct pvfs_ts wtime;

@@ -6,7 +6,8 @@
  * write. Then
  *
  *   asker is the only writer, all is tracked    what it reported, no message
- *   others write, or something was missed       glimpse: ask all its iods at once
+ *   others write, or something was missed       glimpse: ask all its iods at once, until it holds
+ *                                               still
  *   nobody writes (a writer or we died)         glimpse once, record, UNCERTAIN is gone
  *   last writer closes                          record the reports or a glimpse, UNCERTAIN is gone
  *
@@ -30,6 +31,7 @@
 #include <unistd.h>
 
 #define GLIMPSE_MS	3000u		/* for all iods to answer */
+#define GLIMPSE_TRIES	8
 #define TRIM_MS		5000u
 #define CALLS_MAX	1024u		/* calls to iods made at once */
 
@@ -75,6 +77,7 @@ int mgr_glimpse(struct mgr *m, struct mgr_glimpse *g, u32 n)
 	for (i = 0; i < n; i++) {
 		mgr_opens_view(&m->opens, g[i].fid.ino, 0, &v);
 		g[i].doubt = v.doubt;
+		g[i].writers = v.writers;
 		total += g[i].layout.pcount;
 	}
 	if (total > room) {
@@ -105,6 +108,46 @@ int mgr_glimpse(struct mgr *m, struct mgr_glimpse *g, u32 n)
 	if (calls != few)
 		free(calls);
 	return 0;
+}
+
+/*
+ * As mgr_glimpse(), until no file became longer while its iods were asked. They are not all asked at
+ * one moment: what they say was perhaps never the size, because one answered before a write that
+ * came before what another saw. But a size only grows, so when two glimpses say the same it was that
+ * between them. Who is written without a pause gets a size that is as good as any after some tries.
+ * @g: known is what the size was at least before.
+ */
+static int glimpse_still(struct mgr *m, struct mgr_glimpse *g, u32 n)
+{
+	struct mgr_glimpse one, *again = n == 1 ? &one : malloc(n * sizeof(*again));
+	u32 first, *which = n == 1 ? &first : malloc(n * sizeof(*which)), i, moved;
+	unsigned int tries;
+	int err = -ENOMEM;
+
+	if (!again || !which)
+		goto out;
+	err = mgr_glimpse(m, g, n);
+	for (tries = 0; !err && tries < GLIMPSE_TRIES; tries++) {
+		for (i = moved = 0; i < n; i++) {
+			if (!g[i].complete || !g[i].writers || g[i].layout.pcount == 1 ||
+			    g[i].end <= g[i].known)
+				continue;
+			g[i].known = g[i].end;
+			again[moved] = g[i];
+			which[moved++] = i;
+		}
+		if (!moved)
+			break;
+		err = mgr_glimpse(m, again, moved);
+		for (i = 0; i < moved; i++)
+			g[which[i]] = again[i];
+	}
+out:
+	if (again != &one)
+		free(again);
+	if (which != &first)
+		free(which);
+	return err;
 }
 
 /* ---- combining ---- */
@@ -303,17 +346,23 @@ static int after_glimpse(struct mgr_op *op, struct mgr_inode *in, const struct m
 	return 0;
 }
 
-/* Everything that needs no question. Return: 0 done, 1 ask the iods, or wait for a truncation. */
+/*
+ * Everything that needs no question. Return: 0 done, 1 ask the iods, or wait for a truncation. In
+ * *@known how long the file is at least.
+ */
 static int attr_certain(struct mgr_op *op, struct mgr_inode *in, struct pvfs_attr *attr,
-			u32 *ret_flags)
+			u32 *ret_flags, u64 *known)
 {
 	struct mgr_opens_view v;
 
 	*ret_flags = 0;
+	*known = in->size;
 	if (S_ISREG(in->mode) && (in->flags & (MGR_IF_UNCERTAIN | MGR_IF_TRIM))) {
 		mgr_opens_view(&op->m->opens, in->ino, mgr_op_session(op), &v);
 		if (v.others)
 			*ret_flags |= PVFS_AF_WRITERS;
+		if (v.gen == in->trunc_gen)
+			*known = max(*known, v.end);
 		if ((in->flags & MGR_IF_TRIM) || !sole_writer(in, &v))
 			return 1;
 		fold_view(in, &v);
@@ -346,20 +395,21 @@ int mgr_size_attr(struct mgr_op *op, struct mgr_inode *in, const struct pvfs_wre
 {
 	unsigned int tries;
 	u32 flags = 0;
+	u64 known;
 	int err;
 
 	if (report)
 		mgr_opens_report(&op->m->opens, mgr_op_session(op), in->ino, report);
-	for (tries = 0; attr_certain(op, in, attr, &flags); tries++) {
+	for (tries = 0; attr_certain(op, in, attr, &flags, &known); tries++) {
 		struct mgr_glimpse g = { .fid = { .ino = in->ino, .gen = in->gen },
-			.layout = in->layout };
+			.layout = in->layout, .known = known };
 
 		if (!op->can_block)
 			return -EINPROGRESS;
 		if (in->flags & MGR_IF_TRIM) {
 			err = trim_wait(op, in, &flags);
 		} else {
-			err = mgr_glimpse(op->m, &g, 1);
+			err = glimpse_still(op->m, &g, 1);
 			err = err ?: after_glimpse(op, in, &g, &flags);
 		}
 		if (err < 0)
@@ -384,10 +434,11 @@ int mgr_size_attrs(struct mgr_op *op, struct mgr_inode *in, struct pvfs_attr *at
 {
 	struct mgr_glimpse *g = NULL;
 	u32 i, k, asked = 0, *which = NULL, flags;
+	u64 known;
 	int err = 0;
 
 	for (i = 0; i < n; i++) {
-		if (!attr_certain(op, &in[i], &attrs[i], &flags))
+		if (!attr_certain(op, &in[i], &attrs[i], &flags, &known))
 			continue;
 		if (!op->can_block) {
 			err = -EINPROGRESS;
@@ -404,14 +455,15 @@ int mgr_size_attrs(struct mgr_op *op, struct mgr_inode *in, struct pvfs_attr *at
 		which[asked] = i;
 		g[asked].fid.ino = in[i].ino;
 		g[asked].fid.gen = in[i].gen;
+		g[asked].known = known;
 		g[asked++].layout = in[i].layout;
 	}
 	if (!asked)
 		goto out;
-	err = mgr_glimpse(op->m, g, asked);
+	err = glimpse_still(op->m, g, asked);
 	for (k = 0; k < asked && !err; k++) {
 		i = which[k];
-		attr_certain(op, &in[i], &attrs[i], &flags);
+		attr_certain(op, &in[i], &attrs[i], &flags, &known);
 		err = after_glimpse(op, &in[i], &g[k], &flags);
 		if (err == 1) {
 			err = mgr_size_attr(op, &in[i], NULL, &attrs[i]);
