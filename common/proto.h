@@ -19,6 +19,7 @@
 /* Limits; every one is checked where a message is decoded. */
 #define PVFS_NAME_MAX		255u		/* bytes of one name */
 #define PVFS_SYMLINK_MAX	4095u		/* bytes of a symbolic link's target */
+#define PVFS_SYMLINK_EAGER	255u		/* of one that comes with the answer to LOOKUP */
 #define PVFS_NGROUPS_MAX	1024u		/* supplementary groups in one credential */
 #define PVFS_VOLUME_MAX		63u		/* bytes of a volume's name */
 #define PVFS_HOST_MAX		255u		/* bytes of a host's name */

@@ -94,13 +94,23 @@ struct payload {
 	u32 len;		/* bytes to send, or room */
 	bool write;
 	u32 got;		/* bytes received */
+	char *text;		/* room for a string of the answer, and its NUL; it stays empty when there is none */
+	u32 text_room;
 };
+
+static void keep_text(struct payload *p, const struct pvfs_str *s)
+{
+	if (s->len >= p->text_room)
+		return;
+	memcpy(p->text, s->p, s->len);
+	p->text[s->len] = 0;
+}
 
 /*
  * meta_<name>(vol, room, m, r): sends pvfs_<name>_req and decodes pvfs_<name>_rep, whose strings must not outlive the
- * request: for replies without any. data_<name>() has a payload too.
+ * request: for replies without any. data_<name>() has a payload too. @keep: what to do with a string.
  */
-#define META_DATA(OP, name) \
+#define META_TEXT(OP, name, keep) \
 static int data_##name(struct pvfs_volume *vol, u32 room, const struct pvfs_##name##_req *m, \
 		       struct pvfs_##name##_rep *r, struct payload *p) \
 { \
@@ -126,6 +136,8 @@ static int data_##name(struct pvfs_volume *vol, u32 room, const struct pvfs_##na
 				err = pvfs_##name##_rep_decode(r, req->rep, req->rep_len); \
 			if (p) \
 				p->got = req->in_len; \
+			if (!err) \
+				keep; \
 		} \
 		pvfs_req_put(req); \
 		if (err == -EAGAIN) \
@@ -133,6 +145,8 @@ static int data_##name(struct pvfs_volume *vol, u32 room, const struct pvfs_##na
 	} while (err == -EAGAIN); \
 	return final_error(vol, PVFS_OP_##OP, err); \
 }
+
+#define META_DATA(OP, name) META_TEXT(OP, name, (void)0)
 
 #define META(OP, name) \
 META_DATA(OP, name) \
@@ -142,7 +156,7 @@ static int meta_##name(struct pvfs_volume *vol, u32 room, const struct pvfs_##na
 	return data_##name(vol, room, m, r, NULL); \
 }
 
-META(LOOKUP, lookup)
+META_TEXT(LOOKUP, lookup, keep_text(p, &r->target))
 META(GETATTR, getattr)
 META(SETATTR, setattr)
 META(CREATE, create)
@@ -208,12 +222,14 @@ static u32 room(const struct who *w)
  * @dir: the directory
  * @name: the name
  * @attr: filled with the inode's attributes
+ * @target: room for PVFS_SYMLINK_EAGER + 1 bytes: a symbolic link's target, if it came along; else empty
  *
  * Return: 0, -ENOENT, -EACCES, -ENOTDIR, -ESTALE (no such directory any more), -EINTR, -EIO.
  */
-int pvfs_meta_lookup(struct inode *dir, const struct qstr *name, struct pvfs_attr *attr)
+int pvfs_meta_lookup(struct inode *dir, const struct qstr *name, struct pvfs_attr *attr, char *target)
 {
 	struct pvfs_lookup_req m = { .dir = fid_of(dir), .name = pvfs_qstr(name) };
+	struct payload p = { .text = target, .text_room = PVFS_SYMLINK_EAGER + 1 };
 	struct pvfs_lookup_rep r;
 	struct who w;
 	int err;
@@ -221,7 +237,8 @@ int pvfs_meta_lookup(struct inode *dir, const struct qstr *name, struct pvfs_att
 	err = who_get(&w, dir, PVFS_NOP_IDMAP, &m.cred);
 	if (err)
 		return err;
-	err = meta_lookup(PVFS_VOL(dir), room(&w), &m, &r);
+	*target = 0;
+	err = data_lookup(PVFS_VOL(dir), room(&w), &m, &r, &p);
 	who_put(&w);
 	if (err)
 		return err;

@@ -120,6 +120,7 @@ static struct dentry *found_before(struct inode *inode, const struct dentry *den
  */
 static int renamed_meanwhile(struct inode *inode, struct dentry *dentry, unsigned int flags)
 {
+	char target[PVFS_SYMLINK_EAGER + 1];
 	struct dentry *first, *parent;
 	struct name_snapshot name;
 	struct pvfs_attr attr;
@@ -133,7 +134,7 @@ static int renamed_meanwhile(struct inode *inode, struct dentry *dentry, unsigne
 		return 0;
 	parent = dget_parent(first);
 	take_dentry_name_snapshot(&name, first);
-	err = pvfs_meta_lookup(d_inode(parent), &name.name, &attr);
+	err = pvfs_meta_lookup(d_inode(parent), &name.name, &attr, target);
 	release_dentry_name_snapshot(&name);
 	dput(parent);
 	if (err == -ENOENT || (!err && (attr.fid.ino != PVFS_I(inode)->fid.ino ||
@@ -144,6 +145,22 @@ static int renamed_meanwhile(struct inode *inode, struct dentry *dentry, unsigne
 	}
 	dput(first);
 	return err;
+}
+
+/*
+ * A symbolic link never changes, so its target is read once, with the LOOKUP or else by READLINK. From then on the VFS
+ * finds it in i_link and does not ask; pvfs_free_inode() frees it.
+ */
+static void link_target_set(struct inode *inode, const char *target)
+{
+	char *copy;
+
+	if (!S_ISLNK(inode->i_mode) || READ_ONCE(inode->i_link) || strlen(target) != i_size_read(inode))
+		return;
+	copy = kstrdup(target, GFP_KERNEL_ACCOUNT);
+	/* Pairs with the VFS's READ_ONCE() and its address dependency. */
+	if (copy && cmpxchg_release(&inode->i_link, NULL, copy))
+		kfree(copy);
 }
 
 /*
@@ -169,11 +186,12 @@ static int revalidate(struct inode *dir, struct dentry *dentry, struct inode *in
 {
 	struct pvfs_inode *pi = PVFS_I(inode);
 	struct name_snapshot name;
+	char target[PVFS_SYMLINK_EAGER + 1];
 	struct pvfs_attr attr;
 	int err;
 
 	take_dentry_name_snapshot(&name, dentry);
-	err = pvfs_meta_lookup(dir, &name.name, &attr);
+	err = pvfs_meta_lookup(dir, &name.name, &attr, target);
 	release_dentry_name_snapshot(&name);
 	if (err == -ENOENT)
 		return 0;
@@ -184,6 +202,7 @@ static int revalidate(struct inode *dir, struct dentry *dentry, struct inode *in
 	err = pvfs_inode_update(inode, &attr);
 	if (err)
 		return err;
+	link_target_set(inode, target);
 	pvfs_dentry_validated(dentry);
 	if (!(flags & LOOKUP_PARENT) || pvfs_checked_here(PVFS_VOL(dir), PVFS_NOP_IDMAP))
 		pvfs_fresh_leave(inode);
@@ -252,6 +271,7 @@ static bool lookup_needless(struct inode *dir, unsigned int flags)
 static struct dentry *pvfs_lookup(struct inode *dir, struct dentry *dentry, unsigned int flags)
 {
 	struct inode *inode = NULL;
+	char target[PVFS_SYMLINK_EAGER + 1];
 	struct pvfs_attr attr;
 	struct dentry *alias;
 	int err;
@@ -260,13 +280,15 @@ static struct dentry *pvfs_lookup(struct inode *dir, struct dentry *dentry, unsi
 		return ERR_PTR(-ENAMETOOLONG);
 	if (lookup_needless(dir, flags))
 		return NULL;		/* negative, and not hashed: nothing is known of it */
-	err = pvfs_meta_lookup(dir, &dentry->d_name, &attr);
+	err = pvfs_meta_lookup(dir, &dentry->d_name, &attr, target);
 	if (!err) {
 		inode = pvfs_iget(dir->i_sb, &attr);
-		if (!IS_ERR(inode) &&
-		    (!(flags & LOOKUP_PARENT) || pvfs_checked_here(PVFS_VOL(dir), PVFS_NOP_IDMAP)))
+		if (IS_ERR(inode))
+			return ERR_CAST(inode);
+		link_target_set(inode, target);
+		if (!(flags & LOOKUP_PARENT) || pvfs_checked_here(PVFS_VOL(dir), PVFS_NOP_IDMAP))
 			pvfs_fresh_leave(inode);
-		err = IS_ERR(inode) ? 0 : renamed_meanwhile(inode, dentry, flags);
+		err = renamed_meanwhile(inode, dentry, flags);
 		if (err) {
 			iput(inode);
 			return ERR_PTR(err);
@@ -598,10 +620,6 @@ static int pvfs_rename(struct pvfs_idmap *idmap, struct inode *sdir, struct dent
 
 /* ---------------------------------------------------------------- symbolic links */
 
-/*
- * A symbolic link never changes, so its target is read once. From then on the VFS finds it in i_link and does not come
- * here; pvfs_free_inode() frees it.
- */
 static const char *pvfs_get_link(struct dentry *dentry, struct inode *inode, struct delayed_call *done)
 {
 	char *target;
@@ -614,13 +632,7 @@ static const char *pvfs_get_link(struct dentry *dentry, struct inode *inode, str
 		return ERR_PTR(-ENOMEM);
 	err = pvfs_meta_readlink(inode, target);
 	if (!err) {
-		char *copy = kstrdup(target, GFP_KERNEL_ACCOUNT);
-
-		/* Pairs with the VFS's READ_ONCE() and its address dependency. */
-		if (copy && cmpxchg_release(&inode->i_link, NULL, copy))
-			kfree(copy);
-	}
-	if (!err) {
+		link_target_set(inode, target);
 		set_delayed_call(done, kfree_link, target);
 		return target;
 	}

@@ -251,7 +251,7 @@ void pvfs_locks_wait(struct pvfs_volume *vol);
  * Each sends one request to the mgr and waits. Return: 0 or -errno; -EINTR killed. An answer that makes no sense is
  * -EIO and one line in the log. Attributes returned have been checked by pvfs_attr_sane().
  */
-int pvfs_meta_lookup(struct inode *dir, const struct qstr *name, struct pvfs_attr *attr);
+int pvfs_meta_lookup(struct inode *dir, const struct qstr *name, struct pvfs_attr *attr, char *target);
 int pvfs_meta_getattr_fid(struct pvfs_volume *vol, const struct pvfs_fid *fid, struct pvfs_attr *attr);
 int pvfs_meta_getattr(struct inode *inode);
 struct pvfs_request *pvfs_meta_getattr_start(struct inode *inode, struct pvfs_wreport *sent);

@@ -166,6 +166,8 @@ int mgr_op_symlink(struct mgr_op *op, const struct pvfs_symlink_req *req,
 
 struct lookup {
 	const struct pvfs_lookup_req *req;
+	struct pvfs_lookup_rep *rep;
+	u8 *room;
 	struct mgr_inode in;
 };
 
@@ -173,6 +175,27 @@ struct lookup {
 static bool is_dot(const struct pvfs_str *name)
 {
 	return name->len == 1 && name->p[0] == '.';
+}
+
+/*
+ * The target of a symbolic link, into @room of 1 + PVFS_SYMLINK_MAX bytes. Return: 0, -ESTALE: it
+ * was removed since the inode was read, or -errno.
+ */
+static int target_get(struct mgr_op *op, const struct mgr_inode *in, u8 *room, struct pvfs_str *ret)
+{
+	u8 key[MGR_INO_KEY];
+	int n;
+
+	mgr_ino_key(key, in->ino);
+	n = mdb_get(op->m->db, op->txn, MDB_SYMLINK, key, sizeof(key), room,
+		    1 + PVFS_SYMLINK_MAX, 0);
+	if (n < 0)
+		return n == -ENOENT ? -ESTALE : n;
+	if (n < 2 || room[0] != MGR_SYMLINK_FORMAT)
+		return -EUCLEAN;
+	ret->p = room + 1;
+	ret->len = n - 1;
+	return 0;
 }
 
 static int lookup_fn(struct mgr_op *op, void *arg)
@@ -196,6 +219,8 @@ static int lookup_fn(struct mgr_op *op, void *arg)
 		if (err)
 			return err;
 		err = ns_fid_get(op, &e.fid, 0, &l->in);
+		if (!err && S_ISLNK(l->in.mode) && l->in.size <= PVFS_SYMLINK_EAGER)
+			err = target_get(op, &l->in, l->room, &l->rep->target);
 		if (err != -ESTALE)
 			return err;
 		/*
@@ -208,9 +233,12 @@ static int lookup_fn(struct mgr_op *op, void *arg)
 
 int mgr_op_lookup(struct mgr_op *op, const struct pvfs_lookup_req *req, struct pvfs_lookup_rep *rep)
 {
-	struct lookup l = { .req = req };
+	/* The reply is encoded after we return, so a target needs a place that outlives this frame. */
+	static __thread u8 room[1 + PVFS_SYMLINK_MAX];
+	struct lookup l = { .req = req, .rep = rep, .room = room };
 	int err;
 
+	rep->target.len = 0;
 	err = is_dot(&req->name) ? 0 : ns_name_check(&req->name);
 	err = err ?: mgr_run(op, lookup_fn, &l, MGR_RUN_READ);
 	return err ?: mgr_size_attr(op, &l.in, NULL, &rep->attr);
@@ -226,35 +254,19 @@ static int readlink_fn(struct mgr_op *op, void *arg)
 {
 	struct readlink *r = arg;
 	struct mgr_inode in;
-	u8 key[MGR_INO_KEY];
-	int n, err;
+	int err;
 
 	err = ns_fid_get(op, &r->req->fid, 0, &in);
 	if (err)
 		return err;
 	if (!S_ISLNK(in.mode))
 		return -EINVAL;
-	mgr_ino_key(key, in.ino);
-	n = mdb_get(op->m->db, op->txn, MDB_SYMLINK, key, sizeof(key), r->room,
-		    1 + PVFS_SYMLINK_MAX, 0);
-	if (n == -ENOENT)
-		return -ESTALE;	/* removed since the inode was read */
-	if (n < 0)
-		return n;
-	if (n < 2 || r->room[0] != MGR_SYMLINK_FORMAT)
-		return -EUCLEAN;
-	r->rep->target.p = r->room + 1;
-	r->rep->target.len = n - 1;
-	return 0;
+	return target_get(op, &in, r->room, &r->rep->target);
 }
 
 int mgr_op_readlink(struct mgr_op *op, const struct pvfs_readlink_req *req,
 		    struct pvfs_readlink_rep *rep)
 {
-	/*
-	 * The reply is encoded after we return, so the target needs a place that outlives this
-	 * frame.
-	 */
 	static __thread u8 room[1 + PVFS_SYMLINK_MAX];
 	struct readlink r = { .req = req, .rep = rep, .room = room };
 

@@ -144,6 +144,32 @@ static void links(void **state)
 	assert_int_equal(fx_readlink(c, &rl, &rr), -EINVAL);
 }
 
+/* A short target comes with the LOOKUP; nothing comes with what is no link. */
+static void eager_target(void **state)
+{
+	struct pvfs_lookup_req rq = { .dir = fx_root, .name = PVFS_STR("l") };
+	struct fx_client *c = *state;
+	struct pvfs_lookup_rep rp;
+	char target[PVFS_SYMLINK_EAGER + 2];
+	u32 len;
+
+	rq.cred = fx_cred(c);
+	memset(target, 'e', sizeof(target));
+	for (len = PVFS_SYMLINK_EAGER; len <= PVFS_SYMLINK_EAGER + 1; len++) {
+		target[len] = 0;
+		assert_int_equal(do_symlink(c, fx_root, "l", target, NULL), 0);
+		assert_int_equal(fx_lookup(c, &rq, &rp), 0);
+		assert_int_equal(rp.attr.size, len);
+		assert_int_equal(rp.target.len, len > PVFS_SYMLINK_EAGER ? 0 : len);
+		assert_memory_equal(rp.target.p, target, rp.target.len);
+		assert_int_equal(do_unlink(c, fx_root, "l"), 0);
+		target[len] = 'e';
+	}
+	do_mkfile(c, fx_root, "l", 0644, NULL);
+	assert_int_equal(fx_lookup(c, &rq, &rp), 0);
+	assert_int_equal(rp.target.len, 0);
+}
+
 static void link_limit(void **state)
 {
 	struct fx_client *c = *state;
@@ -660,6 +686,7 @@ int main(void)
 {
 #define T(f) cmocka_unit_test_setup_teardown(f, setup, teardown)
 	const struct CMUnitTest tests[] = {
+		T(names), T(directories), T(links), T(eager_target), T(renames), T(exchanges), T(permissions),
 		T(names), T(directories), T(links), T(link_limit), T(renames), T(exchanges), T(permissions),
 		T(setgid_dirs), T(attributes),
 		T(create_flags), T(readdirs), T(layouts), T(statfs_sum), T(bad_bodies),

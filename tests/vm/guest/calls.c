@@ -4,6 +4,7 @@
  * before the operation and read just after, so that opening and closing around it do not count.
  *
  *	calls STATS DIR lookup NAME...	stat each name, which nobody knows here
+ *	calls STATS DIR readlink NAME	of a symbolic link that nobody knows here
  *	calls STATS DIR stat NAME	stat a name that is known here
  *	calls STATS DIR fstat NAME	of an open file
  *	calls STATS DIR read NAME LEN [OFF]	one read of LEN bytes at OFF
@@ -111,6 +112,10 @@ int main(int argc, char **argv)
 		for (i = 0; i < argc; i++)
 			if (stat(argv[i], &st) < 0)
 				err(1, "%s", argv[i]);
+	} else if (!strcmp(op, "readlink")) {
+		begin();
+		if (readlink(argv[0], text, sizeof(text)) < 0)
+			err(1, "%s", argv[0]);
 	} else if (!strcmp(op, "stat")) {
 		if (stat(argv[0], &st) < 0)
 			err(1, "%s", argv[0]);

@@ -7,7 +7,7 @@
 . "${0%/*}/lib.sh"
 
 calls=$tools/calls
-plan 23
+plan 24
 
 # An attribute of the mount M: the value of option $1.
 option()
@@ -65,6 +65,7 @@ big=$((16 * 1048576))
 
 mkdir "$M/d" "$M/d/sub" "$M/many" "$M/few"
 for i in a b c d e; do echo "$i" >"$M/d/$i"; done
+ln -s a "$M/d/link"
 head -c $big /dev/urandom >"$M/d/big"
 head -c 5000 /dev/urandom >"$M/d/small"
 "$tools/manyfiles" create "$M/many" 5000 4 >/dev/null
@@ -73,6 +74,7 @@ head -c 5000 /dev/urandom >"$M/d/small"
 check "lookup of one name: 1" cost 1 0 LOOKUP=1 -- "$M/d" lookup a
 check "lookup of five names: 5" cost 5 0 LOOKUP=5 -- "$M/d" lookup a b c d e
 check "lookup of a path: 1 a name" cost 2 0 LOOKUP=2 -- "$M" lookup d/a
+check "readlink: 1, the target comes along" cost 1 0 LOOKUP=1 -- "$M/d" readlink link
 check "stat of a known name: 1" cost 1 0 -- "$M/d" stat a
 check "stat of a known large file: 1" cost 1 0 -- "$M/d" stat big
 check "stat of a directory: 1" cost 1 0 -- "$M/d" stat sub
