@@ -15,6 +15,7 @@
 
 static struct pvfs_engine *engine;
 static struct pvfs_server *servers[2];
+static pthread_mutex_t servers_lock = PTHREAD_MUTEX_INITIALIZER;
 static struct pvfs_peer *witness[2];
 static struct pvfs_addr addrs[2], fake_addr;
 static void *fake_listener;
@@ -111,8 +112,13 @@ static void payload_put(struct pvfs_conn *c, u8 *payload, void *handle)
 /* Memory comes back, calls that were held are answered. */
 static void tick(void *arg)
 {
-	pvfs_server_payload_ready(servers[0]);
-	pvfs_server_payload_ready(servers[1]);
+	int i;
+
+	pthread_mutex_lock(&servers_lock);
+	for (i = 0; i < 2; i++)
+		if (servers[i])
+			pvfs_server_payload_ready(servers[i]);
+	pthread_mutex_unlock(&servers_lock);
 	release_held();
 }
 
@@ -126,10 +132,18 @@ static const struct pvfs_server_ops server_ops = {
 
 void fuzz_end(void)
 {
+	struct pvfs_server *s;
+	int i;
+
 	pvfs_peer_free(witness[0]);
 	pvfs_peer_free(witness[1]);
-	pvfs_server_stop(servers[0], 0);
-	pvfs_server_stop(servers[1], 0);
+	for (i = 0; i < 2; i++) {
+		pthread_mutex_lock(&servers_lock);
+		s = servers[i];
+		servers[i] = NULL;		/* tick() goes on */
+		pthread_mutex_unlock(&servers_lock);
+		pvfs_server_stop(s, 0);
+	}
 	pvfs_loop_ops.unlisten(fake_listener);
 	pvfs_engine_free(engine);
 }
