@@ -223,6 +223,7 @@ static int pvfs_dir_open(struct inode *inode, struct file *file)
 static int pvfs_dir_release(struct inode *inode, struct file *file)
 {
 	pvfs_locks_released(inode, file);
+	pvfs_meta_atime(inode);
 	dir_forget(file->private_data);
 	kfree(file->private_data);
 	return 0;

@@ -232,6 +232,8 @@ void pvfs_close_at_mgr(struct pvfs_volume *vol, const struct pvfs_fid *fid, u32 
 	if (use) {
 		if (flags & PVFS_O_WRITE)
 			pvfs_writes_report(inode, &m.report);
+		else
+			pvfs_atime_report(inode, &m.report);
 		refcount_inc(&use->ref);
 		if (m.report.end) {
 			ihold(inode);
@@ -682,6 +684,8 @@ static ssize_t pvfs_read_iter(struct kiocb *iocb, struct iov_iter *to)
 		iocb->ki_pos += n;
 		total += n;
 	}
+	if (total >= 0)
+		file_accessed(iocb->ki_filp);
 	return total;
 }
 
@@ -849,6 +853,7 @@ const struct file_operations pvfs_file_operations = {
 const struct inode_operations pvfs_file_inode_operations = {
 	.getattr = pvfs_getattr,
 	.setattr = pvfs_setattr,
+	.update_time = pvfs_update_time,
 	.permission = pvfs_permission,
 	.listxattr = pvfs_listxattr,
 	PVFS_ACL_OPERATIONS,

@@ -163,7 +163,7 @@ static int inode_set(struct inode *inode, void *data)
 static void inode_setup(struct inode *inode, const struct pvfs_attr *attr)
 {
 	/* Times are the servers' business. */
-	inode->i_flags |= S_NOATIME | S_NOCMTIME;
+	inode->i_flags |= S_NOCMTIME;
 	inode->i_mode = attr->mode;
 	pvfs_acl_inode_setup(inode);
 	switch (attr->mode & S_IFMT) {
@@ -250,6 +250,7 @@ void pvfs_inode_update_cached(struct super_block *sb, const struct pvfs_attr *at
 int pvfs_inode_update(struct inode *inode, const struct pvfs_attr *attr)
 {
 	struct pvfs_inode *pi = PVFS_I(inode);
+	struct timespec64 atime;
 	u64 size = attr->size;
 
 	if ((attr->mode ^ inode->i_mode) & S_IFMT)
@@ -265,7 +266,10 @@ int pvfs_inode_update(struct inode *inode, const struct pvfs_attr *attr)
 	set_nlink(inode, attr->nlink);
 	i_size_write(inode, size);
 	inode->i_blocks = attr->blocks;
-	pvfs_set_atime(inode, pvfs_ts_to_kernel(&attr->atime));
+	atime = pvfs_ts_to_kernel(&attr->atime);
+	if (timespec64_compare(&pi->atime_due, &atime) > 0)
+		atime = pi->atime_due;
+	pvfs_set_atime(inode, atime);
 	pvfs_set_mtime(inode, pvfs_ts_to_kernel(&attr->mtime));
 	pvfs_set_ctime(inode, pvfs_ts_to_kernel(&attr->ctime));
 	inode_set_iversion_raw(inode, attr->version);
@@ -526,7 +530,45 @@ void pvfs_use_put(struct pvfs_use *use)
 }
 
 /**
- * pvfs_writes_report - what goes along with a request: our writes since the last report that was answered
+ * pvfs_atime_note - the VFS has found that an access time is to be kept: as the mount's and the open's flags say
+ * @inode: the inode
+ *
+ * The mgr hears of it with the next GETATTR, or when the file is closed.
+ */
+void pvfs_atime_note(struct inode *inode)
+{
+	struct timespec64 now = current_time(inode);
+	struct pvfs_inode *pi = PVFS_I(inode);
+
+	spin_lock(&pi->lock);
+	pvfs_set_atime(inode, now);
+	pi->atime_due = now;
+	spin_unlock(&pi->lock);
+}
+
+/**
+ * pvfs_atime_report - what goes along with a request: that the file was read. If the request fails, nobody will know
+ * @inode: the inode
+ * @ret: its atime is filled
+ *
+ * Return: there is something to tell.
+ */
+bool pvfs_atime_report(struct inode *inode, struct pvfs_wreport *ret)
+{
+	struct pvfs_inode *pi = PVFS_I(inode);
+
+	if (!READ_ONCE(pi->atime_due.tv_sec))
+		return false;
+	spin_lock(&pi->lock);
+	ret->atime = pvfs_ts_from_kernel(&pi->atime_due);
+	pi->atime_due = (struct timespec64){};
+	spin_unlock(&pi->lock);
+	return true;
+}
+
+/**
+ * pvfs_writes_report - what goes along with a request: our writes since the last report that was answered, and that
+ * the file was read
  * @inode: the inode
  * @ret: filled
  */
@@ -536,11 +578,12 @@ void pvfs_writes_report(struct inode *inode, struct pvfs_wreport *ret)
 	struct pvfs_use *w = smp_load_acquire(&PVFS_I(inode)->use);
 
 	memset(ret, 0, sizeof(*ret));
-	if (!w)
-		return;
-	spin_lock(&w->lock);
-	*ret = w->rep;
-	spin_unlock(&w->lock);
+	if (w) {
+		spin_lock(&w->lock);
+		*ret = w->rep;
+		spin_unlock(&w->lock);
+	}
+	pvfs_atime_report(inode, ret);
 }
 
 /**
@@ -796,6 +839,7 @@ int pvfs_permission(struct pvfs_idmap *idmap, struct inode *inode, int mask)
 const struct inode_operations pvfs_special_inode_operations = {
 	.getattr = pvfs_getattr,
 	.setattr = pvfs_setattr,
+	.update_time = pvfs_update_time,
 	.permission = pvfs_permission,
 	.listxattr = pvfs_listxattr,
 	PVFS_ACL_OPERATIONS,

@@ -599,6 +599,26 @@ int pvfs_meta_getattr_finish(struct inode *inode, struct pvfs_request *req, cons
 }
 
 /**
+ * pvfs_meta_atime - tell the mgr that an inode was read, if it was; without waiting
+ * @inode: one that has no CLOSE which would tell it
+ */
+void pvfs_meta_atime(struct inode *inode)
+{
+	struct pvfs_getattr_req m = { .fid = fid_of(inode) };
+	struct pvfs_request *req;
+
+	if (!pvfs_atime_report(inode, &m.report))
+		return;
+	req = pvfs_req_alloc(PVFS_VOL(inode)->mgr, PVFS_OP_GETATTR, 0);
+	if (IS_ERR(req))
+		return;
+	req->flags = PVFS_RF_ASYNC;
+	req->body_len = pvfs_getattr_req_encode(&m, req->body, req->body_room);
+	pvfs_req_submit(req);
+	pvfs_req_put(req);
+}
+
+/**
  * pvfs_meta_getattr_fid - attributes of an inode that we have only the number of: the root
  * @vol: the volume
  * @fid: the inode's number

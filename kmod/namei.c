@@ -644,6 +644,7 @@ const struct inode_operations pvfs_symlink_inode_operations = {
 	.get_link = pvfs_get_link,
 	.getattr = pvfs_getattr,
 	.setattr = pvfs_setattr,
+	.update_time = pvfs_update_time,
 	.permission = pvfs_permission,
 	.listxattr = pvfs_listxattr,
 };
@@ -662,6 +663,7 @@ const struct inode_operations pvfs_dir_inode_operations = {
 	.rename = pvfs_rename,
 	.getattr = pvfs_getattr,
 	.setattr = pvfs_setattr,
+	.update_time = pvfs_update_time,
 	.permission = pvfs_permission,
 	.listxattr = pvfs_listxattr,
 	PVFS_ACL_OPERATIONS,

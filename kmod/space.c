@@ -403,6 +403,8 @@ ssize_t pvfs_copy_file_range(struct file *file_in, loff_t pos_in, struct file *f
 
 	if (file_inode(file_in)->i_sb == file_inode(file_out)->i_sb && len >= COPY_MIN) {
 		ret = copy_by_iods(file_inode(file_in), pos_in, file_out, pos_out, len);
+		if (ret > 0)
+			file_accessed(file_in);
 		if (ret > 0 && (iocb_flags(file_out) & IOCB_DSYNC)) {
 			int err = vfs_fsync_range(file_out, pos_out, pos_out + ret - 1, 1);
 

@@ -90,6 +90,7 @@ struct pvfs_inode {
 	unsigned long attr_time;	/* jiffies when they were asked for; with actimeo they are good for a while */
 	bool attr_valid;		/* nothing we did since has made them stale */
 	bool stale;			/* the mgr does not know it any more */
+	struct timespec64 atime_due;	/* it was read then, and the mgr is to know; 0: nothing new */
 	struct pvfs_fresh fresh;
 	u64 floor;			/* the file was at least so long with trunc_gen floor_gen: our writes */
 	u32 floor_gen;
@@ -183,6 +184,8 @@ int pvfs_use_init(struct inode *inode);
 void pvfs_use_put(struct pvfs_use *use);
 void pvfs_use_iput(struct pvfs_use *use);
 void pvfs_closes_wait(struct pvfs_volume *vol);
+void pvfs_atime_note(struct inode *inode);
+bool pvfs_atime_report(struct inode *inode, struct pvfs_wreport *ret);
 void pvfs_writes_report(struct inode *inode, struct pvfs_wreport *ret);
 void pvfs_writes_ack(struct pvfs_use *use, const struct pvfs_wreport *sent);
 void pvfs_writes_note(struct inode *inode, u64 end, const struct pvfs_ts *wtime, u32 trunc_gen, bool ask);
@@ -256,6 +259,7 @@ int pvfs_meta_getattr_fid(struct pvfs_volume *vol, const struct pvfs_fid *fid, s
 int pvfs_meta_getattr(struct inode *inode);
 struct pvfs_request *pvfs_meta_getattr_start(struct inode *inode, struct pvfs_wreport *sent);
 int pvfs_meta_getattr_finish(struct inode *inode, struct pvfs_request *req, const struct pvfs_wreport *sent);
+void pvfs_meta_atime(struct inode *inode);
 int pvfs_meta_setattr(struct inode *inode, struct pvfs_setattr_req *m);
 int pvfs_meta_create(struct pvfs_idmap *idmap, struct inode *dir, const struct qstr *name, u32 flags, umode_t mode,
 		     struct pvfs_create_rep *rep);

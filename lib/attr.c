@@ -84,7 +84,7 @@ int lib_attr_refresh(struct pvfs_fs *fs, struct pvfs_attr *attr)
 	if (!ino)
 		return 0;
 	pthread_mutex_lock(&ino->lock);
-	ask = ino->reporting;
+	ask = ino->reporting || ino->atime_due.sec;
 	pthread_mutex_unlock(&ino->lock);
 	if (ask)
 		err = lib_attr_get(fs, &attr->fid, ino, attr);

@@ -20,12 +20,15 @@ struct pvfs_dir {
 	struct pvfs_wire buf;		/* entries not yet given out */
 	u32 left;			/* how many */
 	bool eof;			/* and none behind them */
+	bool atime_due;			/* if it is read, that is to be kept */
+	bool was_read;
 	u8 data[PVFS_READDIR_MAX];
 };
 
 static int opendir_attr(struct pvfs_fs *fs, const struct pvfs_attr *attr, struct pvfs_dir **ret)
 {
 	struct pvfs_dir *d;
+	struct pvfs_ts now;
 	int err;
 
 	if (!S_ISDIR(attr->mode))
@@ -39,6 +42,7 @@ static int opendir_attr(struct pvfs_fs *fs, const struct pvfs_attr *attr, struct
 	memset(d, 0, offsetof(struct pvfs_dir, data));
 	d->fs = fs;
 	d->fid = attr->fid;
+	d->atime_due = lib_atime_due(&attr->atime, &attr->mtime, &attr->ctime, &now);
 	pthread_mutex_init(&d->lock, NULL);
 	atomic_fetch_add(&fs->ndirs, 1);
 	*ret = d;
@@ -65,12 +69,26 @@ int pvfs_opendir_fh(struct pvfs_fs *fs, const struct pvfs_fh *fh, struct pvfs_di
 	return lib_fs_check(fs) ?: lib_attr_get(fs, &fid, NULL, &attr) ?: opendir_attr(fs, &attr, ret);
 }
 
+/* It was read; whether the manager could keep that is nobody's business. */
+static void accessed(struct pvfs_dir *d)
+{
+	struct pvfs_getattr_req req = { .fid = d->fid };
+	struct pvfs_getattr_rep rep;
+	u8 buf[REP_MAX];
+
+	if (!d->was_read || !d->atime_due)
+		return;
+	lib_now(&req.report.atime);
+	MGR_CALL(d->fs, GETATTR, getattr, &req, &rep, buf);
+}
+
 int pvfs_closedir(struct pvfs_dir *d)
 {
 	int err = lib_fs_check(d->fs);
 
 	if (err)
 		return err;
+	accessed(d);
 	atomic_fetch_sub(&d->fs->ndirs, 1);
 	pthread_mutex_destroy(&d->lock);
 	free(d);
@@ -96,6 +114,7 @@ static int fetch(struct pvfs_dir *d)
 	pvfs_wire_init(&d->buf, d->data, len);
 	d->left = rep.count;
 	d->eof = rep.eof;
+	d->was_read = true;
 	d->parent = rep.parent;
 	d->have_parent = true;
 	return 0;

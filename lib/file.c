@@ -44,6 +44,7 @@ static int send_close(struct pvfs_fs *fs, struct inode *ino, u32 rights)
 	req.flags = (rights & PVFS_CAP_READ ? PVFS_O_READ : 0) | (rights & PVFS_CAP_WRITE ? PVFS_O_WRITE : 0);
 	if (!(rights & PVFS_CAP_WRITE)) {
 		req.report.trunc_gen = ino->trunc_gen;
+		lib_inode_atime_take(ino, &req.report.atime);
 		if (!lib_fs_close_async(fs, &req))
 			return 0;
 	} else {

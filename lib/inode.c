@@ -112,6 +112,9 @@ void lib_inode_update(struct inode *ino, const struct pvfs_attr *attr)
 		ino->caps = attr->flags & PVFS_AF_CAPS;
 		ino->trunc_gen = attr->trunc_gen;
 		ino->size = attr->size;
+		ino->atime = attr->atime;
+		ino->mtime = attr->mtime;
+		ino->ctime = attr->ctime;
 		/* Of an empty file the layout may still be changed. */
 		if (!ino->verifiers)
 			ino->layout = attr->layout;
@@ -121,11 +124,52 @@ void lib_inode_update(struct inode *ino, const struct pvfs_attr *attr)
 	pthread_mutex_unlock(&ino->lock);
 }
 
+void lib_now(struct pvfs_ts *ret)
+{
+	struct timespec ts;
+
+	clock_gettime(CLOCK_REALTIME, &ts);
+	*ret = (struct pvfs_ts){ .sec = ts.tv_sec, .nsec = ts.tv_nsec };
+}
+
+/**
+ * lib_atime_due - is the time of a read to be kept? As mounts do by default (relatime): if the last one that was kept is
+ * not after the last change, or a day old
+ * @now: filled
+ */
+bool lib_atime_due(const struct pvfs_ts *atime, const struct pvfs_ts *mtime, const struct pvfs_ts *ctime,
+		   struct pvfs_ts *now)
+{
+	lib_now(now);
+	return !ts_after(atime, mtime) || !ts_after(atime, ctime) || now->sec - atime->sec >= 24 * 60 * 60;
+}
+
+/**
+ * lib_inode_accessed - a file was read
+ */
+void lib_inode_accessed(struct inode *ino)
+{
+	struct pvfs_ts now;
+
+	pthread_mutex_lock(&ino->lock);
+	if (lib_atime_due(&ino->atime, &ino->mtime, &ino->ctime, &now))
+		ino->atime = ino->atime_due = now;
+	pthread_mutex_unlock(&ino->lock);
+}
+
+static bool atime_take(struct inode *ino, struct pvfs_ts *ret)
+{
+	*ret = ino->atime_due;
+	ino->atime_due = (struct pvfs_ts){ 0 };
+	return ret->sec;
+}
+
 /**
  * lib_inode_report_take - what the mgr has to be told
  * @ret: always valid; nothing (all 0 but trunc_gen) when there is nothing to tell
  *
- * If the request that carries it fails, the taker gives it back by lib_inode_report_restore().
+ * If the request that carries it fails, the taker gives it back by lib_inode_report_restore(); only that it was read is
+ * forgotten then.
  *
  * Return: is there something in it?
  */
@@ -136,9 +180,20 @@ bool lib_inode_report_take(struct inode *ino, struct pvfs_wreport *ret)
 	pthread_mutex_lock(&ino->lock);
 	any = ino->reporting;
 	*ret = any ? ino->report : (struct pvfs_wreport){ .trunc_gen = ino->trunc_gen };
+	any |= atime_take(ino, &ret->atime);
 	ino->reporting = false;
 	pthread_mutex_unlock(&ino->lock);
 	return any;
+}
+
+/**
+ * lib_inode_atime_take - the same, but only that it was read
+ */
+void lib_inode_atime_take(struct inode *ino, struct pvfs_ts *ret)
+{
+	pthread_mutex_lock(&ino->lock);
+	atime_take(ino, ret);
+	pthread_mutex_unlock(&ino->lock);
 }
 
 static void report_merge(struct inode *ino, const struct pvfs_wreport *r)

@@ -507,6 +507,8 @@ ssize_t pvfs_preadv(struct pvfs_file *f, const struct iovec *iov, int n, off_t o
 		if (again)
 			rc = 0;
 	} while (again);
+	if (rc >= 0)
+		lib_inode_accessed(f->inode);
 out:
 	free(j.mem.start);
 	return rc;

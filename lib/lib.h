@@ -136,6 +136,8 @@ struct inode {
 	u64 version;			/* newest attributes seen */
 	u64 size;			/* the file was at least so long, */
 	u32 trunc_gen;			/* with this */
+	struct pvfs_ts atime, mtime, ctime;
+	struct pvfs_ts atime_due;	/* it was read then, and the mgr is to know; 0: nothing new */
 	struct pvfs_wreport report;	/* pending: what the mgr has not been told */
 	bool reporting;			/* report has something in it */
 	struct inode_open open[4];	/* by rights, PVFS_CAP_* or'ed */
@@ -204,6 +206,11 @@ struct inode *lib_inode_get(struct pvfs_fs *fs, const struct pvfs_attr *attr);
 struct inode *lib_inode_find(struct pvfs_fs *fs, const struct pvfs_fid *fid);
 void lib_inode_put(struct pvfs_fs *fs, struct inode *ino);
 void lib_inode_update(struct inode *ino, const struct pvfs_attr *attr);
+void lib_now(struct pvfs_ts *ret);
+bool lib_atime_due(const struct pvfs_ts *atime, const struct pvfs_ts *mtime, const struct pvfs_ts *ctime,
+		   struct pvfs_ts *now);
+void lib_inode_accessed(struct inode *ino);
+void lib_inode_atime_take(struct inode *ino, struct pvfs_ts *ret);
 bool lib_inode_report_take(struct inode *ino, struct pvfs_wreport *ret);
 void lib_inode_report_restore(struct inode *ino, const struct pvfs_wreport *r);
 bool lib_inode_leaves_hole(struct inode *ino, u64 off);

@@ -481,6 +481,12 @@ int mgr_size_settle(struct mgr_op *op, const struct pvfs_fid *fid);
 /* Write size and time that are known now to the database, if they differ. */
 int mgr_size_record(struct mgr_op *op, const struct pvfs_fid *fid);
 
+/*
+ * A file or directory was read, says a report (op_attr.c). Return: 0, also when it could not be
+ * recorded, or -ERESTART.
+ */
+int mgr_atime(struct mgr_op *op, const struct pvfs_fid *fid, const struct pvfs_wreport *report);
+
 /* What the datafiles say together. */
 struct mgr_glimpse {
 	struct pvfs_fid fid;

@@ -27,13 +27,48 @@ static int getattr_fn(struct mgr_op *op, void *arg)
 	return ns_fid_get(op, g->fid, 0, &g->in);
 }
 
+struct atime {
+	const struct pvfs_fid *fid;
+	struct pvfs_ts ts;
+};
+
+static int atime_fn(struct mgr_op *op, void *arg)
+{
+	struct atime *a = arg;
+	struct mgr_inode in;
+	int err;
+
+	err = ns_fid_get(op, a->fid, MDB_RMW, &in);
+	if (err || !mgr_ts_after(&a->ts, &in.atime))
+		return err;
+	/* No new version: nothing that anyone keeps has become another by being read. */
+	in.atime = a->ts;
+	return ns_inode_put(op, &in);
+}
+
+int mgr_atime(struct mgr_op *op, const struct pvfs_fid *fid, const struct pvfs_wreport *report)
+{
+	struct atime a = { .fid = fid, .ts = report->atime };
+	struct pvfs_ts now;
+	int err;
+
+	if (mgr_ts_zero(&a.ts) || a.ts.nsec >= 1000000000u)
+		return 0;
+	mgr_wall_now(&now);
+	if (mgr_ts_after(&a.ts, &now))
+		a.ts = now;
+	err = mgr_run(op, atime_fn, &a, 0);
+	return err == -ERESTART ? err : 0;
+}
+
 int mgr_op_getattr(struct mgr_op *op, const struct pvfs_getattr_req *req,
 		   struct pvfs_getattr_rep *rep)
 {
 	struct getattr g = { .fid = &req->fid };
 	int err;
 
-	err = mgr_run(op, getattr_fn, &g, MGR_RUN_READ);
+	err = mgr_atime(op, &req->fid, &req->report);
+	err = err ?: mgr_run(op, getattr_fn, &g, MGR_RUN_READ);
 	return err ?: mgr_size_attr(op, &g.in, &req->report, &rep->attr);
 }
 
@@ -210,7 +245,8 @@ int mgr_op_setattr(struct mgr_op *op, const struct pvfs_setattr_req *req,
 		return -EINVAL;
 	if ((req->valid & PVFS_SA_SIZE) && req->size > PVFS_FILE_MAX)
 		return -EFBIG;
-	err = mgr_run(op, getattr_fn, &g, MGR_RUN_READ);
+	err = mgr_atime(op, &req->fid, &req->report);
+	err = err ?: mgr_run(op, getattr_fn, &g, MGR_RUN_READ);
 	if (err)
 		return err;
 	/*

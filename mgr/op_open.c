@@ -378,6 +378,9 @@ int mgr_op_close(struct mgr_op *op, const struct pvfs_close_req *req, struct pvf
 	bool released;
 	int err;
 
+	err = mgr_atime(op, &req->fid, &req->report);
+	if (err)
+		return err;
 	mgr_opens_view(&op->m->opens, ino, session, &v);
 	if (req->flags & PVFS_O_WRITE) {
 		/*
@@ -405,6 +408,9 @@ int mgr_op_report(struct mgr_op *op, const struct pvfs_report_req *req, struct p
 	struct opening o = { .fid = req->fid, .had = true };
 	int err;
 
+	err = mgr_atime(op, &req->fid, &req->report);
+	if (err)
+		return err;
 	mgr_opens_report(&op->m->opens, mgr_op_session(op), req->fid.ino, &req->report);
 	err = mgr_size_record(op, &req->fid);
 	if (err && err != -ENOSPC)

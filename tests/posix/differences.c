@@ -10,8 +10,6 @@
 #define EXT4_MARKS_FIRST "it marks the times of the file before it looks at the range"
 #define EXT4_WHITEOUT "it writes the whiteout, finds the directory not empty and takes it back, but not the times, when the clock has ticked"
 
-/* PVFS keeps no access times but those that are set: see docs/posix.md. */
-#define NOATIME "reads don't mark times, as on a file system that is mounted with noatime"
 /* The limit is that of the I/O daemons' file systems, which no client knows. */
 #define NOT_SHORT "a write that crosses the limit of the file systems behind it fails whole"
 
@@ -31,8 +29,6 @@ static const struct {
 	{ "fallocate-errors/INSERT_RANGE beyond the end: *", "ext4", EXT4_MARKS_FIRST, 6, 14 },
 	{ "perm/*, setxattr security by *: EPERM", "ext4", "Debian's 6.1 lets owners set a name that no LSM claims",
 	  .luck = true },
-	{ "times/read marks the file's atime", "*pvfs", NOATIME },
-	{ "times/readdir marks the directory's atime", "*pvfs", NOATIME },
 	{ "offsets/pwrite across the largest size is short", "*pvfs", NOT_SHORT },
 	{ "offsets/pwritev across the largest size is short", "*pvfs", NOT_SHORT },
 	{ NULL },

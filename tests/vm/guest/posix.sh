@@ -11,7 +11,7 @@ ops=$tools/ops
 one=$("$ops" -n "$M")
 two=$("$ops" -n "$M" "$M")
 edges=$("$ops" -n -k edge "$M")
-plan $((36 + one + two + 2 * edges))
+plan $((37 + one + two + 2 * edges))
 
 # A tree with some of everything, the same each time.
 make_tree()
@@ -345,6 +345,62 @@ bind_and_chroot()
 	rm -r "$M/jail"
 }
 
+# The time that $1 was last read, as the second mount sees it.
+atime()
+{
+	stat -c %x "/mnt/second/at/$1"
+}
+
+# With or without a mark: what is read, if by dd, with which of its flags.
+marks()
+{
+	local name=$1 was
+
+	shift
+	was=$(atime "$name")
+	"$@" >/dev/null
+	[[ $(atime "$name") > $was ]]
+}
+
+access_times()
+{
+	local f=$M/at/f
+
+	mkdir "$M/at"
+	echo data >"$f"
+	ln -s f "$M/at/l"
+	# relatime: it was not read since it was written.
+	marks f cat "$f"
+	refuse marks f cat "$f"
+	echo more >>"$f"
+	refuse marks f dd if="$f" iflag=noatime status=none
+	marks f dd if="$f" iflag=direct bs=4096 status=none
+	touch -a -d '2 days ago' "$f"
+	marks f cat "$f"
+	echo more >>"$f"
+	marks f cp "$f" "$M/at/copy"
+	marks . ls "$M/at"
+	refuse marks . ls "$M/at"
+	# Set by hand it stays, until the next read.
+	touch -a -d '2001-02-03 04:05:06' "$f"
+	[ "$(date -d "$(atime f)" +%s)" = "$(date -d '2001-02-03 04:05:06' +%s)" ]
+	mount -o remount,strictatime "$M"
+	marks f cat "$f"
+	marks f cat "$f"
+	marks . ls "$M/at"
+	mount -o remount,noatime "$M"
+	echo more >>"$f"
+	refuse marks f cat "$f"
+	refuse marks . ls "$M/at"
+	mount -o remount,relatime "$M"
+	# A reader sees its own mark before it closes.
+	exec 7<"$f"
+	was=$(stat -c %x "$f")
+	read -r _ <&7
+	[[ $(stat -c %x "$f") > $was ]]
+	exec 7<&-
+}
+
 # flock(1) through two mounts, with a waiter that is killed.
 flock_tool()
 {
@@ -628,6 +684,7 @@ helper "$two" "$ops" "$M/two" /mnt/second/two
 check "flock(1) through two mounts" flock_tool
 check "locks survive a restart of the mgr" locks_survive_restart
 check "locks=local" locks_local
+check "access times: relatime, strictatime, noatime, O_NOATIME, on both mounts" access_times
 check "umount of the second" "$cluster" umount /mnt/second
 check "overlayfs with both layers here" overlay
 check "roots without capabilities, and others with some" capabilities
