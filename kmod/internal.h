@@ -3,7 +3,7 @@
  * internal.h - the module's structures and the seam between its two halves.
  *
  *   VFS half: super.c inode.c namei.c dir.c file.c addr.c xattr.c lock.c knows nothing of sockets
- *             meta.c (one function per mgr operation), io.c (split over iods, gather)
+ *             meta*.c (one function per mgr operation), io.c (split over iods, gather)
  *   ------------------------------------------------------------------ this file
  *   lower half: kreq.c (a request's life), conn.c and conn_rx.c (a channel's life), tcp_kern.c, auth_kern.c,
  *               kpvfsd.c (threads), volume.c (mount, session, heartbeat), stats.c, trace.[ch]

@@ -1,35 +1,24 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * meta.c - the operations of the manager as functions: encode, exchange, decode, check. No state, no policy.
- *
- * Bodies and replies are in common/msg.def. Whatever comes back is checked here before anyone uses it.
+ * meta.c - asking the manager: whose name it is asked in, one exchange, and the operations on inodes. Whatever comes
+ * back is checked here before anyone uses it.
  */
 #include <linux/cred.h>
 #include <linux/mm.h>
 #include <linux/sched/signal.h>
 #include <linux/slab.h>
 #include <linux/vmalloc.h>
-#include "vfs.h"
+#include "meta.h"
 
 #define AGAIN_MS 50	/* pause before a request that was answered EAGAIN is made again */
 
-/* Room for any body but its groups and a symbolic link's target. */
-#define META_ROOM 768
-
 /* ---------------------------------------------------------------- who asks */
-
-/* The caller's credentials as they travel. */
-struct who {
-	struct pvfs_cred cred;
-	u8 *heap;
-	u8 small[4 * 32];
-};
 
 /*
  * More groups than the protocol carries are left out: that can refuse, but never grant. Who has to be checked here has
  * been; then only the ids matter, and only for what is made.
  */
-static int who_get(struct who *w, struct inode *inode, struct pvfs_idmap *idmap, struct pvfs_cred *ret)
+int pvfs_who_get(struct who *w, struct inode *inode, struct pvfs_idmap *idmap, struct pvfs_cred *ret)
 {
 	bool checked = pvfs_checked_here(PVFS_VOL(inode), idmap);
 	const struct cred *cred = current_cred();
@@ -53,7 +42,7 @@ static int who_get(struct who *w, struct inode *inode, struct pvfs_idmap *idmap,
 	return 0;
 }
 
-static void who_put(struct who *w)
+void pvfs_who_put(struct who *w)
 {
 	kfree(w->heap);
 }
@@ -64,7 +53,7 @@ static void who_put(struct who *w)
  * EAGAIN: the mgr can't do it now (a truncation that waits for an iod). Hard mounts ask until it can, soft ones until
  * their time is up.
  */
-static int ask_again(struct pvfs_volume *vol, unsigned int *tries)
+int pvfs_ask_again(struct pvfs_volume *vol, unsigned int *tries)
 {
 	if (vol->opts.soft && ++*tries > vol->opts.timeo_ms / AGAIN_MS)
 		return -EIO;
@@ -73,7 +62,7 @@ static int ask_again(struct pvfs_volume *vol, unsigned int *tries)
 }
 
 /* An answer's error, as the VFS may see it. */
-static int final_error(struct pvfs_volume *vol, enum pvfs_op op, int err)
+int pvfs_final_error(struct pvfs_volume *vol, enum pvfs_op op, int err)
 {
 	switch (err) {
 	case -EBADMSG:
@@ -87,470 +76,39 @@ static int final_error(struct pvfs_volume *vol, enum pvfs_op op, int err)
 	}
 }
 
-/* What goes along with a request, or comes with its answer. */
-struct payload {
-	const struct bio_vec *bv;
-	unsigned int nbv;
-	u32 len;		/* bytes to send, or room */
-	bool write;
-	u32 got;		/* bytes received */
-	char *text;		/* room for a string of the answer, and its NUL; it stays empty when there is none */
-	u32 text_room;
-};
-
-static void keep_text(struct payload *p, const struct pvfs_str *s)
-{
-	if (s->len >= p->text_room)
-		return;
-	memcpy(p->text, s->p, s->len);
-	p->text[s->len] = 0;
-}
-
-/*
- * meta_<name>(vol, room, m, r): sends pvfs_<name>_req and decodes pvfs_<name>_rep, whose strings must not outlive the
- * request: for replies without any. data_<name>() has a payload too. @keep: what to do with a string.
- */
-#define META_TEXT(OP, name, keep) \
-static int data_##name(struct pvfs_volume *vol, u32 room, const struct pvfs_##name##_req *m, \
-		       struct pvfs_##name##_rep *r, struct payload *p) \
-{ \
-	struct pvfs_request *req; \
-	unsigned int tries = 0; \
-	int err; \
-	\
-	do { \
-		req = pvfs_req_alloc(vol->mgr, PVFS_OP_##OP, room); \
-		if (IS_ERR(req)) \
-			return final_error(vol, PVFS_OP_##OP, PTR_ERR(req)); \
-		err = pvfs_##name##_req_encode(m, req->body, req->body_room); \
-		if (err >= 0) { \
-			req->body_len = err; \
-			if (p) { \
-				req->bv = p->bv; \
-				req->nbv = p->nbv; \
-				req->bv_len = p->len; \
-				req->write = p->write; \
-			} \
-			err = pvfs_req_run(req); \
-			if (!err) \
-				err = pvfs_##name##_rep_decode(r, req->rep, req->rep_len); \
-			if (p) \
-				p->got = req->in_len; \
-			if (!err) \
-				keep; \
-		} \
-		pvfs_req_put(req); \
-		if (err == -EAGAIN) \
-			err = ask_again(vol, &tries); \
-	} while (err == -EAGAIN); \
-	return final_error(vol, PVFS_OP_##OP, err); \
-}
-
-#define META_DATA(OP, name) META_TEXT(OP, name, (void)0)
-
-#define META(OP, name) \
-META_DATA(OP, name) \
-static int meta_##name(struct pvfs_volume *vol, u32 room, const struct pvfs_##name##_req *m, \
-		       struct pvfs_##name##_rep *r) \
-{ \
-	return data_##name(vol, room, m, r, NULL); \
-}
-
-META_TEXT(LOOKUP, lookup, keep_text(p, &r->target))
-META(GETATTR, getattr)
-META(SETATTR, setattr)
-META(CREATE, create)
-META(MKNOD, mknod)
-META(MKDIR, mkdir)
-META(SYMLINK, symlink)
-META(LINK, link)
-META(UNLINK, unlink)
-META(RMDIR, rmdir)
-META(RENAME, rename)
-META(OPEN, open)
-META(REPORT, report)
-META(STATFS, statfs)
-META_DATA(GETXATTR, getxattr)
-META_DATA(SETXATTR, setxattr)
-META_DATA(LISTXATTR, listxattr)
-META(REMOVEXATTR, removexattr)
-META(GETLK, getlk)
-
-static int attr_check(struct pvfs_volume *vol, const struct pvfs_attr *attr)
+int pvfs_attr_check(struct pvfs_volume *vol, const struct pvfs_attr *attr)
 {
 	return pvfs_attr_sane(vol, attr) ? 0 : pvfs_bogus(vol, "attributes", attr->fid.ino);
 }
 
 /* Of an inode that we asked about: they must be its own. */
-static int own_attr_check(struct inode *inode, const struct pvfs_attr *attr)
+int pvfs_own_attr_check(struct inode *inode, const struct pvfs_attr *attr)
 {
 	const struct pvfs_fid *fid = &PVFS_I(inode)->fid;
 
 	if (attr->fid.ino != fid->ino || attr->fid.gen != fid->gen)
 		return pvfs_bogus(PVFS_VOL(inode), "another inode's attributes", fid->ino);
-	return attr_check(PVFS_VOL(inode), attr);
+	return pvfs_attr_check(PVFS_VOL(inode), attr);
 }
 
 /* Takes in what the mgr says of an inode after we asked about it by its number. */
-static int own_attr_result(struct inode *inode, int err, const struct pvfs_attr *attr)
+int pvfs_own_attr_result(struct inode *inode, int err, const struct pvfs_attr *attr)
 {
 	if (err == -ESTALE)
 		pvfs_inode_stale(inode);
 	if (!err)
-		err = own_attr_check(inode, attr);
+		err = pvfs_own_attr_check(inode, attr);
 	if (!err)
 		err = pvfs_inode_update(inode, attr);
 	return err;
 }
 
-/* ---------------------------------------------------------------- names */
-
-/* The inode's identity on the wire. */
-static struct pvfs_fid fid_of(const struct inode *inode)
-{
-	return PVFS_I(inode)->fid;
-}
-
-/* Room for a body with these credentials. */
-static u32 room(const struct who *w)
-{
-	return META_ROOM + w->cred.groups.len;
-}
-
-/**
- * pvfs_meta_lookup - find a name in a directory
- * @dir: the directory
- * @name: the name
- * @attr: filled with the inode's attributes
- * @target: room for PVFS_SYMLINK_EAGER + 1 bytes: a symbolic link's target, if it came along; else empty
- *
- * Return: 0, -ENOENT, -EACCES, -ENOTDIR, -ESTALE (no such directory any more), -EINTR, -EIO.
- */
-int pvfs_meta_lookup(struct inode *dir, const struct qstr *name, struct pvfs_attr *attr, char *target)
-{
-	struct pvfs_lookup_req m = { .dir = fid_of(dir), .name = pvfs_qstr(name) };
-	struct payload p = { .text = target, .text_room = PVFS_SYMLINK_EAGER + 1 };
-	struct pvfs_lookup_rep r;
-	struct who w;
-	int err;
-
-	err = who_get(&w, dir, PVFS_NOP_IDMAP, &m.cred);
-	if (err)
-		return err;
-	*target = 0;
-	err = data_lookup(PVFS_VOL(dir), room(&w), &m, &r, &p);
-	who_put(&w);
-	if (err)
-		return err;
-	*attr = r.attr;
-	return attr_check(PVFS_VOL(dir), attr);
-}
-
-/**
- * pvfs_meta_create - open by name, creating as @flags say
- * @idmap: of the mount
- * @dir: the directory
- * @name: the name in it
- * @flags: PVFS_O_*
- * @mode: permission bits, the mgr applies the umask
- * @rep: filled
- *
- * On success the file is open at the mgr, once, if it is a regular one.
- */
-int pvfs_meta_create(struct pvfs_idmap *idmap, struct inode *dir, const struct qstr *name, u32 flags, umode_t mode,
-		     struct pvfs_create_rep *rep)
-{
-	struct pvfs_create_req m = {
-		.dir = fid_of(dir), .name = pvfs_qstr(name), .flags = flags, .mode = mode & S_IALLUGO,
-		.umask = current_umask(),
-	};
-	struct who w;
-	int err;
-
-	err = who_get(&w, dir, idmap, &m.cred);
-	if (err)
-		return err;
-	err = meta_create(PVFS_VOL(dir), room(&w), &m, rep);
-	who_put(&w);
-	return err ?: attr_check(PVFS_VOL(dir), &rep->attr);
-}
-
-/**
- * pvfs_meta_mknod - make a fifo, socket, device or an empty regular file
- * @idmap: of the mount
- * @dir: the directory
- * @name: the name in it
- * @rdev: device number, of a device
- * @attr: filled with attributes, checked
- * @mode: type and permission bits
- */
-int pvfs_meta_mknod(struct pvfs_idmap *idmap, struct inode *dir, const struct qstr *name, umode_t mode, dev_t rdev, struct pvfs_attr *attr)
-{
-	struct pvfs_mknod_req m = {
-		.dir = fid_of(dir), .name = pvfs_qstr(name), .mode = mode, .umask = current_umask(),
-		.rdev = (u64)MAJOR(rdev) << 32 | MINOR(rdev),
-	};
-	struct pvfs_mknod_rep r;
-	struct who w;
-	int err;
-
-	err = who_get(&w, dir, idmap, &m.cred);
-	if (err)
-		return err;
-	err = meta_mknod(PVFS_VOL(dir), room(&w), &m, &r);
-	who_put(&w);
-	if (err)
-		return err;
-	*attr = r.attr;
-	return attr_check(PVFS_VOL(dir), attr);
-}
-
-/**
- * pvfs_meta_mkdir - make a directory
- * @idmap: of the mount
- * @dir: the directory
- * @name: the name in it
- * @mode: permission bits, the mgr applies the umask
- * @attr: filled with attributes, checked
- *
- * Return: 0 or -errno, as all here: see vfs.h.
- */
-int pvfs_meta_mkdir(struct pvfs_idmap *idmap, struct inode *dir, const struct qstr *name, umode_t mode, struct pvfs_attr *attr)
-{
-	struct pvfs_mkdir_req m = {
-		.dir = fid_of(dir), .name = pvfs_qstr(name), .mode = mode & S_IALLUGO, .umask = current_umask(),
-	};
-	struct pvfs_mkdir_rep r;
-	struct who w;
-	int err;
-
-	err = who_get(&w, dir, idmap, &m.cred);
-	if (err)
-		return err;
-	err = meta_mkdir(PVFS_VOL(dir), room(&w), &m, &r);
-	who_put(&w);
-	if (err)
-		return err;
-	*attr = r.attr;
-	return attr_check(PVFS_VOL(dir), attr);
-}
-
-/**
- * pvfs_meta_symlink - make a symbolic link to @target (1 .. PVFS_SYMLINK_MAX bytes)
- * @idmap: of the mount
- * @dir: the directory
- * @name: the name in it
- * @target: 1 .. PVFS_SYMLINK_MAX bytes, NUL-terminated
- * @attr: filled with attributes, checked
- *
- * Return: 0 or -errno, as all here: see vfs.h.
- */
-int pvfs_meta_symlink(struct pvfs_idmap *idmap, struct inode *dir, const struct qstr *name, const char *target, struct pvfs_attr *attr)
-{
-	struct pvfs_symlink_req m = { .dir = fid_of(dir), .name = pvfs_qstr(name), .target = PVFS_STR(target) };
-	struct pvfs_symlink_rep r;
-	struct who w;
-	int err;
-
-	err = who_get(&w, dir, idmap, &m.cred);
-	if (err)
-		return err;
-	err = meta_symlink(PVFS_VOL(dir), room(&w) + m.target.len, &m, &r);
-	who_put(&w);
-	if (err)
-		return err;
-	*attr = r.attr;
-	return attr_check(PVFS_VOL(dir), attr);
-}
-
-/**
- * pvfs_meta_link - one more name for @inode
- * @inode: the inode
- * @dir: the directory
- * @name: the name in it
- * @attr: its attributes after
- *
- * Return: 0 or -errno, as all here: see vfs.h.
- */
-int pvfs_meta_link(struct inode *inode, struct inode *dir, const struct qstr *name, struct pvfs_attr *attr)
-{
-	struct pvfs_link_req m = { .fid = fid_of(inode), .dir = fid_of(dir), .name = pvfs_qstr(name) };
-	struct pvfs_link_rep r;
-	struct who w;
-	int err;
-
-	err = who_get(&w, dir, PVFS_NOP_IDMAP, &m.cred);
-	if (err)
-		return err;
-	err = meta_link(PVFS_VOL(dir), room(&w), &m, &r);
-	who_put(&w);
-	if (err)
-		return err;
-	*attr = r.attr;
-	return own_attr_check(inode, attr);
-}
-
-/**
- * pvfs_meta_unlink - take a name away
- * @dir: the directory
- * @name: the name in it
- * @attr: what it named, as that is after
- *
- * Return: 0 or -errno, as all here: see vfs.h.
- */
-int pvfs_meta_unlink(struct inode *dir, const struct qstr *name, struct pvfs_attr *attr)
-{
-	struct pvfs_unlink_req m = { .dir = fid_of(dir), .name = pvfs_qstr(name) };
-	struct pvfs_unlink_rep r;
-	struct who w;
-	int err;
-
-	err = who_get(&w, dir, PVFS_NOP_IDMAP, &m.cred);
-	if (err)
-		return err;
-	err = meta_unlink(PVFS_VOL(dir), room(&w), &m, &r);
-	who_put(&w);
-	if (err)
-		return err;
-	*attr = r.attr;
-	return attr_check(PVFS_VOL(dir), attr);
-}
-
-/**
- * pvfs_meta_rmdir - remove an empty directory
- * @dir: the directory
- * @name: the name in it
- *
- * Return: 0 or -errno, as all here: see vfs.h.
- */
-int pvfs_meta_rmdir(struct inode *dir, const struct qstr *name)
-{
-	struct pvfs_rmdir_req m = { .dir = fid_of(dir), .name = pvfs_qstr(name) };
-	struct pvfs_rmdir_rep r;
-	struct who w;
-	int err;
-
-	err = who_get(&w, dir, PVFS_NOP_IDMAP, &m.cred);
-	if (err)
-		return err;
-	err = meta_rmdir(PVFS_VOL(dir), room(&w), &m, &r);
-	who_put(&w);
-	return err;
-}
-
-/**
- * pvfs_meta_rename - move a name, replacing another
- * @sdir: the directory that has the name
- * @sname: the name
- * @ddir: the directory to move it to
- * @dname: the name it gets
- * @flags: RENAME_NOREPLACE, RENAME_EXCHANGE, RENAME_WHITEOUT: PVFS_RN_* have the same values
- * @rep: what moved, and what was replaced
- */
-int pvfs_meta_rename(struct inode *sdir, const struct qstr *sname, struct inode *ddir, const struct qstr *dname,
-		     unsigned int flags, struct pvfs_rename_rep *rep)
-{
-	struct pvfs_rename_req m = {
-		.sdir = fid_of(sdir), .sname = pvfs_qstr(sname),
-		.ddir = fid_of(ddir), .dname = pvfs_qstr(dname), .flags = flags,
-	};
-	struct who w;
-	int err;
-
-	err = who_get(&w, sdir, PVFS_NOP_IDMAP, &m.cred);
-	if (err)
-		return err;
-	err = meta_rename(PVFS_VOL(sdir), room(&w), &m, rep);
-	who_put(&w);
-	if (err)
-		return err;
-	err = attr_check(PVFS_VOL(sdir), &rep->attr);
-	if (!err && rep->replaced)
-		err = attr_check(PVFS_VOL(sdir), &rep->old);
-	return err;
-}
-
-/**
- * pvfs_meta_readlink - read a symbolic link
- * @inode: the inode
- * @target: room for PVFS_SYMLINK_MAX + 1 bytes; NUL-terminated
- */
-int pvfs_meta_readlink(struct inode *inode, char *target)
-{
-	struct pvfs_readlink_req m = { .fid = fid_of(inode) };
-	struct pvfs_volume *vol = PVFS_VOL(inode);
-	u32 rep_room = PVFS_SYMLINK_MAX + 64;
-	struct pvfs_readlink_rep r;
-	struct pvfs_request *req;
-	u8 *rep;
-	int err;
-
-	rep = kmalloc(rep_room, GFP_KERNEL);
-	if (!rep)
-		return -ENOMEM;
-	req = pvfs_req_alloc(vol->mgr, PVFS_OP_READLINK, 0);
-	if (IS_ERR(req)) {
-		kfree(rep);
-		return final_error(vol, PVFS_OP_READLINK, PTR_ERR(req));
-	}
-	req->rep = rep;
-	req->rep_room = rep_room;
-	req->body_len = pvfs_readlink_req_encode(&m, req->body, req->body_room);
-	err = pvfs_req_run(req);
-	if (!err)
-		err = pvfs_readlink_rep_decode(&r, req->rep, req->rep_len);
-	/* A target is never empty, and a NUL would end it early for whoever follows it. */
-	if (!err && (!r.target.len || memchr(r.target.p, 0, r.target.len)))
-		err = -EBADMSG;
-	if (!err) {
-		memcpy(target, r.target.p, r.target.len);
-		target[r.target.len] = 0;
-	}
-	pvfs_req_put(req);
-	kfree(rep);
-	return final_error(vol, PVFS_OP_READLINK, err);
-}
-
-/**
- * pvfs_meta_readdir - a part of a directory
- * @dir: the directory
- * @cookie: of the last entry that was used; 0: from the start
- * @attrs: with attributes
- * @bv: memory for the entries
- * @nbv: bio_vecs of it
- * @bytes: its size
- * @rep: filled
- * @ret_len: bytes of entries
- */
-int pvfs_meta_readdir(struct inode *dir, u64 cookie, bool attrs, const struct bio_vec *bv, unsigned int nbv,
-		      u32 bytes, struct pvfs_readdir_rep *rep, u32 *ret_len)
-{
-	struct pvfs_readdir_req m = {
-		.dir = fid_of(dir), .cookie = cookie, .bytes = bytes, .flags = attrs ? PVFS_RD_ATTRS : 0,
-	};
-	struct pvfs_volume *vol = PVFS_VOL(dir);
-	struct pvfs_request *req;
-	int err;
-
-	req = pvfs_req_alloc(vol->mgr, PVFS_OP_READDIR, 0);
-	if (IS_ERR(req))
-		return final_error(vol, PVFS_OP_READDIR, PTR_ERR(req));
-	req->bv = bv;
-	req->nbv = nbv;
-	req->bv_len = bytes;
-	req->body_len = pvfs_readdir_req_encode(&m, req->body, req->body_room);
-	err = pvfs_req_run(req);
-	if (!err)
-		err = pvfs_readdir_rep_decode(rep, req->rep, req->rep_len);
-	/* Nothing, but not the end either, would keep us asking for ever. */
-	if (!err && !rep->count && !rep->eof)
-		err = -EBADMSG;
-	*ret_len = req->in_len;
-	pvfs_req_put(req);
-	if (err == -ESTALE)
-		pvfs_inode_stale(dir);
-	return final_error(vol, PVFS_OP_READDIR, err);
-}
+META(GETATTR, getattr)
+META(SETATTR, setattr)
+META(OPEN, open)
+META(REPORT, report)
+META(STATFS, statfs)
+META(GETLK, getlk)
 
 /* ---------------------------------------------------------------- inodes */
 
@@ -569,7 +127,7 @@ struct pvfs_request *pvfs_meta_getattr_start(struct inode *inode, struct pvfs_wr
 
 	req = pvfs_req_alloc(vol->mgr, PVFS_OP_GETATTR, 0);
 	if (IS_ERR(req))
-		return ERR_PTR(final_error(vol, PVFS_OP_GETATTR, PTR_ERR(req)));
+		return ERR_PTR(pvfs_final_error(vol, PVFS_OP_GETATTR, PTR_ERR(req)));
 	pvfs_writes_report(inode, sent);
 	m.report = *sent;
 	req->body_len = pvfs_getattr_req_encode(&m, req->body, req->body_room);
@@ -592,7 +150,7 @@ int pvfs_meta_getattr_finish(struct inode *inode, struct pvfs_request *req, cons
 	if (!err)
 		err = pvfs_getattr_rep_decode(&r, req->rep, req->rep_len);
 	pvfs_req_put(req);
-	err = own_attr_result(inode, final_error(PVFS_VOL(inode), PVFS_OP_GETATTR, err), &r.attr);
+	err = pvfs_own_attr_result(inode, pvfs_final_error(PVFS_VOL(inode), PVFS_OP_GETATTR, err), &r.attr);
 	if (!err)
 		pvfs_writes_ack(PVFS_I(inode)->use, sent);
 	return err;
@@ -636,7 +194,7 @@ int pvfs_meta_getattr_fid(struct pvfs_volume *vol, const struct pvfs_fid *fid, s
 	if (err)
 		return err;
 	*attr = r.attr;
-	return attr_check(vol, attr);
+	return pvfs_attr_check(vol, attr);
 }
 
 /**
@@ -658,7 +216,7 @@ int pvfs_meta_getattr(struct inode *inode)
 			return PTR_ERR(req);
 		err = pvfs_meta_getattr_finish(inode, req, &sent);
 		if (err == -EAGAIN)
-			err = ask_again(PVFS_VOL(inode), &tries);
+			err = pvfs_ask_again(PVFS_VOL(inode), &tries);
 	} while (err == -EAGAIN);
 	return err;
 }
@@ -676,14 +234,14 @@ int pvfs_meta_setattr(struct inode *inode, struct pvfs_setattr_req *m)
 	struct who w;
 	int err;
 
-	err = who_get(&w, inode, PVFS_NOP_IDMAP, &m->cred);
+	err = pvfs_who_get(&w, inode, PVFS_NOP_IDMAP, &m->cred);
 	if (err)
 		return err;
 	m->fid = fid_of(inode);
 	pvfs_writes_report(inode, &m->report);
 	err = meta_setattr(PVFS_VOL(inode), room(&w), m, &r);
-	who_put(&w);
-	err = own_attr_result(inode, err, &r.attr);
+	pvfs_who_put(&w);
+	err = pvfs_own_attr_result(inode, err, &r.attr);
 	if (!err)
 		pvfs_writes_ack(PVFS_I(inode)->use, &m->report);
 	return err;
@@ -703,7 +261,7 @@ int pvfs_meta_report(struct inode *inode)
 
 	pvfs_writes_report(inode, &m.report);
 	err = meta_report(PVFS_VOL(inode), META_ROOM, &m, &r);
-	err = own_attr_result(inode, err, &r.attr);
+	err = pvfs_own_attr_result(inode, err, &r.attr);
 	if (!err)
 		pvfs_writes_ack(PVFS_I(inode)->use, &m.report);
 	return err;
@@ -723,12 +281,12 @@ int pvfs_meta_open(struct inode *inode, u32 flags, struct pvfs_open_rep *rep)
 	struct who w;
 	int err;
 
-	err = who_get(&w, inode, PVFS_NOP_IDMAP, &m.cred);
+	err = pvfs_who_get(&w, inode, PVFS_NOP_IDMAP, &m.cred);
 	if (err)
 		return err;
 	err = meta_open(PVFS_VOL(inode), room(&w), &m, rep);
-	who_put(&w);
-	return own_attr_result(inode, err, &rep->attr);
+	pvfs_who_put(&w);
+	return pvfs_own_attr_result(inode, err, &rep->attr);
 }
 
 /**
@@ -756,7 +314,7 @@ int pvfs_meta_reclaim(struct inode *inode, u32 flags, u32 count, bool recovery, 
 	if (!err)
 		err = pvfs_reclaim_rep_decode(rep, req->rep, req->rep_len);
 	pvfs_req_put(req);
-	return own_attr_result(inode, final_error(vol, PVFS_OP_RECLAIM, err), &rep->attr);
+	return pvfs_own_attr_result(inode, pvfs_final_error(vol, PVFS_OP_RECLAIM, err), &rep->attr);
 }
 
 /**
@@ -797,7 +355,7 @@ static void relayout_done(struct pvfs_request *req)
 	int err;
 
 	err = req->err ?: pvfs_setlayout_rep_decode(&rep, req->rep, req->rep_len);
-	r->err = own_attr_result(inode, err, &rep.attr);
+	r->err = pvfs_own_attr_result(inode, err, &rep.attr);
 	if (r->err)
 		WRITE_ONCE(pi->relayouts_lost, pi->relayouts_lost + 1);
 	/* Pairs with pvfs_layout_settled(). */
@@ -865,17 +423,17 @@ int pvfs_meta_setlayout(struct inode *inode, const struct pvfs_layout *layout)
 	struct who w;
 	int err;
 
-	err = who_get(&w, inode, PVFS_NOP_IDMAP, &m.cred);
+	err = pvfs_who_get(&w, inode, PVFS_NOP_IDMAP, &m.cred);
 	if (err)
 		return err;
 	do {
 		err = pvfs_layout_settled(inode);
 		err = err ?: relayout(inode, &m, room(&w));
 		if (err == -EAGAIN)
-			err = ask_again(vol, &tries);
+			err = pvfs_ask_again(vol, &tries);
 	} while (err == -EAGAIN);
-	who_put(&w);
-	return final_error(vol, PVFS_OP_SETLAYOUT, err);
+	pvfs_who_put(&w);
+	return pvfs_final_error(vol, PVFS_OP_SETLAYOUT, err);
 }
 
 /**
@@ -902,187 +460,7 @@ int pvfs_layout_settled(struct inode *inode)
 	return 0;
 }
 
-/* ---------------------------------------------------------------- extended attributes */
-
-/*
- * Memory for a value or a list on its way. The caller's own could be anywhere, the stack or a module's constants, where
- * its pages can't be had.
- */
-struct bounce {
-	void *mem;
-	struct bio_vec bv[PVFS_XATTR_VALUE_MAX / PAGE_SIZE + 1];
-	struct payload p;
-};
-
-static int bounce_init(struct bounce *b, u32 size, bool write)
-{
-	u32 done, n;
-
-	b->p = (struct payload){ .bv = b->bv, .len = size, .write = write };
-	b->mem = NULL;
-	if (!size)
-		return 0;
-	b->mem = kvmalloc(size, GFP_KERNEL);
-	if (!b->mem)
-		return -ENOMEM;
-	if (!is_vmalloc_addr(b->mem)) {
-		b->bv[b->p.nbv++] = (struct bio_vec){
-			.bv_page = virt_to_page(b->mem), .bv_len = size, .bv_offset = offset_in_page(b->mem),
-		};
-		return 0;
-	}
-	for (done = 0; done < size; done += n) {
-		n = min_t(u32, size - done, PAGE_SIZE);
-		b->bv[b->p.nbv++] = (struct bio_vec){ .bv_page = vmalloc_to_page(b->mem + done), .bv_len = n };
-	}
-	return 0;
-}
-
-/* What came, @size bytes as the answer says, to the caller, who has @room (0: wants only the size). */
-static int bounce_take(struct bounce *b, struct inode *inode, void *to, u32 size, u32 room)
-{
-	if (size > PVFS_XATTR_VALUE_MAX || (room && (size > room || b->p.got != size)))
-		return pvfs_bogus(PVFS_VOL(inode), "an extended attribute's size", PVFS_I(inode)->fid.ino);
-	if (room)
-		memcpy(to, b->mem, size);
-	return size;
-}
-
-static void bounce_fini(struct bounce *b)
-{
-	kvfree(b->mem);
-}
-
-/**
- * pvfs_meta_getxattr - read an extended attribute
- * @inode: the inode
- * @name: with its prefix
- * @value: room for it
- * @size: bytes of @value; 0: only its size is wanted
- * @acl_version: of the inode, when the value was read; may be NULL
- *
- * Return: bytes of the value, or -errno: -ENODATA, -ERANGE, and as all here.
- */
-int pvfs_meta_getxattr(struct inode *inode, const char *name, void *value, size_t size, u64 *acl_version)
-{
-	struct pvfs_getxattr_req m = {
-		.fid = fid_of(inode), .name = PVFS_STR(name), .size = min_t(size_t, size, PVFS_XATTR_VALUE_MAX),
-	};
-	struct pvfs_getxattr_rep r;
-	struct bounce b;
-	struct who w;
-	int err;
-
-	err = who_get(&w, inode, PVFS_NOP_IDMAP, &m.cred);
-	if (err)
-		return err;
-	err = bounce_init(&b, m.size, false);
-	if (!err)
-		err = data_getxattr(PVFS_VOL(inode), room(&w), &m, &r, &b.p);
-	who_put(&w);
-	if (err == -ESTALE)
-		pvfs_inode_stale(inode);
-	if (!err && acl_version)
-		*acl_version = r.acl_version;
-	if (!err)
-		err = bounce_take(&b, inode, value, r.size, m.size);
-	bounce_fini(&b);
-	return err;
-}
-
-/**
- * pvfs_meta_setxattr - set an extended attribute
- * @inode: the inode
- * @name: with its prefix
- * @value: what to
- * @size: bytes of it
- * @flags: XATTR_CREATE, XATTR_REPLACE, which are the protocol's 1 and 2
- *
- * Return: 0 or -errno, as all here: see vfs.h.
- */
-int pvfs_meta_setxattr(struct inode *inode, const char *name, const void *value, size_t size, int flags)
-{
-	struct pvfs_setxattr_req m = { .fid = fid_of(inode), .name = PVFS_STR(name), .flags = flags };
-	struct pvfs_setxattr_rep r;
-	struct bounce b;
-	struct who w;
-	int err;
-
-	if (size > PVFS_XATTR_VALUE_MAX)
-		return -E2BIG;
-	err = who_get(&w, inode, PVFS_NOP_IDMAP, &m.cred);
-	if (err)
-		return err;
-	err = bounce_init(&b, size, true);
-	if (!err) {
-		if (size)
-			memcpy(b.mem, value, size);
-		err = data_setxattr(PVFS_VOL(inode), room(&w), &m, &r, &b.p);
-		err = own_attr_result(inode, err, &r.attr);
-	}
-	who_put(&w);
-	bounce_fini(&b);
-	return err;
-}
-
-/**
- * pvfs_meta_listxattr - names of the extended attributes that the mgr keeps
- * @inode: the inode
- * @list: room for them, a NUL behind each
- * @size: bytes of @list; 0: only the size is wanted
- *
- * Return: bytes of the list, or -errno: -ERANGE, and as all here.
- */
-int pvfs_meta_listxattr(struct inode *inode, char *list, size_t size)
-{
-	struct pvfs_listxattr_req m = { .fid = fid_of(inode), .size = min_t(size_t, size, PVFS_XATTR_LIST_MAX) };
-	struct pvfs_listxattr_rep r;
-	struct bounce b;
-	struct who w;
-	int err;
-
-	BUILD_BUG_ON(PVFS_XATTR_LIST_MAX > PVFS_XATTR_VALUE_MAX);
-	err = who_get(&w, inode, PVFS_NOP_IDMAP, &m.cred);
-	if (err)
-		return err;
-	/* Whom trusted.* is shown to is not a matter of the inode. */
-	if ((m.cred.flags & PVFS_CRED_CHECKED) && !capable(CAP_SYS_ADMIN)) {
-		m.cred.flags = 0;
-		m.cred.uid = from_kuid_munged(&init_user_ns, INVALID_UID);
-	}
-	err = bounce_init(&b, m.size, false);
-	if (!err)
-		err = data_listxattr(PVFS_VOL(inode), room(&w), &m, &r, &b.p);
-	who_put(&w);
-	if (err == -ESTALE)
-		pvfs_inode_stale(inode);
-	if (!err)
-		err = bounce_take(&b, inode, list, r.size, m.size);
-	bounce_fini(&b);
-	return err;
-}
-
-/**
- * pvfs_meta_removexattr - remove an extended attribute
- * @inode: the inode
- * @name: with its prefix
- *
- * Return: 0 or -errno, as all here: see vfs.h.
- */
-int pvfs_meta_removexattr(struct inode *inode, const char *name)
-{
-	struct pvfs_removexattr_req m = { .fid = fid_of(inode), .name = PVFS_STR(name) };
-	struct pvfs_removexattr_rep r;
-	struct who w;
-	int err;
-
-	err = who_get(&w, inode, PVFS_NOP_IDMAP, &m.cred);
-	if (err)
-		return err;
-	err = meta_removexattr(PVFS_VOL(inode), room(&w), &m, &r);
-	who_put(&w);
-	return own_attr_result(inode, err, &r.attr);
-}
+/* ---------------------------------------------------------------- locks, end of recovery */
 
 /**
  * pvfs_meta_getlk - what is in the way of a lock
@@ -1127,7 +505,7 @@ int pvfs_meta_lock_reclaim(struct pvfs_volume *vol, const struct pvfs_lock_req *
 	if (!err)
 		*state = rep.state;
 	pvfs_req_put(req);
-	return final_error(vol, PVFS_OP_LOCK, err);
+	return pvfs_final_error(vol, PVFS_OP_LOCK, err);
 }
 
 /**
@@ -1148,5 +526,5 @@ int pvfs_meta_reclaim_done(struct pvfs_volume *vol)
 	req->body_len = pvfs_reclaim_done_req_encode(&m, req->body, req->body_room);
 	err = pvfs_req_run(req);
 	pvfs_req_put(req);
-	return final_error(vol, PVFS_OP_RECLAIM_DONE, err);
+	return pvfs_final_error(vol, PVFS_OP_RECLAIM_DONE, err);
 }

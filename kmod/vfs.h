@@ -6,7 +6,7 @@
  *   namei.c  names                             dir.c    listing
  *   file.c   open, close, read, write, fsync   addr.c   page cache: mmap and exec
  *   xattr.c  extended attributes, pvfs.layout  acl.c    POSIX ACLs
- *   meta.c   one function per operation of the mgr
+ *   meta*.c  one function per operation of the mgr
  *   io.c     one transfer between memory and the iods   space.c  fallocate, holes
  *   lock.c   file locks                        export.c file handles
  *
@@ -248,7 +248,7 @@ void pvfs_locks_released(struct inode *inode, struct file *file);
 void pvfs_locks_evict(struct inode *inode);
 void pvfs_locks_wait(struct pvfs_volume *vol);
 
-/* ---------------------------------------------------------------- meta.c */
+/* ---------------------------------------------------------------- meta.c, meta_names.c, meta_xattr.c */
 
 /*
  * Each sends one request to the mgr and waits. Return: 0 or -errno; -EINTR killed. An answer that makes no sense is
