@@ -11,66 +11,15 @@
  * go one after the other, each when the one before was answered: which of two calls came last does then not depend on
  * the channels they took. They are ASYNC, so that a killed task can leave at once and what it asked for is still
  * answered, and undone if it was a lock.
- *
- * Appending to a file is a lock of its own kind, whose owner is the inode and which no list of the kernel has; it is kept
- * for a moment after a write, for the next one.
  */
 #include <linux/sched/signal.h>
 #include <linux/slab.h>
 #include <linux/pagemap.h>
-#include "vfs.h"
+#include "lock.h"
 
-#define ASK_MS 3000		/* while queued: ask again, if no LOCK_GRANT came */
-#define GRACE_MS 200		/* while others tell a restarted mgr what they have */
 #define UMOUNT_WAIT_MS 5000
-#define APPEND_MS 50		/* to be kept by one append after the other, when others may wait for it */
 
-static struct workqueue_struct *lock_wq;
-
-/*
- * An owner of locks of one inode; vol->locks_lock protects what is not constant.
- *
- * Exists while it has users (calls, and whoever looks at it), locks in the kernel's lists, or was told that it lost
- * them.
- */
-struct lock_owner {
-	struct list_head link;		/* pi->lock_owners */
-	struct pvfs_volume *vol;
-	struct pvfs_inode *pi;		/* NULL: gone, and it is on no list */
-	struct pvfs_fid fid;
-	const void *key;		/* the VFS's owner; compared, never followed */
-	u64 id;				/* for the mgr */
-	u8 kind;			/* PVFS_LK_FLOCK .. APPEND */
-	bool lost;			/* the session that had its locks is gone */
-	bool appends;			/* of kind APPEND: it has the lock, and is a user of itself */
-	unsigned long since;		/* jiffies when it got that; i_rwsem */
-	struct delayed_work append_work;	/* gives it back */
-	bool busy;			/* the first of its calls is on its way */
-	unsigned int users;
-	struct list_head calls;
-	struct work_struct work;	/* sends the next; a user while it is queued */
-};
-
-/*
- * One lock, from the first question to the last answer.
- *
- * A reference is the caller's, another the owner's while the call is on its list.
- */
-struct lock_call {
-	struct list_head link;		/* owner's calls; vol->locks_lock */
-	struct list_head wait_link;	/* vol->lock_waits; the same */
-	struct lock_owner *o;
-	refcount_t ref;
-	u16 op;				/* LOCK or LOCK_CANCEL */
-	struct pvfs_lock_req m;
-	bool left;			/* locks_lock: nobody waits: a lock that comes now is undone */
-	bool sent;			/* locks_lock */
-	bool done;			/* answered: err and state are final */
-	bool hinted;			/* a LOCK_GRANT named it */
-	int err;
-	u8 state;			/* of LOCK: PVFS_LK_*; of LOCK_CANCEL: was it granted? */
-	wait_queue_head_t wait;
-};
+struct workqueue_struct *pvfs_lock_wq;
 
 static bool locks_local(const struct inode *inode)
 {
@@ -78,18 +27,6 @@ static bool locks_local(const struct inode *inode)
 }
 
 /* ---------------------------------------------------------------- the kernel's lists */
-
-static u8 kind_of(const struct file_lock *fl)
-{
-	if (pvfs_fl(fl, flags) & FL_FLOCK)
-		return PVFS_LK_FLOCK;
-	return pvfs_fl(fl, flags) & FL_OFDLCK ? PVFS_LK_OFD : PVFS_LK_RECORD;
-}
-
-static u8 type_of(const struct file_lock *fl)
-{
-	return pvfs_fl(fl, type) == F_WRLCK ? PVFS_LK_WRITE : PVFS_LK_READ;
-}
 
 /* A lock as the kernel has it. */
 struct held {
@@ -107,23 +44,12 @@ static unsigned int held_list(struct list_head *list, struct held *held, unsigne
 	list_for_each_entry(fl, list, PVFS_FL_LIST) {
 		if (at < room)
 			held[at] = (struct held){
-				.key = pvfs_fl(fl, owner), .kind = kind_of(fl), .type = type_of(fl),
+				.key = pvfs_fl(fl, owner), .kind = pvfs_lock_kind(fl), .type = pvfs_lock_type(fl),
 				.pid = pvfs_fl(fl, pid), .start = fl->fl_start, .end = fl->fl_end,
 			};
 		at++;
 	}
 	return at;
-}
-
-/* locks_lock held. */
-static struct lock_owner *owner_find(struct pvfs_inode *pi, const void *key, u8 kind)
-{
-	struct lock_owner *o;
-
-	list_for_each_entry(o, &pi->lock_owners, link)
-		if (o->key == key && o->kind == kind)
-			return o;
-	return NULL;
 }
 
 /* The lock on appending, as the others. Return: the number with the @at before. */
@@ -133,7 +59,7 @@ static unsigned int held_append(struct inode *inode, struct held *held, unsigned
 	struct lock_owner *o;
 
 	spin_lock(&PVFS_VOL(inode)->locks_lock);
-	o = owner_find(pi, pi, PVFS_LK_APPEND);
+	o = pvfs_lock_owner_find(pi, pi, PVFS_LK_APPEND);
 	if (o && o->appends) {
 		if (at < room)
 			held[at] = (struct held){
@@ -181,7 +107,7 @@ static int held_get(struct inode *inode, struct held **ret)
 }
 
 /* locks_lock held. Has the kernel any lock of this owner? */
-static bool owner_holds(const struct lock_owner *o)
+bool pvfs_lock_owner_holds(const struct lock_owner *o)
 {
 	/* Pairs with the VFS's publishing of it. */
 	struct file_lock_context *ctx = smp_load_acquire(&o->pi->vfs_inode.i_flctx);
@@ -192,7 +118,7 @@ static bool owner_holds(const struct lock_owner *o)
 		return false;
 	spin_lock(&ctx->flc_lock);
 	list_for_each_entry(fl, o->kind == PVFS_LK_FLOCK ? &ctx->flc_flock : &ctx->flc_posix, PVFS_FL_LIST)
-		ret |= pvfs_fl(fl, owner) == o->key && kind_of(fl) == o->kind;
+		ret |= pvfs_fl(fl, owner) == o->key && pvfs_lock_kind(fl) == o->kind;
 	spin_unlock(&ctx->flc_lock);
 	return ret;
 }
@@ -211,316 +137,6 @@ static void unlock_here(struct inode *inode, const void *key, u8 kind, u64 start
 	fl.fl_start = start;
 	fl.fl_end = end;
 	locks_lock_inode_wait(inode, &fl);
-}
-
-/* ---------------------------------------------------------------- owners */
-
-static void owner_unlink(struct lock_owner *o)
-{
-	list_del_init(&o->link);
-	if (list_empty(&o->pi->lock_owners))
-		list_del_init(&o->pi->locked.link);
-	o->pi = NULL;
-}
-
-static void owner_put(struct lock_owner *o)
-{
-	struct pvfs_volume *vol = o->vol;
-	bool last;
-
-	spin_lock(&vol->locks_lock);
-	last = !--o->users && (!o->pi || (!o->lost && !owner_holds(o)));
-	if (last && o->pi)
-		owner_unlink(o);
-	spin_unlock(&vol->locks_lock);
-	if (last)
-		kfree(o);
-}
-
-static void owner_work(struct work_struct *work);
-static void append_late(struct work_struct *work);
-
-/* @make: if there is none. Return: a user, or NULL. */
-static struct lock_owner *owner_get(struct inode *inode, const void *key, u8 kind, bool make)
-{
-	struct pvfs_volume *vol = PVFS_VOL(inode);
-	struct pvfs_inode *pi = PVFS_I(inode);
-	struct lock_owner *o, *new = NULL;
-
-	if (make) {
-		new = kzalloc(sizeof(*new), GFP_KERNEL_ACCOUNT);
-		if (!new)
-			return NULL;
-		INIT_LIST_HEAD(&new->link);
-		INIT_LIST_HEAD(&new->calls);
-		INIT_WORK(&new->work, owner_work);
-		INIT_DELAYED_WORK(&new->append_work, append_late);
-		new->vol = vol;
-		new->pi = pi;
-		new->fid = pi->fid;
-		new->key = key;
-		new->kind = kind;
-	}
-	spin_lock(&vol->locks_lock);
-	o = owner_find(pi, key, kind);
-	if (!o && new) {
-		o = new;
-		new = NULL;
-		o->id = ++vol->lock_ids;
-		if (list_empty(&pi->lock_owners)) {
-			pi->locked.pass = 0;
-			list_add_tail(&pi->locked.link, &vol->lock_inodes);
-		}
-		list_add_tail(&o->link, &pi->lock_owners);
-	}
-	if (o)
-		o->users++;
-	spin_unlock(&vol->locks_lock);
-	kfree(new);
-	return o;
-}
-
-/* ---------------------------------------------------------------- calls */
-
-static struct lock_call *call_new(struct lock_owner *o, const struct file_lock *fl, bool wait)
-{
-	struct pvfs_volume *vol = o->vol;
-	/* An unlock must not fail for want of it. */
-	struct lock_call *call = kzalloc(sizeof(*call), GFP_KERNEL | __GFP_NOFAIL);
-	bool unlock = pvfs_fl(fl, type) == F_UNLCK;
-
-	call->o = o;
-	call->op = PVFS_OP_LOCK;
-	refcount_set(&call->ref, 1);
-	INIT_LIST_HEAD(&call->link);
-	INIT_LIST_HEAD(&call->wait_link);
-	init_waitqueue_head(&call->wait);
-	call->m = (struct pvfs_lock_req){
-		.fid = o->fid, .kind = o->kind, .owner = o->id, .pid = pvfs_fl(fl, pid),
-		.type = unlock ? PVFS_LK_UNLOCK : type_of(fl), .start = fl->fl_start, .end = fl->fl_end,
-		.flags = wait && !unlock ? PVFS_LK_WAIT : 0,
-	};
-	if (o->kind == PVFS_LK_FLOCK || o->kind == PVFS_LK_APPEND) {
-		call->m.start = 0;
-		call->m.end = PVFS_FILE_MAX;
-	}
-	atomic_inc(&vol->lock_calls);
-	spin_lock(&vol->locks_lock);
-	o->users++;
-	if (!unlock) {
-		call->m.ticket = ++vol->lock_ids;
-		list_add_tail(&call->wait_link, &vol->lock_waits);
-	}
-	spin_unlock(&vol->locks_lock);
-	return call;
-}
-
-static void call_put(struct lock_call *call)
-{
-	struct pvfs_volume *vol = call->o->vol;
-
-	if (!refcount_dec_and_test(&call->ref))
-		return;
-	spin_lock(&vol->locks_lock);
-	list_del(&call->wait_link);
-	spin_unlock(&vol->locks_lock);
-	owner_put(call->o);
-	kfree(call);
-	if (atomic_dec_and_test(&vol->lock_calls))
-		wake_up_all(&vol->async_wait);
-}
-
-/*
- * It was answered, or could not be sent. A lock that nobody waits for any more is taken back: the answer to the LOCK
- * has come, so the LOCK_CANCEL can't be overtaken by it.
- */
-static void call_answered(struct lock_call *call, int err, u8 state)
-{
-	struct lock_owner *o = call->o;
-	struct pvfs_volume *vol = o->vol;
-	bool undo, more;
-
-	spin_lock(&vol->locks_lock);
-	list_del_init(&call->link);
-	o->busy = false;
-	call->err = err;
-	call->state = state;
-	undo = call->left && !err && call->m.type != PVFS_LK_UNLOCK && !READ_ONCE(vol->locks_dead) &&
-	       (call->op == PVFS_OP_LOCK ? state == PVFS_LK_GRANTED || state == PVFS_LK_QUEUED :
-					   (call->m.flags & PVFS_LK_KEEP) && state);
-	if (undo) {
-		call->op = PVFS_OP_LOCK_CANCEL;
-		call->m.flags = 0;
-		call->sent = false;
-		list_add(&call->link, &o->calls);
-	}
-	more = !list_empty(&o->calls);
-	if (more) {
-		o->busy = true;
-		o->users++;
-	}
-	if (!undo) {
-		/* Pairs with call_done(). */
-		smp_store_release(&call->done, true);
-		wake_up(&call->wait);
-	}
-	spin_unlock(&vol->locks_lock);
-	if (more)
-		queue_work(lock_wq, &o->work);
-	if (!undo)
-		call_put(call);
-}
-
-static void call_request_done(struct pvfs_request *req)
-{
-	struct lock_call *call = req->priv;
-	struct pvfs_lock_cancel_rep cancelled = {};
-	struct pvfs_lock_rep rep = {};
-	int err = req->err;
-
-	if (!err && req->op == PVFS_OP_LOCK)
-		err = pvfs_lock_rep_decode(&rep, req->rep, req->rep_len);
-	else if (!err)
-		err = pvfs_lock_cancel_rep_decode(&cancelled, req->rep, req->rep_len);
-	if (err == -EBADMSG || rep.state > PVFS_LK_DEADLOCK)
-		err = pvfs_bogus(call->o->vol, "an answer about locks", call->m.fid.ino);
-	if (err && call->m.type == PVFS_LK_UNLOCK)
-		pr_warn_ratelimited("%s: inode %llu: cannot unlock at the mgr: error %d\n", call->o->vol->opts.volume,
-				    call->m.fid.ino, err);
-	call_answered(call, err, req->op == PVFS_OP_LOCK ? rep.state : cancelled.granted);
-}
-
-/* It is the first of its owner's calls, which is busy with it. */
-static void call_send(struct lock_call *call)
-{
-	struct pvfs_volume *vol = call->o->vol;
-	struct pvfs_request *req;
-
-	req = READ_ONCE(vol->locks_dead) ? ERR_PTR(-ESHUTDOWN) : pvfs_req_alloc(vol->mgr, call->op, 0);
-	if (IS_ERR(req)) {
-		call_answered(call, PTR_ERR(req), 0);
-		return;
-	}
-	if (call->op == PVFS_OP_LOCK) {
-		req->body_len = pvfs_lock_req_encode(&call->m, req->body, req->body_room);
-	} else {
-		struct pvfs_lock_cancel_req m = {
-			.fid = call->m.fid, .kind = call->m.kind, .type = call->m.type, .flags = call->m.flags,
-			.owner = call->m.owner, .start = call->m.start, .end = call->m.end, .ticket = call->m.ticket,
-		};
-
-		req->body_len = pvfs_lock_cancel_req_encode(&m, req->body, req->body_room);
-	}
-	req->flags = PVFS_RF_ASYNC;
-	req->done = call_request_done;
-	req->priv = call;
-	pvfs_req_submit(req);
-	pvfs_req_put(req);
-}
-
-static void owner_work(struct work_struct *work)
-{
-	struct lock_owner *o = container_of(work, struct lock_owner, work);
-	struct lock_call *call;
-
-	spin_lock(&o->vol->locks_lock);
-	call = list_first_entry_or_null(&o->calls, struct lock_call, link);
-	if (call)
-		call->sent = true;
-	else
-		o->busy = false;	/* its caller left */
-	spin_unlock(&o->vol->locks_lock);
-	if (call)
-		call_send(call);
-	owner_put(o);
-}
-
-/* Asks, after what its owner asked before. */
-static void call_submit(struct lock_call *call, u16 op, u32 flags, bool left)
-{
-	struct lock_owner *o = call->o;
-	bool send;
-
-	refcount_inc(&call->ref);
-	spin_lock(&o->vol->locks_lock);
-	call->op = op;
-	call->m.flags = flags;
-	call->left = left;
-	call->done = false;
-	call->hinted = false;
-	list_add_tail(&call->link, &o->calls);
-	send = !o->busy;
-	call->sent = send;
-	o->busy = true;
-	spin_unlock(&o->vol->locks_lock);
-	if (send)
-		call_send(call);
-}
-
-static bool call_done(struct lock_call *call)
-{
-	return smp_load_acquire(&call->done);	/* pairs with call_answered() */
-}
-
-/*
- * Waits for the answer. Return: 0: it is there; -EINTR killed, -EIO time is up (soft): it will be dealt with when it
- * comes. An unlock is made in every case.
- */
-static int call_wait(struct lock_call *call)
-{
-	struct pvfs_volume *vol = call->o->vol;
-	bool withdrawn = false, done;
-	long left;
-
-	left = wait_event_killable_timeout(call->wait, call_done(call), vol->opts.soft ?
-					   msecs_to_jiffies(vol->opts.timeo_ms) : MAX_SCHEDULE_TIMEOUT);
-	if (left > 0)
-		return 0;
-	spin_lock(&vol->locks_lock);
-	done = call->done;
-	if (!done && !call->sent && call->op == PVFS_OP_LOCK && call->m.type != PVFS_LK_UNLOCK) {
-		list_del_init(&call->link);
-		withdrawn = true;
-	}
-	call->left = !done;
-	spin_unlock(&vol->locks_lock);
-	if (withdrawn)
-		call_put(call);
-	if (done)
-		return 0;
-	return left ? -EINTR : -EIO;
-}
-
-/**
- * pvfs_locks_granted - the mgr says that calls would be granted if they asked now
- * @vol: the volume
- * @req: the message; borrowed
- *
- * Called by conn_rx.c. It is a hint: one that is wrong costs a question.
- *
- * Return: 0 or -EBADMSG.
- */
-int pvfs_locks_granted(struct pvfs_volume *vol, const struct pvfs_lock_grant_req *req)
-{
-	struct lock_call *call;
-	u32 i;
-
-	if (req->tickets.len % 8)
-		return -EBADMSG;
-	for (i = 0; i < req->tickets.len / 8; i++) {
-		u64 ticket = get_unaligned_le64(req->tickets.p + 8 * i);
-
-		spin_lock(&vol->locks_lock);
-		list_for_each_entry(call, &vol->lock_waits, wait_link) {
-			if (call->m.ticket == ticket) {
-				WRITE_ONCE(call->hinted, true);
-				wake_up(&call->wait);
-				break;
-			}
-		}
-		spin_unlock(&vol->locks_lock);
-	}
-	return 0;
 }
 
 /* ---------------------------------------------------------------- lock and unlock */
@@ -549,15 +165,15 @@ static int call_pause(struct lock_call *call, bool *granted)
 
 	*granted = false;
 	left = wait_event_interruptible_timeout(call->wait, READ_ONCE(call->hinted),
-						msecs_to_jiffies(state == PVFS_LK_QUEUED ? ASK_MS : GRACE_MS));
+						msecs_to_jiffies(state == PVFS_LK_QUEUED ? PVFS_LOCK_ASK_MS : PVFS_LOCK_GRACE_MS));
 	if (left >= 0 || state != PVFS_LK_QUEUED)
 		return left < 0 ? -ERESTARTSYS : 0;
 	if (fatal_signal_pending(current)) {
-		call_submit(call, PVFS_OP_LOCK_CANCEL, 0, true);
+		pvfs_lock_call_submit(call, PVFS_OP_LOCK_CANCEL, 0, true);
 		return -EINTR;
 	}
-	call_submit(call, PVFS_OP_LOCK_CANCEL, PVFS_LK_KEEP, false);
-	err = call_wait(call);
+	pvfs_lock_call_submit(call, PVFS_OP_LOCK_CANCEL, PVFS_LK_KEEP, false);
+	err = pvfs_lock_call_wait(call);
 	*granted = !err && !call->err && call->state;
 	return *granted ? 0 : -ERESTARTSYS;
 }
@@ -589,22 +205,22 @@ static int lock_set(struct file *file, struct file_lock *fl, u8 kind, bool wait)
 	u32 flags;
 	int err;
 
-	o = owner_get(inode, pvfs_fl(fl, owner), kind, true);
+	o = pvfs_lock_owner_get(inode, pvfs_fl(fl, owner), kind, true);
 	if (!o)
 		return -ENOLCK;
-	call = call_new(o, fl, wait);
+	call = pvfs_lock_call_new(o, fl, wait);
 	flags = call->m.flags;
 	for (;;) {
 		err = -EIO;
 		if (READ_ONCE(o->lost)) {
 			/* The new session may have been granted it. */
 			if (entered)
-				call_submit(call, PVFS_OP_LOCK_CANCEL, 0, true);
+				pvfs_lock_call_submit(call, PVFS_OP_LOCK_CANCEL, 0, true);
 			break;
 		}
 		pvfs_session_sample(vol, &session, &epoch);
-		call_submit(call, PVFS_OP_LOCK, flags, false);
-		err = call_wait(call);
+		pvfs_lock_call_submit(call, PVFS_OP_LOCK, flags, false);
+		err = pvfs_lock_call_wait(call);
 		if (!err)
 			err = call->err;
 		if (err)
@@ -617,7 +233,7 @@ static int lock_set(struct file *file, struct file_lock *fl, u8 kind, bool wait)
 		if (!granted && entered && held) {
 			owner_lost(inode, &(struct held){ .key = o->key, .kind = kind, .pid = call->m.pid });
 			if (call->state == PVFS_LK_QUEUED)
-				call_submit(call, PVFS_OP_LOCK_CANCEL, 0, true);
+				pvfs_lock_call_submit(call, PVFS_OP_LOCK_CANCEL, 0, true);
 			err = -EIO;
 			break;
 		}
@@ -639,12 +255,12 @@ static int lock_set(struct file *file, struct file_lock *fl, u8 kind, bool wait)
 		}
 		if (!entered) {
 			spin_lock(&vol->locks_lock);
-			held = owner_holds(o);
+			held = pvfs_lock_owner_holds(o);
 			spin_unlock(&vol->locks_lock);
 			err = enter_here(file, fl);
 		}
 		if (err) {
-			call_submit(call, PVFS_OP_LOCK_CANCEL, 0, true);
+			pvfs_lock_call_submit(call, PVFS_OP_LOCK_CANCEL, 0, true);
 			break;
 		}
 		entered = true;
@@ -661,8 +277,8 @@ static int lock_set(struct file *file, struct file_lock *fl, u8 kind, bool wait)
 		unlock_here(inode, o->key, kind, 0, OFFSET_MAX);
 	else if (err && entered)
 		unlock_here(inode, o->key, kind, call->m.start, call->m.end);
-	call_put(call);
-	owner_put(o);
+	pvfs_lock_call_put(call);
+	pvfs_lock_owner_put(o);
 	if (!err)
 		refresh(inode);
 	return err == -ESHUTDOWN ? -EIO : err;
@@ -678,22 +294,22 @@ static int lock_unset(struct file *file, struct file_lock *fl, u8 kind)
 	/* Who locks it next is to see what we wrote: data is with the iods, size and time are told now. */
 	if (S_ISREG(inode->i_mode) && pvfs_writes_pending(inode))
 		pvfs_meta_report(inode);
-	o = owner_get(inode, pvfs_fl(fl, owner), kind, false);
+	o = pvfs_lock_owner_get(inode, pvfs_fl(fl, owner), kind, false);
 	/* At close the VFS unlocks an open file description's without saying that it is one; no process has that owner. */
 	if (!o && kind == PVFS_LK_RECORD)
-		o = owner_get(inode, pvfs_fl(fl, owner), PVFS_LK_OFD, false);
+		o = pvfs_lock_owner_get(inode, pvfs_fl(fl, owner), PVFS_LK_OFD, false);
 	err = locks_lock_file_wait(file, fl);
 	if (!o)
 		return err;
 	if (!READ_ONCE(o->lost)) {
-		call = call_new(o, fl, false);
-		call_submit(call, PVFS_OP_LOCK, 0, false);
+		call = pvfs_lock_call_new(o, fl, false);
+		pvfs_lock_call_submit(call, PVFS_OP_LOCK, 0, false);
 		/* Killed: it is unlocked all the same. */
-		if (!call_wait(call) && !err && call->err)
+		if (!pvfs_lock_call_wait(call) && !err && call->err)
 			err = call->err == -ENOLCK ? -ENOLCK : -EIO;
-		call_put(call);
+		pvfs_lock_call_put(call);
 	}
-	owner_put(o);
+	pvfs_lock_owner_put(o);
 	return err;
 }
 
@@ -701,15 +317,15 @@ static int lock_get(struct file *file, struct file_lock *fl, u8 kind)
 {
 	struct inode *inode = file_inode(file);
 	struct pvfs_getlk_req m = {
-		.fid = PVFS_I(inode)->fid, .kind = kind, .type = type_of(fl), .start = fl->fl_start, .end = fl->fl_end,
+		.fid = PVFS_I(inode)->fid, .kind = kind, .type = pvfs_lock_type(fl), .start = fl->fl_start, .end = fl->fl_end,
 	};
-	struct lock_owner *o = owner_get(inode, pvfs_fl(fl, owner), kind, false);
+	struct lock_owner *o = pvfs_lock_owner_get(inode, pvfs_fl(fl, owner), kind, false);
 	struct pvfs_getlk_rep r;
 	int err;
 
 	if (o) {
 		m.owner = o->id;	/* else 0, which is nobody's */
-		owner_put(o);
+		pvfs_lock_owner_put(o);
 	}
 	err = pvfs_meta_getlk(inode, &m, &r);
 	if (err)
@@ -740,15 +356,15 @@ int pvfs_file_lock(struct file *file, int cmd, struct file_lock *fl)
 		return -ENOLCK;
 	if (cmd == F_GETLK) {
 		if (!locks_local(file_inode(file)))
-			return lock_get(file, fl, kind_of(fl));
+			return lock_get(file, fl, pvfs_lock_kind(fl));
 		posix_test_lock(file, fl);
 		return 0;
 	}
 	if (locks_local(file_inode(file)))
 		return locks_lock_file_wait(file, fl);
 	if (pvfs_fl(fl, type) == F_UNLCK)
-		return lock_unset(file, fl, kind_of(fl));
-	return lock_set(file, fl, kind_of(fl), cmd == F_SETLKW);
+		return lock_unset(file, fl, pvfs_lock_kind(fl));
+	return lock_set(file, fl, pvfs_lock_kind(fl), cmd == F_SETLKW);
 }
 
 /**
@@ -768,148 +384,11 @@ int pvfs_file_flock(struct file *file, int cmd, struct file_lock *fl)
 	return lock_set(file, fl, PVFS_LK_FLOCK, cmd == F_SETLKW);
 }
 
-/* ---------------------------------------------------------------- appending */
-
-/* The lock is not ours any more. Return: it was. */
-static bool append_drop(struct lock_owner *o)
-{
-	bool had;
-
-	if (!o)
-		return false;
-	spin_lock(&o->vol->locks_lock);
-	had = o->appends;
-	o->appends = false;
-	spin_unlock(&o->vol->locks_lock);
-	return had;
-}
-
-static void append_lock_init(struct file_lock *fl, int type)
-{
-	locks_init_lock(fl);
-	pvfs_fl(fl, type) = type;
-	fl->fl_start = 0;
-	fl->fl_end = OFFSET_MAX;
-}
-
-/* Gives the lock back. @o: a user, which is put. */
-static void append_unlock(struct lock_owner *o)
-{
-	struct pvfs_volume *vol = o->vol;
-	struct lock_call *call;
-	struct file_lock fl;
-
-	if (append_drop(o)) {
-		append_lock_init(&fl, F_UNLCK);
-		call = call_new(o, &fl, false);
-		call_submit(call, PVFS_OP_LOCK, 0, true);
-		call_put(call);
-	}
-	owner_put(o);
-	if (atomic_dec_and_test(&vol->lock_calls))
-		wake_up_all(&vol->async_wait);
-}
-
-static void append_late(struct work_struct *work)
-{
-	append_unlock(container_of(to_delayed_work(work), struct lock_owner, append_work));
-}
-
-/* Until it is time to ask again. */
-static int append_pause(struct lock_call *call)
-{
-	long left = wait_event_killable_timeout(call->wait, READ_ONCE(call->hinted),
-						msecs_to_jiffies(call->state == PVFS_LK_QUEUED ? ASK_MS : GRACE_MS));
-
-	return left < 0 ? -EINTR : 0;
-}
-
-static int append_ask(struct lock_owner *o, struct lock_call *call)
-{
-	struct pvfs_volume *vol = o->vol;
-	u64 session, epoch, session_now, epoch_now;
-	int err;
-
-	for (;;) {
-		pvfs_session_sample(vol, &session, &epoch);
-		call_submit(call, PVFS_OP_LOCK, PVFS_LK_WAIT, false);
-		err = call_wait(call) ?: call->err;
-		if (err)
-			return err;
-		if (call->state != PVFS_LK_GRANTED) {
-			err = append_pause(call);
-			if (err) {
-				call_submit(call, PVFS_OP_LOCK_CANCEL, 0, true);
-				return err;
-			}
-			continue;
-		}
-		spin_lock(&vol->locks_lock);
-		o->appends = true;
-		spin_unlock(&vol->locks_lock);
-		/* As in lock_set(): a new mgr is told of it, or asked again. */
-		pvfs_session_sample(vol, &session_now, &epoch_now);
-		if (session_now == session && epoch_now == epoch)
-			return 0;
-	}
-}
-
-/**
- * pvfs_append_begin - no other client appends to a file, or cuts it, until pvfs_append_end()
- * @inode: the file; i_rwsem held exclusively until then
- * @ret: for pvfs_append_end()
- *
- * Return: 0, -EINTR killed, or -errno.
- */
-int pvfs_append_begin(struct inode *inode, struct lock_owner **ret)
-{
-	struct pvfs_volume *vol = PVFS_VOL(inode);
-	struct pvfs_inode *pi = PVFS_I(inode);
-	struct lock_owner *o = owner_get(inode, pi, PVFS_LK_APPEND, true);
-	struct lock_call *call;
-	struct file_lock fl;
-	int err;
-
-	if (!o)
-		return -ENOMEM;
-	if (cancel_delayed_work_sync(&o->append_work)) {
-		owner_put(o);			/* the work's: ours is another */
-		if (READ_ONCE(o->appends))
-			goto out;
-	} else {
-		atomic_inc(&vol->lock_calls);	/* from here to append_unlock() */
-	}
-	append_lock_init(&fl, F_WRLCK);
-	call = call_new(o, &fl, true);
-	err = append_ask(o, call);
-	call_put(call);
-	if (err) {
-		append_unlock(o);
-		return err == -ESHUTDOWN || err == -ENOLCK ? -EIO : err;
-	}
-	o->since = jiffies;
-out:
-	*ret = o;
-	return 0;
-}
-
-/**
- * pvfs_append_end - others may append: at once if they have waited for long, else soon
- * @o: from pvfs_append_begin()
- */
-void pvfs_append_end(struct lock_owner *o)
-{
-	if (time_before(jiffies, o->since + msecs_to_jiffies(APPEND_MS)))
-		queue_delayed_work(lock_wq, &o->append_work, 1);
-	else
-		append_unlock(o);
-}
-
 /* ---------------------------------------------------------------- close */
 
 static void forget_lost(struct inode *inode, const void *key, u8 kind)
 {
-	struct lock_owner *o = owner_get(inode, key, kind, false);
+	struct lock_owner *o = pvfs_lock_owner_get(inode, key, kind, false);
 	struct lock_call *call;
 	struct file_lock all;
 	bool lost;
@@ -926,11 +405,11 @@ static void forget_lost(struct inode *inode, const void *key, u8 kind)
 		pvfs_fl(&all, type) = F_UNLCK;
 		all.fl_start = 0;
 		all.fl_end = OFFSET_MAX;
-		call = call_new(o, &all, false);
-		call_submit(call, PVFS_OP_LOCK, 0, true);
-		call_put(call);
+		call = pvfs_lock_call_new(o, &all, false);
+		pvfs_lock_call_submit(call, PVFS_OP_LOCK, 0, true);
+		pvfs_lock_call_put(call);
 	}
-	owner_put(o);
+	pvfs_lock_owner_put(o);
 }
 
 /**
@@ -974,7 +453,7 @@ void pvfs_locks_evict(struct inode *inode)
 		return;
 	spin_lock(&vol->locks_lock);
 	list_for_each_entry_safe(o, next, &pi->lock_owners, link) {
-		owner_unlink(o);
+		pvfs_lock_owner_unlink(o);
 		if (!o->users)
 			list_add(&o->link, &unused);
 	}
@@ -987,14 +466,14 @@ void pvfs_locks_evict(struct inode *inode)
 
 static void owner_lost(struct inode *inode, const struct held *h)
 {
-	struct lock_owner *o = owner_get(inode, h->key, h->kind, false);
+	struct lock_owner *o = pvfs_lock_owner_get(inode, h->key, h->kind, false);
 	bool tell = false;
 
 	if (h->kind == PVFS_LK_APPEND) {
 		/* The next append asks for it anew. */
-		append_drop(o);
+		pvfs_lock_append_drop(o);
 		if (o)
-			owner_put(o);
+			pvfs_lock_owner_put(o);
 		return;
 	}
 	if (o) {
@@ -1008,14 +487,14 @@ static void owner_lost(struct inode *inode, const struct held *h)
 				    PVFS_VOL(inode)->opts.volume, PVFS_I(inode)->fid.ino, h->pid);
 	unlock_here(inode, h->key, h->kind, 0, OFFSET_MAX);
 	if (o)
-		owner_put(o);
+		pvfs_lock_owner_put(o);
 }
 
 /* Tells a new mgr of one lock. 0 also when it would not have it. */
 static int reclaim_one(struct inode *inode, const struct held *h)
 {
 	struct pvfs_volume *vol = PVFS_VOL(inode);
-	struct lock_owner *o = owner_get(inode, h->key, h->kind, false);
+	struct lock_owner *o = pvfs_lock_owner_get(inode, h->key, h->kind, false);
 	struct pvfs_lock_req m;
 	u8 state = PVFS_LK_CONFLICT;
 	int err = -ENOLCK;
@@ -1033,7 +512,7 @@ static int reclaim_one(struct inode *inode, const struct held *h)
 		m.ticket = ++vol->lock_ids;
 		spin_unlock(&vol->locks_lock);
 		err = pvfs_meta_lock_reclaim(vol, &m, &state);
-		owner_put(o);
+		pvfs_lock_owner_put(o);
 	}
 	if (!err && state == PVFS_LK_GRANTED)
 		return 0;
@@ -1125,16 +604,16 @@ void pvfs_locks_wait(struct pvfs_volume *vol)
 		ms = 200;
 	}
 	/* The one that was last may still be looking at the volume. */
-	flush_workqueue(lock_wq);
+	flush_workqueue(pvfs_lock_wq);
 }
 
 int pvfs_locks_init(void)
 {
-	lock_wq = alloc_workqueue("pvfs_lock", WQ_UNBOUND, 0);
-	return lock_wq ? 0 : -ENOMEM;
+	pvfs_lock_wq = alloc_workqueue("pvfs_lock", WQ_UNBOUND, 0);
+	return pvfs_lock_wq ? 0 : -ENOMEM;
 }
 
 void pvfs_locks_exit(void)
 {
-	destroy_workqueue(lock_wq);
+	destroy_workqueue(pvfs_lock_wq);
 }

@@ -82,7 +82,8 @@ int pvfs_meta_create(struct pvfs_idmap *idmap, struct inode *dir, const struct q
  * @attr: filled with attributes, checked
  * @mode: type and permission bits
  */
-int pvfs_meta_mknod(struct pvfs_idmap *idmap, struct inode *dir, const struct qstr *name, umode_t mode, dev_t rdev, struct pvfs_attr *attr)
+int pvfs_meta_mknod(struct pvfs_idmap *idmap, struct inode *dir, const struct qstr *name, umode_t mode,
+		    dev_t rdev, struct pvfs_attr *attr)
 {
 	struct pvfs_mknod_req m = {
 		.dir = fid_of(dir), .name = pvfs_qstr(name), .mode = mode, .umask = current_umask(),
@@ -113,7 +114,8 @@ int pvfs_meta_mknod(struct pvfs_idmap *idmap, struct inode *dir, const struct qs
  *
  * Return: 0 or -errno, as all here: see vfs.h.
  */
-int pvfs_meta_mkdir(struct pvfs_idmap *idmap, struct inode *dir, const struct qstr *name, umode_t mode, struct pvfs_attr *attr)
+int pvfs_meta_mkdir(struct pvfs_idmap *idmap, struct inode *dir, const struct qstr *name, umode_t mode,
+		    struct pvfs_attr *attr)
 {
 	struct pvfs_mkdir_req m = {
 		.dir = fid_of(dir), .name = pvfs_qstr(name), .mode = mode & S_IALLUGO, .umask = current_umask(),
@@ -143,7 +145,8 @@ int pvfs_meta_mkdir(struct pvfs_idmap *idmap, struct inode *dir, const struct qs
  *
  * Return: 0 or -errno, as all here: see vfs.h.
  */
-int pvfs_meta_symlink(struct pvfs_idmap *idmap, struct inode *dir, const struct qstr *name, const char *target, struct pvfs_attr *attr)
+int pvfs_meta_symlink(struct pvfs_idmap *idmap, struct inode *dir, const struct qstr *name,
+		      const char *target, struct pvfs_attr *attr)
 {
 	struct pvfs_symlink_req m = { .dir = fid_of(dir), .name = pvfs_qstr(name), .target = PVFS_STR(target) };
 	struct pvfs_symlink_rep r;

@@ -8,7 +8,7 @@
  *   xattr.c  extended attributes, pvfs.layout  acl.c    POSIX ACLs
  *   meta*.c  one function per operation of the mgr
  *   io.c     one transfer between memory and the iods   space.c  fallocate, holes
- *   lock.c   file locks                        export.c file handles
+ *   lock*.c  file locks                        export.c file handles
  *
  * What is trusted: by default nothing that was learned before the present system call began. Names are asked by
  * LOOKUP, whose answer brings the attributes along; open files' attributes by GETATTR; data by READ. With actimeo
@@ -235,7 +235,7 @@ struct posix_acl *pvfs_acl_for_check(struct inode *inode, int type, bool rcu);
 struct posix_acl *pvfs_get_acl(struct pvfs_idmap *idmap, struct dentry *dentry, int type);
 int pvfs_set_acl(struct pvfs_idmap *idmap, struct pvfs_acl_target *target, struct posix_acl *acl, int type);
 
-/* ---------------------------------------------------------------- lock.c */
+/* ---------------------------------------------------------------- lock.c, lock_append.c */
 
 int pvfs_locks_init(void);
 void pvfs_locks_exit(void);
@@ -263,9 +263,12 @@ void pvfs_meta_atime(struct inode *inode);
 int pvfs_meta_setattr(struct inode *inode, struct pvfs_setattr_req *m);
 int pvfs_meta_create(struct pvfs_idmap *idmap, struct inode *dir, const struct qstr *name, u32 flags, umode_t mode,
 		     struct pvfs_create_rep *rep);
-int pvfs_meta_mknod(struct pvfs_idmap *idmap, struct inode *dir, const struct qstr *name, umode_t mode, dev_t rdev, struct pvfs_attr *attr);
-int pvfs_meta_mkdir(struct pvfs_idmap *idmap, struct inode *dir, const struct qstr *name, umode_t mode, struct pvfs_attr *attr);
-int pvfs_meta_symlink(struct pvfs_idmap *idmap, struct inode *dir, const struct qstr *name, const char *target, struct pvfs_attr *attr);
+int pvfs_meta_mknod(struct pvfs_idmap *idmap, struct inode *dir, const struct qstr *name, umode_t mode,
+		    dev_t rdev, struct pvfs_attr *attr);
+int pvfs_meta_mkdir(struct pvfs_idmap *idmap, struct inode *dir, const struct qstr *name, umode_t mode,
+		    struct pvfs_attr *attr);
+int pvfs_meta_symlink(struct pvfs_idmap *idmap, struct inode *dir, const struct qstr *name,
+		      const char *target, struct pvfs_attr *attr);
 int pvfs_meta_link(struct inode *inode, struct inode *dir, const struct qstr *name, struct pvfs_attr *attr);
 int pvfs_meta_unlink(struct inode *dir, const struct qstr *name, struct pvfs_attr *attr);
 int pvfs_meta_rmdir(struct inode *dir, const struct qstr *name);
