@@ -605,4 +605,36 @@ static inline int do_truncate(struct fx_client *c, struct pvfs_fid fid, u64 size
 	return err;
 }
 
+/* ---- a test with one client ---- */
+
+static inline int fx_setup(void **state)
+{
+	struct fx_client *c = malloc(sizeof(*c));
+
+	fx_client_init(c, fx_new(), 1);
+	*state = c;
+	return 0;
+}
+
+static inline int fx_teardown(void **state)
+{
+	struct fx_client *c = *state;
+
+	fx_free(c->f);
+	free(c);
+	free(fx_op.payload);
+	fx_op.payload = NULL;
+	return 0;
+}
+
+/* The same client's user @uid, on a slot of its own. */
+static inline struct fx_client fx_as(const struct fx_client *c, u32 uid, u32 gid, u16 slot)
+{
+	struct fx_client u = fx_thread(c, slot);
+
+	u.uid = uid;
+	u.gid = gid;
+	return u;
+}
+
 #endif

@@ -5,36 +5,6 @@
  */
 #include "mgr_fixture.h"
 
-static int setup(void **state)
-{
-	struct fx *f = fx_new();
-	struct fx_client *c = malloc(sizeof(*c));
-
-	fx_client_init(c, f, 1);
-	*state = c;
-	return 0;
-}
-
-static int teardown(void **state)
-{
-	struct fx_client *c = *state;
-
-	fx_free(c->f);
-	free(c);
-	free(fx_op.payload);
-	fx_op.payload = NULL;
-	return 0;
-}
-
-static struct fx_client as(const struct fx_client *c, u32 uid, u32 gid, u16 slot)
-{
-	struct fx_client u = fx_thread(c, slot);
-
-	u.uid = uid;
-	u.gid = gid;
-	return u;
-}
-
 static void names(void **state)
 {
 	struct fx_client *c = *state;
@@ -290,8 +260,8 @@ static void renames(void **state)
 
 static void permissions(void **state)
 {
-	struct fx_client *c = *state, u = as(c, 1000, 100, 1), o = as(c, 1001, 100, 2),
-		x = as(c, 1002, 200, 3);
+	struct fx_client *c = *state, u = fx_as(c, 1000, 100, 1), o = fx_as(c, 1001, 100, 2),
+		x = fx_as(c, 1002, 200, 3);
 	struct pvfs_attr d, t, f, g;
 
 	do_mkdir(c, fx_root, "d", 0755, &d);
@@ -349,7 +319,7 @@ static void permissions(void **state)
 
 static void setgid_dirs(void **state)
 {
-	struct fx_client *c = *state, u = as(c, 1000, 100, 1);
+	struct fx_client *c = *state, u = fx_as(c, 1000, 100, 1);
 	struct pvfs_setattr_req rq = { .valid = PVFS_SA_GID | PVFS_SA_MODE, .gid = 300,
 		.mode = 02777 };
 	struct pvfs_setattr_rep rp;
@@ -410,7 +380,7 @@ static int utimes_as(struct fx_client *c, struct pvfs_fid fid, u32 valid, s64 se
 
 static void attributes(void **state)
 {
-	struct fx_client *c = *state, u = as(c, 1000, 100, 1), o = as(c, 1001, 100, 2);
+	struct fx_client *c = *state, u = fx_as(c, 1000, 100, 1), o = fx_as(c, 1001, 100, 2);
 	struct pvfs_attr t, f, a;
 
 	do_mkdir(c, fx_root, "t", 0777, &t);
@@ -457,7 +427,7 @@ static void attributes(void **state)
 
 static void create_flags(void **state)
 {
-	struct fx_client *c = *state, u = as(c, 1000, 100, 1);
+	struct fx_client *c = *state, u = fx_as(c, 1000, 100, 1);
 	struct pvfs_create_req rq = {
 		.cred = fx_cred(c), .dir = fx_root, .name = PVFS_STR("f"),
 		.flags = PVFS_O_CREAT | PVFS_O_WRITE,
@@ -684,7 +654,7 @@ static void bad_bodies(void **state)
 
 int main(void)
 {
-#define T(f) cmocka_unit_test_setup_teardown(f, setup, teardown)
+#define T(f) cmocka_unit_test_setup_teardown(f, fx_setup, fx_teardown)
 	const struct CMUnitTest tests[] = {
 		T(names), T(directories), T(links), T(eager_target), T(renames), T(exchanges), T(permissions),
 		T(names), T(directories), T(links), T(link_limit), T(renames), T(exchanges), T(permissions),

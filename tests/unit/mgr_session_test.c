@@ -7,26 +7,6 @@
 #define RW (PVFS_O_READ | PVFS_O_WRITE)
 #define MKW (PVFS_O_CREAT | PVFS_O_WRITE)
 
-static int setup(void **state)
-{
-	struct fx_client *c = malloc(sizeof(*c));
-
-	fx_client_init(c, fx_new(), 1);
-	*state = c;
-	return 0;
-}
-
-static int teardown(void **state)
-{
-	struct fx_client *c = *state;
-
-	fx_free(c->f);
-	free(c);
-	free(fx_op.payload);
-	fx_op.payload = NULL;
-	return 0;
-}
-
 /* As on the wire: the structures have padding. */
 static void assert_attr_equal(const struct pvfs_attr *a, const struct pvfs_attr *b)
 {
@@ -574,7 +554,7 @@ static void wrong_stores(void **state)
 
 int main(void)
 {
-#define T(f) cmocka_unit_test_setup_teardown(f, setup, teardown)
+#define T(f) cmocka_unit_test_setup_teardown(f, fx_setup, fx_teardown)
 	const struct CMUnitTest tests[] = {
 		T(slots), T(slots_in_memory), T(slot_busy), T(create_replayed), T(same_client), T(reaping),
 		T(many_reaped), T(orphans), T(nameless),

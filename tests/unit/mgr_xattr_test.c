@@ -9,36 +9,6 @@
 #define DEFAULT PVFS_ACL_DEFAULT
 #define CAPS "security.capability"
 
-static int setup(void **state)
-{
-	struct fx *f = fx_new();
-	struct fx_client *c = malloc(sizeof(*c));
-
-	fx_client_init(c, f, 1);
-	*state = c;
-	return 0;
-}
-
-static int teardown(void **state)
-{
-	struct fx_client *c = *state;
-
-	fx_free(c->f);
-	free(c);
-	free(fx_op.payload);
-	fx_op.payload = NULL;
-	return 0;
-}
-
-static struct fx_client as(const struct fx_client *c, u32 uid, u32 gid, u16 slot)
-{
-	struct fx_client u = fx_thread(c, slot);
-
-	u.uid = uid;
-	u.gid = gid;
-	return u;
-}
-
 /* An ACL of text: "u:7 u5:4 g:5 g6:2 m:7 o:0", names as tests need them. Return: its length. */
 static u32 acl(u8 *buf, const char *text)
 {
@@ -196,7 +166,7 @@ static void limits(void **state)
 
 static void names(void **state)
 {
-	struct fx_client *c = *state, u = as(c, 1000, 1000, 1), o = as(c, 2000, 2000, 2);
+	struct fx_client *c = *state, u = fx_as(c, 1000, 1000, 1), o = fx_as(c, 2000, 2000, 2);
 	static const char *const bad[] = { "user.", "trusted.", "security.", "" };
 	struct pvfs_getxattr_req rq = { .name = { .p = (const u8 *)"user.a\0b", .len = 8 } };
 	struct pvfs_attr a, d, s, p;
@@ -288,7 +258,7 @@ static void once(void **state)
 
 static void capabilities(void **state)
 {
-	struct fx_client *c = *state, u = as(c, 1000, 1000, 1);
+	struct fx_client *c = *state, u = fx_as(c, 1000, 1000, 1);
 	struct pvfs_setattr_req rq = { .valid = PVFS_SA_KILL_CAPS };
 	struct pvfs_setattr_rep rp;
 	struct pvfs_attr a, b;
@@ -327,7 +297,7 @@ static void capabilities(void **state)
 
 static void acl_forms(void **state)
 {
-	struct fx_client *c = *state, u = as(c, 1000, 1000, 1);
+	struct fx_client *c = *state, u = fx_as(c, 1000, 1000, 1);
 	static const char *const bad[] = {
 		"u:7", "u:7 g:5", "g:5 u:7 o:0", "u:7 o:0 g:5", "u:7 u5:7 g:5 o:0", "u:7 g:5 g6:1 o:0",
 		"u:7 g:5 m:7 m:7 o:0", "u:7 u:7 g:5 o:0", "u:7 g:5 o:0 o:0", "u:7 m:7 g:5 o:0", "u:8 g:5 o:0",
@@ -403,7 +373,7 @@ static void acl_and_mode(void **state)
 /* Set-group-id goes when an owner outside the group sets an ACL. */
 static void acl_setgid(void **state)
 {
-	struct fx_client *c = *state, u = as(c, 1000, 1000, 1), in = as(c, 1000, 77, 2);
+	struct fx_client *c = *state, u = fx_as(c, 1000, 1000, 1), in = fx_as(c, 1000, 77, 2);
 	struct pvfs_setattr_req rq = { .valid = PVFS_SA_UID | PVFS_SA_GID | PVFS_SA_MODE, .uid = 1000, .gid = 77,
 				       .mode = 02755 };
 	struct pvfs_setattr_rep rp;
@@ -461,7 +431,7 @@ static void acl_permissions(void **state)
 	assert_int_equal(do_mkfile(c, d.fid, "in", 0666, NULL), 0);
 	for (i = 0; i < ARRAY_SIZE(row); i++) {
 		static const u32 flag[] = { PVFS_O_EXEC, PVFS_O_WRITE, PVFS_O_READ };
-		struct fx_client u = as(c, row[i].uid, row[i].gid, 10 + i);
+		struct fx_client u = fx_as(c, row[i].uid, row[i].gid, 10 + i);
 
 		u.ngroups = !!row[i].group;
 		put_unaligned_le32(row[i].group, u.groups);
@@ -481,7 +451,7 @@ static void acl_permissions(void **state)
 		do_unlink(c, d.fid, "new");
 	}
 	/* As on Linux: a mask of nothing makes the named ones others. */
-	struct fx_client u = as(c, 2, 99, 40);
+	struct fx_client u = fx_as(c, 2, 99, 40);
 	assert_int_equal(set_acl(c, a.fid, ACCESS, "u:6 u2:7 g:7 m:0 o:4", NULL), 0);
 	assert_int_equal(do_open(&u, a.fid, PVFS_O_READ, NULL), 0);
 	do_close(&u, a.fid, PVFS_O_READ, NULL);
@@ -607,7 +577,7 @@ static void check_finds(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-#define T(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
+#define T(name) cmocka_unit_test_setup_teardown(name, fx_setup, fx_teardown)
 		T(values), T(limits), T(names), T(once), T(capabilities), T(acl_forms), T(acl_and_mode), T(acl_setgid),
 		T(acl_permissions), T(inheritance), T(inherit_setgid), T(check_finds),
 	};
