@@ -187,6 +187,8 @@ void snap_same(const struct snap *s, const char *file, int line);
 void later_than(const char *path);
 /* The group and permission rule of POSIX, 1003.1 "File Access Permissions": may @w have @want (R_OK | ...)? */
 bool may(const struct who *w, mode_t mode, uid_t uid, gid_t gid, int want);
+/* A mode that gives @bits to the class of @w only. *@letter: which class that is. */
+mode_t class_mode(const struct who *w, int bits, char *letter);
 bool in_group(const struct who *w, gid_t gid);
 /* A number in /proc/sys/fs, -1 if it is not there. */
 int sysctl_fs(const char *name);

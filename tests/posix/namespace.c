@@ -19,6 +19,22 @@ static nlink_t nlink_of(const char *path)
 	return st.st_nlink;
 }
 
+/* Of an x of type @t: it is gone, or nothing has changed. */
+static void removal(int (*call)(const char *path), enum type t, int err)
+{
+	struct snap snap;
+
+	make("x", t);
+	snap_take(&snap, "x", ".", NULL);
+	GIVES(call("x"), err);
+	if (err)
+		SAME(&snap);
+	else
+		WANT(!exists("x"));
+	wipe("x");
+	WANT(exists("tfile") && exists("tdir"));
+}
+
 static void unlinks(void)
 {
 	enum type t;
@@ -28,33 +44,11 @@ static void unlinks(void)
 		make_targets(".");
 	for (t = 0; t < T_MAX; t++) {
 		err = t == T_NONE ? ENOENT : is_dir(t) ? EISDIR : 0;
-		if (row("unlink/%s: %s", type_name[t], err_name(err))) {
-			struct snap snap;
-
-			make("x", t);
-			snap_take(&snap, "x", ".", NULL);
-			GIVES(fs->unlink("x"), err);
-			if (err)
-				SAME(&snap);
-			else
-				WANT(!exists("x"));
-			wipe("x");
-			WANT(exists("tfile") && exists("tdir"));
-		}
+		if (row("unlink/%s: %s", type_name[t], err_name(err)))
+			removal(fs->unlink, t, err);
 		err = t == T_NONE ? ENOENT : t == T_DIR ? 0 : t == T_FULLDIR ? ENOTEMPTY : ENOTDIR;
-		if (row("rmdir/%s: %s", type_name[t], err_name(err))) {
-			struct snap snap;
-
-			make("x", t);
-			snap_take(&snap, "x", ".", NULL);
-			GIVES(fs->rmdir("x"), err);
-			if (err)
-				SAME(&snap);
-			else
-				WANT(!exists("x"));
-			wipe("x");
-			WANT(exists("tfile") && exists("tdir"));
-		}
+		if (row("rmdir/%s: %s", type_name[t], err_name(err)))
+			removal(fs->rmdir, t, err);
 		if (t == T_NONE || is_dir(t))
 			continue;
 		if (row("unlink/%s with two names keeps the other", type_name[t])) {

@@ -408,27 +408,6 @@ static const struct {
 	{ "fsync on what was opened", fsync_held, NONE, 0, false, true },
 };
 
-/* The class of @w has @bits, the others what is missing; root is in none, and all have @bits. */
-static mode_t layout(const struct who *w, int bits, char *letter)
-{
-	int not = 7 - bits;
-
-	if (w == &ROOT) {
-		*letter = 'r';
-		return bits << 6 | bits << 3 | bits;
-	}
-	if (w == &OWNER) {
-		*letter = 'u';
-		return bits << 6 | not << 3 | not;
-	}
-	if (w == &OTHER) {
-		*letter = 'o';
-		return not << 6 | not << 3 | bits;
-	}
-	*letter = 'g';
-	return not << 6 | bits << 3 | not;
-}
-
 static int expected(const struct who *w, int need, int done)
 {
 	bool owner = !w->uid || w->uid == OWNER.uid;
@@ -463,7 +442,7 @@ static void files(void)
 		OK(fs->mkdir("pub", 0777));
 		for (w = 0; w < ARRAY_SIZE(all); w++) {
 			for (bits = 0; bits < 8; bits++) {
-				mode_t mode = layout(all[w], bits, &letter);
+				mode_t mode = class_mode(all[w], bits, &letter);
 
 				snprintf(path, sizeof(path), "dir/%c%d", letter, bits);
 				if (exists(path))
@@ -475,7 +454,7 @@ static void files(void)
 	}
 	for (w = 0; w < ARRAY_SIZE(all); w++) {
 		for (bits = 0; bits < 8; bits++) {
-			mode_now = layout(all[w], bits, &letter);
+			mode_now = class_mode(all[w], bits, &letter);
 			snprintf(path, sizeof(path), "dir/%c%d", letter, bits);
 			for (i = 0; i < ARRAY_SIZE(calls); i++) {
 				int want = expected(all[w], calls[i].need, calls[i].done);

@@ -480,26 +480,6 @@ static void restore(void)
 	OK(fs->chmod(in("d"), 0777));
 }
 
-static mode_t layout(const struct who *w, int bits, char *letter)
-{
-	int not = 7 - bits;
-
-	if (w == &ROOT) {
-		*letter = 'r';
-		return bits << 6 | bits << 3 | bits;
-	}
-	if (w == &OWNER) {
-		*letter = 'u';
-		return bits << 6 | not << 3 | not;
-	}
-	if (w == &OTHER) {
-		*letter = 'o';
-		return not << 6 | not << 3 | bits;
-	}
-	*letter = 'g';
-	return not << 6 | bits << 3 | not;
-}
-
 static int expected(const struct who *w, int need, int done)
 {
 	bool owner = !w->uid || w->uid == OWNER.uid;
@@ -526,7 +506,7 @@ static void directories(void)
 		OK(fs->mkdir("pub", 0777));
 		for (w = 0; w < ARRAY_SIZE(all); w++) {
 			for (bits = 0; bits < 8; bits++) {
-				mode_now = layout(all[w], bits, &letter);
+				mode_now = class_mode(all[w], bits, &letter);
 				snprintf(dir, sizeof(dir), "%c%d", letter, bits);
 				if (exists(dir))
 					continue;
@@ -538,7 +518,7 @@ static void directories(void)
 	}
 	for (w = 0; w < ARRAY_SIZE(all); w++) {
 		for (bits = 0; bits < 8; bits++) {
-			mode_now = layout(all[w], bits, &letter);
+			mode_now = class_mode(all[w], bits, &letter);
 			snprintf(dir, sizeof(dir), "%c%d", letter, bits);
 			for (i = 0; i < ARRAY_SIZE(calls); i++) {
 				int want = expected(all[w], calls[i].need, calls[i].done);

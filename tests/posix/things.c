@@ -267,6 +267,27 @@ bool may(const struct who *w, mode_t mode, uid_t uid, gid_t gid, int want)
 	return (bits & want) == want;
 }
 
+/* The class of @w has @bits, the others what is missing; root is in none, and all have @bits. */
+mode_t class_mode(const struct who *w, int bits, char *letter)
+{
+	int not = 7 - bits;
+
+	if (w == &ROOT) {
+		*letter = 'r';
+		return bits << 6 | bits << 3 | bits;
+	}
+	if (w == &OWNER) {
+		*letter = 'u';
+		return bits << 6 | not << 3 | not;
+	}
+	if (w == &OTHER) {
+		*letter = 'o';
+		return not << 6 | not << 3 | bits;
+	}
+	*letter = 'g';
+	return not << 6 | bits << 3 | not;
+}
+
 int sysctl_fs(const char *name)
 {
 	char path[128];
