@@ -851,10 +851,6 @@ const struct file_operations pvfs_file_operations = {
 };
 
 const struct inode_operations pvfs_file_inode_operations = {
-	.getattr = pvfs_getattr,
-	.setattr = pvfs_setattr,
-	.update_time = pvfs_update_time,
-	.permission = pvfs_permission,
-	.listxattr = pvfs_listxattr,
+	PVFS_INODE_OPERATIONS,
 	PVFS_ACL_OPERATIONS,
 };

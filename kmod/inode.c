@@ -837,10 +837,6 @@ int pvfs_permission(struct pvfs_idmap *idmap, struct inode *inode, int mask)
 }
 
 const struct inode_operations pvfs_special_inode_operations = {
-	.getattr = pvfs_getattr,
-	.setattr = pvfs_setattr,
-	.update_time = pvfs_update_time,
-	.permission = pvfs_permission,
-	.listxattr = pvfs_listxattr,
+	PVFS_INODE_OPERATIONS,
 	PVFS_ACL_OPERATIONS,
 };

@@ -642,11 +642,7 @@ static const char *pvfs_get_link(struct dentry *dentry, struct inode *inode, str
 
 const struct inode_operations pvfs_symlink_inode_operations = {
 	.get_link = pvfs_get_link,
-	.getattr = pvfs_getattr,
-	.setattr = pvfs_setattr,
-	.update_time = pvfs_update_time,
-	.permission = pvfs_permission,
-	.listxattr = pvfs_listxattr,
+	PVFS_INODE_OPERATIONS,
 };
 
 const struct inode_operations pvfs_dir_inode_operations = {
@@ -661,10 +657,6 @@ const struct inode_operations pvfs_dir_inode_operations = {
 	.unlink = pvfs_unlink,
 	.rmdir = pvfs_rmdir,
 	.rename = pvfs_rename,
-	.getattr = pvfs_getattr,
-	.setattr = pvfs_setattr,
-	.update_time = pvfs_update_time,
-	.permission = pvfs_permission,
-	.listxattr = pvfs_listxattr,
+	PVFS_INODE_OPERATIONS,
 	PVFS_ACL_OPERATIONS,
 };
