@@ -391,7 +391,8 @@ static int relayout(struct inode *inode, const struct pvfs_setlayout_req *m, u32
 	}
 	req->body_len = err;
 	refcount_set(&r->ref, 2);
-	r->use = pi->use;
+	/* Pairs with pvfs_use_init(). */
+	r->use = smp_load_acquire(&pi->use);
 	req->flags = PVFS_RF_ASYNC;
 	req->done = relayout_done;
 	req->priv = r;
