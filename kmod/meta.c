@@ -401,6 +401,7 @@ static int relayout(struct inode *inode, const struct pvfs_setlayout_req *m, u32
 	WRITE_ONCE(pi->relayout, true);
 	pvfs_req_submit(req);
 	pvfs_req_put(req);
+	/* Pairs with relayout_done(). */
 	err = wait_event_killable(vol->async_wait, smp_load_acquire(&r->done)) ? -EINTR : r->err;
 	relayout_put(r);
 	return err;
@@ -449,6 +450,7 @@ int pvfs_layout_settled(struct inode *inode)
 	u32 lost;
 	int err;
 
+	/* Pairs with relayout_done(). */
 	if (wait_event_killable(PVFS_VOL(inode)->async_wait, !smp_load_acquire(&pi->relayout)))
 		return -EINTR;
 	lost = READ_ONCE(pi->relayouts_lost);
