@@ -160,7 +160,7 @@ int pvfs_open_striped(struct pvfs_fs *fs, const char *path, int flags, mode_t mo
 				break;
 		}
 		/* A symbolic link, or was one a moment ago. */
-		err = lib_name_lookup(fs, lib_walk_dir(&w), w.name, &w.attr);
+		err = lib_walk_lookup(fs, &w);
 		if (err == -ENOENT && !w.must_dir && (flags & O_CREAT)) {
 			err = 0;
 			continue;

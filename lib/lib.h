@@ -256,10 +256,13 @@ struct walk {
 	int links;			/* symbolic links followed so far */
 	bool have_attr;			/* @attr is of what the path names */
 	struct pvfs_attr attr;
+	struct pvfs_fid target_of;	/* the symbolic link that has */
+	char target[PVFS_SYMLINK_EAGER + 1];	/* as its target, if not empty */
 };
 int lib_walk_parent(struct pvfs_fs *fs, const char *path, struct walk *w);
 int lib_walk_full(struct pvfs_fs *fs, const char *path, bool follow, struct walk *w);
 int lib_walk_follow(struct pvfs_fs *fs, struct walk *w);
+int lib_walk_lookup(struct pvfs_fs *fs, struct walk *w);
 void lib_walk_free(struct walk *w);
 static inline const struct pvfs_fid *lib_walk_dir(const struct walk *w)
 {

@@ -27,13 +27,8 @@ int lib_name_check(const char *name)
 	return strchr(name, '/') ? -EINVAL : 0;
 }
 
-/**
- * lib_name_lookup - LOOKUP
- * @dir: a directory
- * @name: a component
- * @ret: attributes of what it names
- */
-int lib_name_lookup(struct pvfs_fs *fs, const struct pvfs_fid *dir, const char *name, struct pvfs_attr *ret)
+/* @target: room for PVFS_SYMLINK_EAGER + 1 bytes: a symbolic link's, if it came along; else empty. NULL is fine. */
+static int lookup(struct pvfs_fs *fs, const struct pvfs_fid *dir, const char *name, struct pvfs_attr *ret, char *target)
 {
 	struct pvfs_lookup_req req = { .dir = *dir, .name = PVFS_STR(name) };
 	struct pvfs_lookup_rep rep;
@@ -43,8 +38,37 @@ int lib_name_lookup(struct pvfs_fs *fs, const struct pvfs_fid *dir, const char *
 
 	lib_fs_cred_get(fs, &cred, &req.cred);
 	err = MGR_CALL(fs, LOOKUP, lookup, &req, &rep, buf);
+	if (err)
+		return err;
+	*ret = rep.attr;
+	if (target) {
+		memcpy(target, rep.target.p, rep.target.len);
+		target[rep.target.len] = '\0';
+	}
+	return 0;
+}
+
+/**
+ * lib_name_lookup - LOOKUP
+ * @dir: a directory
+ * @name: a component
+ * @ret: attributes of what it names
+ */
+int lib_name_lookup(struct pvfs_fs *fs, const struct pvfs_fid *dir, const char *name, struct pvfs_attr *ret)
+{
+	return lookup(fs, dir, name, ret, NULL);
+}
+
+/**
+ * lib_walk_lookup - what a walk leads to: w->name in its directory
+ * @w: w->attr is filled, and w->target
+ */
+int lib_walk_lookup(struct pvfs_fs *fs, struct walk *w)
+{
+	int err = lookup(fs, lib_walk_dir(w), w->name, &w->attr, w->target);
+
 	if (!err)
-		*ret = rep.attr;
+		w->target_of = w->attr.fid;
 	return err;
 }
 
@@ -86,23 +110,46 @@ static int component(struct walk *w, bool *ret_last)
 	return 0;
 }
 
+static ssize_t do_readlink(struct pvfs_fs *fs, const struct pvfs_fid *fid, char *out, size_t n)
+{
+	struct pvfs_readlink_req req = { .fid = *fid };
+	struct pvfs_readlink_rep rep;
+	u8 buf[PVFS_SYMLINK_MAX + 16];
+	int err = MGR_CALL(fs, READLINK, readlink, &req, &rep, buf);
+
+	if (err)
+		return err;
+	n = min(n, (size_t)rep.target.len);
+	memcpy(out, rep.target.p, n);
+	return n;
+}
+
+/* The target of the symbolic link w->attr. Return: its length, or -errno. */
+static ssize_t walk_target(struct pvfs_fs *fs, struct walk *w, char *out, size_t n)
+{
+	size_t len = strlen(w->target);
+
+	if (!len || memcmp(&w->target_of, &w->attr.fid, sizeof(w->target_of)))
+		return do_readlink(fs, &w->attr.fid, out, n);
+	len = min(n, len);
+	memcpy(out, w->target, len);
+	return len;
+}
+
 /* Puts the target of the link w->attr in front of what is left to walk. */
 static int splice_link(struct pvfs_fs *fs, struct walk *w)
 {
-	struct pvfs_readlink_req req = { .fid = w->attr.fid };
-	struct pvfs_readlink_rep rep;
-	u8 buf[PVFS_SYMLINK_MAX + 16];
-	char *path;
-	int err;
+	char target[PVFS_SYMLINK_MAX], *path;
+	ssize_t n;
 
 	if (++w->links > SYMLINKS_MAX)
 		return -ELOOP;
-	err = MGR_CALL(fs, READLINK, readlink, &req, &rep, buf);
-	if (err)
-		return err;
-	if (!rep.target.len || memchr(rep.target.p, '\0', rep.target.len))
+	n = walk_target(fs, w, target, sizeof(target));
+	if (n < 0)
+		return n;
+	if (!n || memchr(target, '\0', n))
 		return -ENOENT;
-	if (asprintf(&path, "%.*s%s", (int)rep.target.len, rep.target.p, w->path) < 0)
+	if (asprintf(&path, "%.*s%s", (int)n, target, w->path) < 0)
 		return -ENOMEM;
 	free(w->path);
 	w->path = path;
@@ -140,7 +187,7 @@ static int walk_on(struct pvfs_fs *fs, struct walk *w)
 		}
 		if (last)
 			return 0;
-		err = lib_name_lookup(fs, lib_walk_dir(w), w->name, &w->attr);
+		err = lib_walk_lookup(fs, w);
 		if (!err && S_ISLNK(w->attr.mode))
 			err = splice_link(fs, w);
 		else if (!err)
@@ -197,7 +244,7 @@ int lib_walk_full(struct pvfs_fs *fs, const char *path, bool follow, struct walk
 		if (!*w->name)
 			err = lib_attr_get(fs, lib_walk_dir(w), NULL, &w->attr);
 		else
-			err = lib_name_lookup(fs, lib_walk_dir(w), w->name, &w->attr);
+			err = lib_walk_lookup(fs, w);
 		if (!err && S_ISLNK(w->attr.mode) && (follow || w->must_dir)) {
 			err = lib_walk_follow(fs, w);
 			continue;
@@ -351,20 +398,6 @@ static int do_rename(struct pvfs_fs *fs, const struct pvfs_fid *sdir, const char
 	return MGR_CALL(fs, RENAME, rename, &req, &rep, buf);
 }
 
-static ssize_t do_readlink(struct pvfs_fs *fs, const struct pvfs_fid *fid, char *out, size_t n)
-{
-	struct pvfs_readlink_req req = { .fid = *fid };
-	struct pvfs_readlink_rep rep;
-	u8 buf[PVFS_SYMLINK_MAX + 16];
-	int err = MGR_CALL(fs, READLINK, readlink, &req, &rep, buf);
-
-	if (err)
-		return err;
-	n = min(n, (size_t)rep.target.len);
-	memcpy(out, rep.target.p, n);
-	return n;
-}
-
 /* The part that all calls by handle that make something have in common. */
 #define MAKE_FH(call) ({ \
 		struct pvfs_fid fid_ = fid_of(dir); \
@@ -444,7 +477,7 @@ static int walk_new(struct pvfs_fs *fs, const char *path, bool dir_ok, struct wa
 	if (!err && !*w->name)
 		err = -EEXIST;
 	if (!err && w->must_dir && !dir_ok)
-		err = lib_name_lookup(fs, lib_walk_dir(w), w->name, &w->attr) ?: -EEXIST;
+		err = lib_walk_lookup(fs, w) ?: -EEXIST;
 	return err;
 }
 
@@ -514,7 +547,7 @@ int pvfs_unlink(struct pvfs_fs *fs, const char *path)
 	if (!err && !*w.name)
 		err = -EISDIR;
 	if (!err && w.must_dir)		/* whatever it is, it is not to be unlinked by this name */
-		err = lib_name_lookup(fs, lib_walk_dir(&w), w.name, &w.attr) ?: (S_ISDIR(w.attr.mode) ? -EISDIR : -ENOTDIR);
+		err = lib_walk_lookup(fs, &w) ?: (S_ISDIR(w.attr.mode) ? -EISDIR : -ENOTDIR);
 	if (!err)
 		err = do_unlink(fs, lib_walk_dir(&w), w.name);
 	lib_walk_free(&w);
@@ -549,11 +582,11 @@ int pvfs_rename(struct pvfs_fs *fs, const char *from, const char *to, unsigned i
 	if (!err && (!*w.name || !*v.name))
 		err = -EBUSY;
 	if (!err && (w.must_dir || v.must_dir)) {
-		err = lib_name_lookup(fs, lib_walk_dir(&w), w.name, &w.attr);
+		err = lib_walk_lookup(fs, &w);
 		if (!err && !S_ISDIR(w.attr.mode))
 			err = -ENOTDIR;
 		if (!err && v.must_dir && (flags & PVFS_RN_EXCHANGE)) {
-			err = lib_name_lookup(fs, lib_walk_dir(&v), v.name, &v.attr);
+			err = lib_walk_lookup(fs, &v);
 			if (!err && !S_ISDIR(v.attr.mode))
 				err = -ENOTDIR;
 		}
@@ -574,7 +607,7 @@ ssize_t pvfs_readlink(struct pvfs_fs *fs, const char *path, char *buf, size_t n)
 		return rc;
 	rc = lib_walk_full(fs, path, false, &w);
 	if (!rc)
-		rc = S_ISLNK(w.attr.mode) ? do_readlink(fs, &w.attr.fid, buf, n) : -EINVAL;
+		rc = S_ISLNK(w.attr.mode) ? walk_target(fs, &w, buf, n) : -EINVAL;
 	lib_walk_free(&w);
 	return rc;
 }
