@@ -117,7 +117,11 @@ through_fstab()
 
 prepare()
 {
+	# Its first block is to be on iod 0, whatever the mgr would choose.
+	: >"$M/big"
+	setfattr -n pvfs.layout -v "base=0 pcount=4 ssize=65536" "$M/big"
 	"$tools/pario" write "$M/big" 64 4
+	[ "$(getfattr --only-values -n pvfs.layout "$M/big")" = "base=0 pcount=4 ssize=65536" ]
 	cp -r "$src/include/net" "$M/tree"
 	sync
 }
