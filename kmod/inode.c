@@ -250,7 +250,7 @@ void pvfs_inode_update_cached(struct super_block *sb, const struct pvfs_attr *at
 int pvfs_inode_update(struct inode *inode, const struct pvfs_attr *attr)
 {
 	struct pvfs_inode *pi = PVFS_I(inode);
-	struct timespec64 atime;
+	struct timespec64 atime, ctime;
 	u64 size = attr->size;
 
 	if ((attr->mode ^ inode->i_mode) & S_IFMT)
@@ -267,11 +267,13 @@ int pvfs_inode_update(struct inode *inode, const struct pvfs_attr *attr)
 	i_size_write(inode, size);
 	inode->i_blocks = attr->blocks;
 	atime = pvfs_ts_to_kernel(&attr->atime);
-	if (timespec64_compare(&pi->atime_due, &atime) > 0)
+	ctime = pvfs_ts_to_kernel(&attr->ctime);
+	/* The mgr will do the same with it. */
+	if (timespec64_compare(&pi->atime_due, &atime) > 0 && timespec64_compare(&pi->atime_due, &ctime) > 0)
 		atime = pi->atime_due;
 	pvfs_set_atime(inode, atime);
 	pvfs_set_mtime(inode, pvfs_ts_to_kernel(&attr->mtime));
-	pvfs_set_ctime(inode, pvfs_ts_to_kernel(&attr->ctime));
+	pvfs_set_ctime(inode, ctime);
 	inode_set_iversion_raw(inode, attr->version);
 	pi->btime = pvfs_ts_to_kernel(&attr->btime);
 	pi->layout = attr->layout;
@@ -537,9 +539,11 @@ void pvfs_use_put(struct pvfs_use *use)
  */
 void pvfs_atime_note(struct inode *inode)
 {
-	struct timespec64 now = current_time(inode);
 	struct pvfs_inode *pi = PVFS_I(inode);
+	struct timespec64 now;
 
+	/* Not the time of the last tick: it is compared with times of the mgr's. */
+	ktime_get_real_ts64(&now);
 	spin_lock(&pi->lock);
 	pvfs_set_atime(inode, now);
 	pi->atime_due = now;

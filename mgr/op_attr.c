@@ -39,7 +39,8 @@ static int atime_fn(struct mgr_op *op, void *arg)
 	int err;
 
 	err = ns_fid_get(op, a->fid, MDB_RMW, &in);
-	if (err || !mgr_ts_after(&a->ts, &in.atime))
+	/* It was read before the last change, which may have been that somebody set the time. */
+	if (err || !mgr_ts_after(&a->ts, &in.atime) || !mgr_ts_after(&a->ts, &in.ctime))
 		return err;
 	/* No new version: nothing that anyone keeps has become another by being read. */
 	in.atime = a->ts;
