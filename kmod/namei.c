@@ -182,6 +182,20 @@ static bool open_follows(struct dentry *dentry, struct inode *inode, unsigned in
 	       S_ISREG(inode->i_mode) && !d_mountpoint(dentry);
 }
 
+/*
+ * Are the attributes of what was looked up about to be read, in the same system call? Of the last component, but not of
+ * a link that is followed, nor if it must be a directory and is none. Before it only of directories, and only if it is
+ * here that their permissions are checked.
+ */
+static bool stat_follows(struct inode *dir, struct inode *inode, unsigned int flags)
+{
+	if (flags & LOOKUP_PARENT)
+		return S_ISDIR(inode->i_mode) && pvfs_checked_here(PVFS_VOL(dir), PVFS_NOP_IDMAP);
+	if (S_ISLNK(inode->i_mode))
+		return !(flags & LOOKUP_FOLLOW);
+	return S_ISDIR(inode->i_mode) || !(flags & LOOKUP_DIRECTORY);
+}
+
 static int revalidate(struct inode *dir, struct dentry *dentry, struct inode *inode, unsigned int flags)
 {
 	struct pvfs_inode *pi = PVFS_I(inode);
@@ -204,7 +218,7 @@ static int revalidate(struct inode *dir, struct dentry *dentry, struct inode *in
 		return err;
 	link_target_set(inode, target);
 	pvfs_dentry_validated(dentry);
-	if (!(flags & LOOKUP_PARENT) || pvfs_checked_here(PVFS_VOL(dir), PVFS_NOP_IDMAP))
+	if (stat_follows(dir, inode, flags))
 		pvfs_fresh_leave(inode);
 	return renamed_meanwhile(inode, dentry, flags) ?: 1;
 }
@@ -286,7 +300,7 @@ static struct dentry *pvfs_lookup(struct inode *dir, struct dentry *dentry, unsi
 		if (IS_ERR(inode))
 			return ERR_CAST(inode);
 		link_target_set(inode, target);
-		if (!(flags & LOOKUP_PARENT) || pvfs_checked_here(PVFS_VOL(dir), PVFS_NOP_IDMAP))
+		if (stat_follows(dir, inode, flags))
 			pvfs_fresh_leave(inode);
 		err = renamed_meanwhile(inode, dentry, flags);
 		if (err) {
