@@ -458,7 +458,7 @@ try()
 	check "$@" || repair
 }
 
-limit=180
+limit=400
 up
 check "wrong key" wrong_key
 check "missing key" bad_mount 20 no-such-file -o "$KEY=$tmp/no-such-file" "$("$cluster" device)"

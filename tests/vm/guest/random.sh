@@ -15,7 +15,7 @@ rnd=$build/tests/random
 two=/mnt/second
 e=/mnt/ext4
 e2=/mnt/ext4b
-plan 26
+plan 28
 
 # As check, but what the tester says of itself is shown, and all of it when it failed; what it left is kept.
 try()
@@ -86,6 +86,20 @@ for s in 1 "$seed"; do
 done
 # Seeds that once found something.
 try "nameops, two clients, seed 975398789" "$rnd/nameops" -s 975398789 -n 700 "$M" $two
+# One mount that maps ids, and from then on it is the client that checks permissions for all of its volume.
+mapped()
+{
+	local m
+
+	for m in "$M" $two; do
+		"$build/tests/vm/idmap" mount "$m" /mnt/mapped 1000 2000
+		ls /mnt/mapped
+		umount /mnt/mapped
+	done
+}
+mkdir -p /mnt/mapped
+check "mounts that map ids" mapped
+try "nameops, two clients that check permissions" "$rnd/nameops" -s 1 -n 400 "$M" $two
 try "coherence, one client" "$rnd/coherence" -s "$seed" -r 6 -n 40 "$M"
 try "coherence, two clients" "$rnd/coherence" -s "$seed" -r 12 -n 40 "$M" $two
 finish
