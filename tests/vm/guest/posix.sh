@@ -348,7 +348,7 @@ bind_and_chroot()
 # The time that $1 was last read, as the second mount sees it.
 atime()
 {
-	stat -c %x "/mnt/second/times/$1"
+	stat -c %x "/mnt/second/read-marks/$1"
 }
 
 # With or without a mark: what is read, if by dd, with which of its flags.
@@ -364,11 +364,11 @@ marks()
 
 access_times()
 {
-	local f=$M/times/f
+	local f=$M/read-marks/f
 
-	mkdir "$M/times"
+	mkdir "$M/read-marks"
 	echo data >"$f"
-	ln -s f "$M/times/l"
+	ln -s f "$M/read-marks/l"
 	# relatime: it was not read since it was written.
 	marks f cat "$f"
 	refuse marks f cat "$f"
@@ -378,20 +378,20 @@ access_times()
 	touch -a -d '2 days ago' "$f"
 	marks f cat "$f"
 	echo more >>"$f"
-	marks f cp "$f" "$M/times/copy"
-	marks . ls "$M/times"
-	refuse marks . ls "$M/times"
+	marks f cp "$f" "$M/read-marks/copy"
+	marks . ls "$M/read-marks"
+	refuse marks . ls "$M/read-marks"
 	# Set by hand it stays, until the next read.
 	touch -a -d '2001-02-03 04:05:06' "$f"
 	[ "$(date -d "$(atime f)" +%s)" = "$(date -d '2001-02-03 04:05:06' +%s)" ]
 	mount -o remount,strictatime "$M"
 	marks f cat "$f"
 	marks f cat "$f"
-	marks . ls "$M/times"
+	marks . ls "$M/read-marks"
 	mount -o remount,noatime "$M"
 	echo more >>"$f"
 	refuse marks f cat "$f"
-	refuse marks . ls "$M/times"
+	refuse marks . ls "$M/read-marks"
 	mount -o remount,atime,relatime "$M"
 	# A reader sees its own mark before it closes.
 	exec 7<"$f"
@@ -569,8 +569,8 @@ acl_tools()
 {
 	local as='setpriv --reuid 1000 --regid 1000 --clear-groups'
 
-	mkdir -m 755 "$M/times"
-	cd "$M/times"
+	mkdir -m 755 "$M/read-marks"
+	cd "$M/read-marks"
 	umask 022
 	echo secret >f
 	chmod 600 f
