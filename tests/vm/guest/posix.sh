@@ -569,8 +569,8 @@ acl_tools()
 {
 	local as='setpriv --reuid 1000 --regid 1000 --clear-groups'
 
-	mkdir -m 755 "$M/read-marks"
-	cd "$M/read-marks"
+	mkdir -m 755 "$M/times"
+	cd "$M/times"
 	umask 022
 	echo secret >f
 	chmod 600 f
