@@ -775,9 +775,6 @@ static ssize_t pvfs_write_iter(struct kiocb *iocb, struct iov_iter *from)
 		if (err)
 			goto out_unlock;
 	}
-	err = pvfs_io_verf_init(inode);
-	if (err)
-		goto out_unlock;
 	pvfs_cache_prepare(inode, iocb->ki_pos, iov_iter_count(from));
 	while (iov_iter_count(from)) {
 		n = write_some(inode, iocb->ki_pos, from);

@@ -345,6 +345,61 @@ static void part_submit(struct pvfs_io *io, struct pvfs_io_part *p, const struct
 	pvfs_req_submit(req);
 }
 
+/* Room for the verifiers of writes to @n datafiles: what has none is not synced by fsync. */
+static int verf_room(struct pvfs_inode *pi, u32 n)
+{
+	u64 *verf, *old;
+
+	if (READ_ONCE(pi->nverf) >= n)
+		return 0;
+	verf = kvcalloc(n, sizeof(*verf), GFP_NOFS);
+	if (!verf)
+		return -ENOMEM;
+	spin_lock(&pi->lock);
+	old = verf;
+	if (pi->nverf < n) {
+		if (pi->nverf)
+			memcpy(verf, pi->verf, pi->nverf * sizeof(*verf));
+		old = pi->verf;
+		pi->verf = verf;
+		pi->nverf = n;
+	}
+	spin_unlock(&pi->lock);
+	kvfree(old);
+	return 0;
+}
+
+/**
+ * pvfs_layout_get - the layout that a file is read or written with
+ * @inode: the file
+ * @write: something will be written: there is room for all datafiles' verifiers from here on
+ * @layout: filled
+ *
+ * Return: 0, -ENOMEM, or -errno of pvfs_layout_settled().
+ */
+int pvfs_layout_get(struct inode *inode, bool write, struct pvfs_layout *layout)
+{
+	struct pvfs_inode *pi = PVFS_I(inode);
+	bool fits;
+	int err;
+
+	err = pvfs_layout_settled(inode);
+	if (err)
+		return err;
+	do {
+		if (write) {
+			err = verf_room(pi, READ_ONCE(pi->layout.pcount));
+			if (err)
+				return err;
+		}
+		spin_lock(&pi->lock);
+		*layout = pi->layout;
+		fits = !write || pi->nverf >= layout->pcount;
+		spin_unlock(&pi->lock);
+	} while (!fits);
+	return 0;
+}
+
 /**
  * pvfs_io_start - ask the iods
  * @io: filled
@@ -361,12 +416,11 @@ int pvfs_io_start(struct pvfs_io *io)
 	unsigned int i;
 	int err;
 
-	err = pvfs_layout_settled(io->inode);
+	err = pvfs_layout_get(io->inode, io->write, &io->layout);
 	err = err ?: pvfs_file_cap(io->inode, io->write ? PVFS_CAP_WRITE : PVFS_CAP_READ, &cap, &io->session);
 	if (err)
 		return err;
 	spin_lock(&pi->lock);
-	io->layout = pi->layout;
 	io->trunc_gen = pi->trunc_gen;
 	io->size = i_size_read(io->inode);
 	spin_unlock(&pi->lock);
@@ -396,7 +450,7 @@ void pvfs_io_verf_note(struct inode *inode, u32 df, u64 verifier)
 	bool lost = false;
 
 	spin_lock(&pi->lock);
-	if (df < pi->nverf) {
+	if (!WARN_ONCE(df >= pi->nverf, "pvfs: a write that fsync would not sync\n")) {
 		lost = pi->verf[df] && pi->verf[df] != verf_of(verifier);
 		pi->verf[df] = verf_of(verifier);
 	}
@@ -563,35 +617,6 @@ void pvfs_io_zero(struct pvfs_io *io, u64 limit)
 }
 
 /* ---------------------------------------------------------------- fsync */
-
-/**
- * pvfs_io_verf_init - room for the verifiers of writes; before the first of them
- * @inode: the inode
- */
-int pvfs_io_verf_init(struct inode *inode)
-{
-	struct pvfs_inode *pi = PVFS_I(inode);
-	u32 n = READ_ONCE(pi->layout.pcount);
-	u64 *verf, *old = NULL;
-
-	if (READ_ONCE(pi->nverf) == n)
-		return 0;
-	verf = kvcalloc(n, sizeof(*verf), GFP_KERNEL_ACCOUNT);
-	if (!verf)
-		return -ENOMEM;
-	spin_lock(&pi->lock);
-	/* The layout changes only while nothing was written: there is nothing to be kept. */
-	if (pi->nverf != n) {
-		old = pi->verf;
-		pi->verf = verf;
-		pi->nverf = n;
-		verf = NULL;
-	}
-	spin_unlock(&pi->lock);
-	kvfree(old);
-	kvfree(verf);
-	return 0;
-}
 
 /* A datafile being synced. */
 struct sync_part {

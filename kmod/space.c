@@ -155,15 +155,12 @@ static int ask_all(struct job *j, u64 pos, u64 len, u64 *found)
 	u32 df = 0;
 	int err;
 
-	err = pvfs_layout_settled(j->inode);
+	err = pvfs_layout_get(j->inode, j->op != PVFS_OP_SEEK, &j->layout);
 	if (err)
 		return err;
 	shares = kcalloc(BATCH, sizeof(*shares), GFP_KERNEL);
 	if (!shares)
 		return -ENOMEM;
-	spin_lock(&PVFS_I(j->inode)->lock);
-	j->layout = PVFS_I(j->inode)->layout;
-	spin_unlock(&PVFS_I(j->inode)->lock);
 	while (!err && df < j->layout.pcount) {
 		for (n = 0; n < BATCH && df < j->layout.pcount; df++) {
 			pvfs_stripe_share(&j->layout, df, pos, len, &shares[n].e);
@@ -271,7 +268,6 @@ long pvfs_fallocate(struct file *file, int mode, loff_t offset, loff_t len)
 	if (grow)
 		err = inode_newsize_ok(inode, end);
 	err = err ?: file_remove_privs(file);
-	err = err ?: pvfs_io_verf_init(inode);
 	if (err)
 		goto out;
 	pvfs_cache_prepare(inode, offset, len);
@@ -370,7 +366,6 @@ static ssize_t copy_by_iods(struct inode *src, loff_t pos_in, struct file *file_
 	if (len < COPY_MIN || !alike(src, pos_in, dst, pos_out, &j.shift))
 		goto out;
 	ret = file_remove_privs(file_out);
-	ret = ret ?: pvfs_io_verf_init(dst);
 	ret = ret ?: pvfs_cache_flush(src, pos_in, len);
 	if (ret)
 		goto out;

@@ -340,7 +340,7 @@ int pvfs_io_start(struct pvfs_io *io);
 int pvfs_io_finish(struct pvfs_io *io);
 void pvfs_io_zero(struct pvfs_io *io, u64 limit);
 int pvfs_io_fsync(struct inode *inode, bool datasync);
-int pvfs_io_verf_init(struct inode *inode);
+int pvfs_layout_get(struct inode *inode, bool write, struct pvfs_layout *layout);
 void pvfs_io_verf_note(struct inode *inode, u32 df, u64 verifier);
 /* Room for @n requests beside each other; waits for it killably. */
 int pvfs_io_permits_get(unsigned int n);
