@@ -331,40 +331,37 @@ int pvfs_meta_statfs(struct pvfs_volume *vol, struct pvfs_statfs_rep *rep)
 	return meta_statfs(vol, META_ROOM, &m, rep);
 }
 
-/* A SETLAYOUT on its way. */
-struct relayout {
-	refcount_t ref;			/* the caller's, and the request's */
-	struct pvfs_use *use;
-	bool done;
-	int err;
-};
-
-static void relayout_put(struct relayout *r)
-{
-	if (refcount_dec_and_test(&r->ref))
-		kfree(r);
-}
-
 static void relayout_done(struct pvfs_request *req)
 {
-	struct relayout *r = req->priv;
-	struct inode *inode = &r->use->pi->vfs_inode;
-	struct pvfs_inode *pi = PVFS_I(inode);
-	wait_queue_head_t *wait = &PVFS_VOL(inode)->async_wait;
+	struct pvfs_use *use = req->priv;
+	struct pvfs_inode *pi = use->pi;
 	struct pvfs_setlayout_rep rep;
 	int err;
 
 	err = req->err ?: pvfs_setlayout_rep_decode(&rep, req->rep, req->rep_len);
-	r->err = pvfs_own_attr_result(inode, err, &rep.attr);
-	if (r->err)
+	err = pvfs_own_attr_result(&pi->vfs_inode, err, &rep.attr);
+	if (err)
 		WRITE_ONCE(pi->relayouts_lost, pi->relayouts_lost + 1);
-	/* Pairs with pvfs_layout_settled(). */
+	pi->relayout_err = err;
+	/* Pairs with relayout_wait(). */
 	smp_store_release(&pi->relayout, false);
-	pvfs_use_iput(r->use);		/* also counts vol->closing down */
-	/* Pairs with relayout(). */
-	smp_store_release(&r->done, true);
-	wake_up_all(wait);
-	relayout_put(r);
+	wake_up_all(&use->vol->async_wait);
+	pvfs_use_iput(use);		/* also counts vol->closing down */
+}
+
+/* Waits until no SETLAYOUT is under way: as long as for any request. Return: 0, -EINTR, -EIO (soft). */
+static int relayout_wait(struct inode *inode)
+{
+	struct pvfs_volume *vol = PVFS_VOL(inode);
+	struct pvfs_inode *pi = PVFS_I(inode);
+	long left;
+
+	/* Pairs with relayout_done(). */
+	if (likely(!smp_load_acquire(&pi->relayout)))
+		return 0;
+	left = wait_event_killable_timeout(vol->async_wait, !smp_load_acquire(&pi->relayout), vol->opts.soft ?
+					   msecs_to_jiffies(vol->opts.timeo_ms) : MAX_SCHEDULE_TIMEOUT);
+	return left > 0 ? 0 : left ? -EINTR : -EIO;
 }
 
 /* Not safe to run twice for one inode at once. */
@@ -373,7 +370,6 @@ static int relayout(struct inode *inode, const struct pvfs_setlayout_req *m, u32
 	struct pvfs_volume *vol = PVFS_VOL(inode);
 	struct pvfs_inode *pi = PVFS_I(inode);
 	struct pvfs_request *req;
-	struct relayout *r;
 	int err;
 
 	err = pvfs_use_init(inode);
@@ -382,29 +378,22 @@ static int relayout(struct inode *inode, const struct pvfs_setlayout_req *m, u32
 	req = pvfs_req_alloc(vol->mgr, PVFS_OP_SETLAYOUT, body_room);
 	if (IS_ERR(req))
 		return PTR_ERR(req);
-	r = kzalloc(sizeof(*r), GFP_KERNEL);
-	err = r ? pvfs_setlayout_req_encode(m, req->body, req->body_room) : -ENOMEM;
+	err = pvfs_setlayout_req_encode(m, req->body, req->body_room);
 	if (err < 0) {
-		kfree(r);
 		pvfs_req_put(req);
 		return err;
 	}
 	req->body_len = err;
-	refcount_set(&r->ref, 2);
-	/* Pairs with pvfs_use_init(). */
-	r->use = smp_load_acquire(&pi->use);
 	req->flags = PVFS_RF_ASYNC;
 	req->done = relayout_done;
-	req->priv = r;
+	/* Pairs with pvfs_use_init(). */
+	req->priv = smp_load_acquire(&pi->use);
 	ihold(inode);
 	atomic_inc(&vol->closing);
 	WRITE_ONCE(pi->relayout, true);
 	pvfs_req_submit(req);
 	pvfs_req_put(req);
-	/* Pairs with relayout_done(). */
-	err = wait_event_killable(vol->async_wait, smp_load_acquire(&r->done)) ? -EINTR : r->err;
-	relayout_put(r);
-	return err;
+	return relayout_wait(inode) ?: pi->relayout_err;
 }
 
 /**
@@ -412,8 +401,8 @@ static int relayout(struct inode *inode, const struct pvfs_setlayout_req *m, u32
  * @inode: the inode; the caller holds its i_rwsem
  * @layout: pcount 1 or more, base 0xffff for any
  *
- * Whoever is killed waiting leaves the request to itself: nobody here reads or writes the file before it is known which
- * layout it has, see pvfs_layout_settled().
+ * Whoever is killed waiting, or waited long enough (soft), leaves the request to itself: nobody here reads or writes the
+ * file before it is known which layout it has, see pvfs_layout_settled().
  *
  * Return: 0 or -errno, as all here: see vfs.h.
  */
@@ -450,9 +439,9 @@ int pvfs_layout_settled(struct inode *inode)
 	u32 lost;
 	int err;
 
-	/* Pairs with relayout_done(). */
-	if (wait_event_killable(PVFS_VOL(inode)->async_wait, !smp_load_acquire(&pi->relayout)))
-		return -EINTR;
+	err = relayout_wait(inode);
+	if (err)
+		return err;
 	lost = READ_ONCE(pi->relayouts_lost);
 	if (likely(lost == READ_ONCE(pi->relayouts_known)))
 		return 0;

@@ -75,6 +75,7 @@ struct pvfs_inode {
 	struct pvfs_walked locked;	/* on vol->lock_inodes while there are some */
 
 	bool relayout;			/* a SETLAYOUT is under way: one at a time, under i_rwsem */
+	int relayout_err;		/* what came of the last; good while relayout is false */
 	u32 relayouts_lost;		/* that failed, so that nobody knows what they did */
 	u32 relayouts_known;		/* of those, how many had ended when the attributes were asked for */
 
