@@ -543,7 +543,7 @@ static bool can_pin(const struct iov_iter *iter)
  * file was that long at the moment the datafile was asked. That it was before we know; if it was not cut until after,
  * it was. That it is now would say nothing: the bytes may have been written since.
  *
- * Return: 0, -EAGAIN when it has to be read again, or another -errno.
+ * Return: 0, -EAGAIN when it has to be read again (nothing else here is answered by that), or another -errno.
  */
 static int read_is_hole(struct pvfs_io *io)
 {
@@ -585,6 +585,8 @@ static int read_transfer(struct pvfs_io *io, bool past)
 	err = pvfs_io_finish(io);
 	if (req) {
 		err2 = pvfs_meta_getattr_finish(io->inode, req, &sent);
+		if (err2 == -EAGAIN)	/* not now: wait until it can */
+			err2 = pvfs_meta_getattr(io->inode);
 		if (err2)
 			return err2;
 	}
@@ -669,9 +671,10 @@ static ssize_t pvfs_read_iter(struct kiocb *iocb, struct iov_iter *to)
 
 	if (iocb->ki_flags & IOCB_NOWAIT)
 		return -EAGAIN;
-	if (iov_iter_count(to))
-		/* An error is told by fsync; what could be had is read all the same. */
-		pvfs_cache_flush(inode, iocb->ki_pos, iov_iter_count(to));
+	if (!iov_iter_count(to))
+		return 0;
+	/* An error is told by fsync; what could be had is read all the same. */
+	pvfs_cache_flush(inode, iocb->ki_pos, iov_iter_count(to));
 	while (iov_iter_count(to) && !eof) {
 		n = read_some(inode, iocb->ki_pos, to, &eof);
 		if (n == -EAGAIN && !fatal_signal_pending(current))

@@ -505,7 +505,7 @@ static void part_wait(struct pvfs_io *io, struct pvfs_io_part *p)
 		p->err = io->write ? part_write_done(io, p) : part_read_done(io, p);
 	pvfs_req_put(p->req);
 	p->req = NULL;
-	if (p->err == -ESHUTDOWN)
+	if (p->err == -ESHUTDOWN || p->err == -EAGAIN)		/* an iod has no cause to say "again" */
 		p->err = -EIO;
 }
 
