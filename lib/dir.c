@@ -21,7 +21,7 @@ struct pvfs_dir {
 	u32 left;			/* how many */
 	bool eof;			/* and none behind them */
 	bool atime_due;			/* if it is read, that is to be kept */
-	bool was_read;
+	struct pvfs_ts read_at;		/* first; sec 0: not yet */
 	u8 data[PVFS_READDIR_MAX];
 };
 
@@ -76,9 +76,9 @@ static void accessed(struct pvfs_dir *d)
 	struct pvfs_getattr_rep rep;
 	u8 buf[REP_MAX];
 
-	if (!d->was_read || !d->atime_due)
+	if (!d->read_at.sec || !d->atime_due)
 		return;
-	lib_now(&req.report.atime);
+	req.report.atime = d->read_at;
 	MGR_CALL(d->fs, GETATTR, getattr, &req, &rep, buf);
 }
 
@@ -106,6 +106,8 @@ static int fetch(struct pvfs_dir *d)
 	u32 len = 0;
 	int err;
 
+	if (!d->read_at.sec)
+		lib_now(&d->read_at);
 	err = MGR_CALL_IN(d->fs, READDIR, readdir, &req, &rep, buf, &in, &len);
 	if (err)
 		return err;
@@ -114,7 +116,6 @@ static int fetch(struct pvfs_dir *d)
 	pvfs_wire_init(&d->buf, d->data, len);
 	d->left = rep.count;
 	d->eof = rep.eof;
-	d->was_read = true;
 	d->parent = rep.parent;
 	d->have_parent = true;
 	return 0;
