@@ -20,14 +20,14 @@ META(RENAME, rename)
  * @dir: the directory
  * @name: the name
  * @attr: filled with the inode's attributes
- * @target: room for PVFS_SYMLINK_EAGER + 1 bytes: a symbolic link's target, if it came along; else empty
+ * @target: room for PVFS_SYMLINK_EAGER + 1 bytes: a symbolic link's target, if it came along; else empty. Or NULL
  *
  * Return: 0, -ENOENT, -EACCES, -ENOTDIR, -ESTALE (no such directory any more), -EINTR, -EIO.
  */
 int pvfs_meta_lookup(struct inode *dir, const struct qstr *name, struct pvfs_attr *attr, char *target)
 {
 	struct pvfs_lookup_req m = { .dir = fid_of(dir), .name = pvfs_qstr(name) };
-	struct payload p = { .text = target, .text_room = PVFS_SYMLINK_EAGER + 1 };
+	struct payload p = { .text = target, .text_room = target ? PVFS_SYMLINK_EAGER + 1 : 0 };
 	struct pvfs_lookup_rep r;
 	struct who w;
 	int err;
@@ -35,7 +35,8 @@ int pvfs_meta_lookup(struct inode *dir, const struct qstr *name, struct pvfs_att
 	err = pvfs_who_get(&w, dir, PVFS_NOP_IDMAP, &m.cred);
 	if (err)
 		return err;
-	*target = 0;
+	if (target)
+		*target = 0;
 	err = data_lookup(PVFS_VOL(dir), room(&w), &m, &r, &p);
 	pvfs_who_put(&w);
 	if (err)

@@ -120,7 +120,6 @@ static struct dentry *found_before(struct inode *inode, const struct dentry *den
  */
 static int renamed_meanwhile(struct inode *inode, struct dentry *dentry, unsigned int flags)
 {
-	char target[PVFS_SYMLINK_EAGER + 1];
 	struct dentry *first, *parent;
 	struct name_snapshot name;
 	struct pvfs_attr attr;
@@ -134,7 +133,7 @@ static int renamed_meanwhile(struct inode *inode, struct dentry *dentry, unsigne
 		return 0;
 	parent = dget_parent(first);
 	take_dentry_name_snapshot(&name, first);
-	err = pvfs_meta_lookup(d_inode(parent), &name.name, &attr, target);
+	err = pvfs_meta_lookup(d_inode(parent), &name.name, &attr, NULL);
 	release_dentry_name_snapshot(&name);
 	dput(parent);
 	if (err == -ENOENT || (!err && (attr.fid.ino != PVFS_I(inode)->fid.ino ||
@@ -314,7 +313,8 @@ static struct dentry *pvfs_lookup(struct inode *dir, struct dentry *dentry, unsi
 	alias = d_splice_alias(inode, dentry);
 	if (!IS_ERR_OR_NULL(alias)) {
 		pvfs_dentry_validated(alias);
-		WRITE_ONCE(alias->d_fsdata, dentry->d_fsdata);	/* see renamed_meanwhile() */
+		if (dentry->d_fsdata)		/* see renamed_meanwhile() */
+			WRITE_ONCE(alias->d_fsdata, dentry->d_fsdata);
 	}
 	return alias;
 }
