@@ -532,22 +532,26 @@ void pvfs_use_put(struct pvfs_use *use)
 }
 
 /**
- * pvfs_atime_note - the VFS has found that an access time is to be kept: as the mount's and the open's flags say
+ * pvfs_update_time - the VFS has found that an access time is to be kept: as the mount's and the open's flags say
  * @inode: the inode
+ * @flags: S_ATIME, or nothing of interest: with S_NOCMTIME the VFS leaves the other times alone
  *
  * The mgr hears of it with the next GETATTR, or when the file is closed.
  */
-void pvfs_atime_note(struct inode *inode)
+int pvfs_update_time(PVFS_UPDATE_TIME_ARGS)
 {
 	struct pvfs_inode *pi = PVFS_I(inode);
 	struct timespec64 now;
 
+	if (!(flags & S_ATIME))
+		return 0;
 	/* Not the time of the last tick: it is compared with times of the mgr's. */
 	ktime_get_real_ts64(&now);
 	spin_lock(&pi->lock);
 	pvfs_set_atime(inode, now);
 	pi->atime_due = now;
 	spin_unlock(&pi->lock);
+	return 0;
 }
 
 /**

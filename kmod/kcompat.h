@@ -115,19 +115,11 @@ static inline struct timespec64 pvfs_mtime(const struct inode *inode)
 
 /* ---------------------------------------------------------------- access times */
 
-void pvfs_atime_note(struct inode *inode);
-
-/* With S_NOCMTIME the VFS comes here for access times only. */
 #if PVFS_KERNEL_SINCE(6, 6)
-static inline int pvfs_update_time(struct inode *inode, int flags)
+#define PVFS_UPDATE_TIME_ARGS struct inode *inode, int flags
 #else
-static inline int pvfs_update_time(struct inode *inode, struct timespec64 *now, int flags)
+#define PVFS_UPDATE_TIME_ARGS struct inode *inode, struct timespec64 *unused_now, int flags
 #endif
-{
-	if (flags & S_ATIME)
-		pvfs_atime_note(inode);
-	return 0;
-}
 
 /* ---------------------------------------------------------------- pages of an iterator */
 

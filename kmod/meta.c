@@ -4,10 +4,8 @@
  * back is checked here before anyone uses it.
  */
 #include <linux/cred.h>
-#include <linux/mm.h>
 #include <linux/sched/signal.h>
 #include <linux/slab.h>
-#include <linux/vmalloc.h>
 #include "meta.h"
 
 #define AGAIN_MS 50	/* pause before a request that was answered EAGAIN is made again */

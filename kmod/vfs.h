@@ -185,7 +185,6 @@ int pvfs_use_init(struct inode *inode);
 void pvfs_use_put(struct pvfs_use *use);
 void pvfs_use_iput(struct pvfs_use *use);
 void pvfs_closes_wait(struct pvfs_volume *vol);
-void pvfs_atime_note(struct inode *inode);
 bool pvfs_atime_report(struct inode *inode, struct pvfs_wreport *ret);
 void pvfs_writes_report(struct inode *inode, struct pvfs_wreport *ret);
 void pvfs_writes_ack(struct pvfs_use *use, const struct pvfs_wreport *sent);
@@ -195,6 +194,7 @@ void pvfs_inode_update_cached(struct super_block *sb, const struct pvfs_attr *at
 
 int pvfs_getattr(struct pvfs_idmap *idmap, const struct path *path, struct kstat *stat, u32 mask, unsigned int flags);
 int pvfs_setattr(struct pvfs_idmap *idmap, struct dentry *dentry, struct iattr *attr);
+int pvfs_update_time(PVFS_UPDATE_TIME_ARGS);
 /* What all types of inodes have. */
 #define PVFS_INODE_OPERATIONS \
 	.getattr = pvfs_getattr, .setattr = pvfs_setattr, .update_time = pvfs_update_time, \
