@@ -374,10 +374,11 @@ void mgr_opens_learn(struct mgr_opens *o, const struct mgr_inode *in, const stru
 		f->wtime = (struct pvfs_ts){ 0 };
 	}
 	merge(f, in->size, wtime);
-	f->sparse = in->flags & MGR_IF_SPARSE;
-	f->blocks = in->blocks;
-	if (f->doubt == doubt)
+	if (f->doubt == doubt) {
+		f->sparse = in->flags & MGR_IF_SPARSE;
+		f->blocks = in->blocks;
 		f->tracked = true;
+	}
 out:
 	pthread_mutex_unlock(lock);
 }

@@ -573,6 +573,7 @@ static void layouts(void **state)
 		.ssize = 8192 } };
 	struct pvfs_setlayout_rep rp;
 	struct pvfs_attr d, s, f, g;
+	struct fx_client other;
 	u32 i, seen = 0;
 
 	do_mkdir(c, fx_root, "d", 0755, &d);
@@ -608,6 +609,12 @@ static void layouts(void **state)
 	assert_int_equal(fx_setlayout(c, &rq, &rp), -EEXIST);
 	do_create(c, d.fid, "g", PVFS_O_CREAT | PVFS_O_WRITE, 0644, &g);
 	rq.fid = g.fid;
+	assert_int_equal(fx_setlayout(c, &rq, &rp), 0);
+	/* Another client that has it open goes by the layout that it was given. */
+	fx_client_init(&other, c->f, 2);
+	assert_int_equal(do_open(&other, g.fid, PVFS_O_READ, NULL), 0);
+	assert_int_equal(fx_setlayout(c, &rq, &rp), -EBUSY);
+	do_close(&other, g.fid, PVFS_O_READ, NULL);
 	assert_int_equal(fx_setlayout(c, &rq, &rp), 0);
 	do_close(c, g.fid, PVFS_O_WRITE, NULL);
 }
@@ -656,9 +663,8 @@ int main(void)
 {
 #define T(f) cmocka_unit_test_setup_teardown(f, fx_setup, fx_teardown)
 	const struct CMUnitTest tests[] = {
-		T(names), T(directories), T(links), T(eager_target), T(renames), T(exchanges), T(permissions),
-		T(names), T(directories), T(links), T(link_limit), T(renames), T(exchanges), T(permissions),
-		T(setgid_dirs), T(attributes),
+		T(names), T(directories), T(links), T(eager_target), T(link_limit), T(renames), T(exchanges),
+		T(permissions), T(setgid_dirs), T(attributes),
 		T(create_flags), T(readdirs), T(layouts), T(statfs_sum), T(bad_bodies),
 	};
 

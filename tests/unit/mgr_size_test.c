@@ -487,13 +487,44 @@ static void many_uncertain(void **state)
 	}
 }
 
+/* What the iods answered before the knowledge was lost again does not bring it back. */
+static void learned_too_late(void **state)
+{
+	struct two *t = *state;
+	struct mgr_opens *o = &t->f->m->opens;
+	struct mgr_inode in = { 0 };
+	struct mgr_opens_view v, late;
+	struct pvfs_wreport r = { 0 };
+	struct pvfs_attr at;
+
+	assert_int_equal(do_create(&t->a, fx_root, "f", MKW, 0644, &at), 0);
+	assert_int_equal(do_open(&t->b, at.fid, PVFS_O_WRITE, NULL), 0);
+	put(t->f, &at, 0, 1000, &r);
+	in.ino = at.fid.ino;
+	in.size = 1000;
+	in.trunc_gen = at.trunc_gen;
+	in.flags = MGR_IF_SPARSE;
+	mgr_opens_view(o, in.ino, t->a.session, &v);
+	mgr_opens_sweep(o, t->b.session);	/* what it wrote meanwhile nobody has told */
+	mgr_opens_view(o, in.ino, t->a.session, &late);
+	assert_false(late.tracked);
+	assert_true(late.doubt != v.doubt);
+	mgr_opens_learn(o, &in, &r.wtime, v.doubt);
+	mgr_opens_view(o, in.ino, t->a.session, &v);
+	assert_int_equal(v.end, 1000);
+	assert_false(v.tracked || v.sparse);
+	mgr_opens_learn(o, &in, &r.wtime, late.doubt);
+	mgr_opens_view(o, in.ino, t->a.session, &v);
+	assert_true(v.tracked && v.sparse);
+}
+
 int main(void)
 {
 #define T(f) cmocka_unit_test_setup_teardown(f, setup, teardown)
 	const struct CMUnitTest tests[] = {
 		T(one_writer), T(blocks), T(others_ask), T(two_writers), T(writer_dies), T(manager_restarts),
 		T(truncation),
-		T(truncation_interrupted), T(reports), T(many_uncertain),
+		T(truncation_interrupted), T(reports), T(many_uncertain), T(learned_too_late),
 	};
 
 	cmocka_set_message_output(CM_OUTPUT_TAP);
