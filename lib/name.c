@@ -129,7 +129,7 @@ static ssize_t walk_target(struct pvfs_fs *fs, struct walk *w, char *out, size_t
 {
 	size_t len = strlen(w->target);
 
-	if (!len || memcmp(&w->target_of, &w->attr.fid, sizeof(w->target_of)))
+	if (!len || len != w->attr.size || memcmp(&w->target_of, &w->attr.fid, sizeof(w->target_of)))
 		return do_readlink(fs, &w->attr.fid, out, n);
 	len = min(n, len);
 	memcpy(out, w->target, len);

@@ -18,7 +18,6 @@
 #define RX_BUDGET 32			/* reads before others on this thread get their turn */
 #define TX_COPY_LEN (64u << 10)
 
-
 static void read_ready(struct pvfs_source *src, u32 events);
 static void write_ready(struct pvfs_source *src, u32 events);
 

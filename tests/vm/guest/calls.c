@@ -9,6 +9,7 @@
  *	calls STATS DIR fstat NAME	of an open file
  *	calls STATS DIR read NAME LEN [OFF]	one read of LEN bytes at OFF
  *	calls STATS DIR write NAME LEN [OFF]	one write
+ *	calls STATS DIR msync NAME LEN	stores to a mapping, and msync
  *	calls STATS DIR whole NAME LEN	open, read all, close
  *	calls STATS DIR create NAME LEN	create, write, close
  *	calls STATS DIR unlink NAME
@@ -22,6 +23,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -139,6 +141,20 @@ int main(int argc, char **argv)
 		r = pwrite(fd, buf, len, off);
 		if (r != (ssize_t)len)
 			errx(1, "wrote %zd of %zu: %s", r, len, strerror(errno));
+	} else if (!strcmp(op, "msync")) {
+		char *map;
+
+		fd = open(argv[0], O_RDWR);
+		map = mmap(NULL, len, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+		if (fd < 0 || map == MAP_FAILED)
+			err(1, "%s", argv[0]);
+		/* The pages are there before it counts. */
+		if (madvise(map, len, MADV_POPULATE_READ) < 0)
+			err(1, "madvise");
+		begin();
+		memcpy(map, buf, len);
+		if (msync(map, len, MS_SYNC) < 0)
+			err(1, "msync");
 	} else if (!strcmp(op, "whole")) {
 		begin();
 		fd = open(argv[0], O_RDONLY);

@@ -7,7 +7,7 @@
 . "${0%/*}/lib.sh"
 
 calls=$tools/calls
-plan 24
+plan 25
 
 # An attribute of the mount M: the value of option $1.
 option()
@@ -99,6 +99,8 @@ check "a read of 256 KiB: one to each iod" cost 0 4 READ=4 -- "$M/d" read big 26
 check "a read in one stripe unit: 1" cost 0 1 READ=1 -- "$M/d" read big 4096 65536
 check "a read across two units: 2" cost 0 2 READ=2 -- "$M/d" read big 4096 63488
 check "a write in one stripe unit: 1" cost 0 1 WRITE=1 -- "$M/d" write big 4096 65536
+check "stores to a new mapping and msync: a WRITE, a FSYNC, and the times to the mgr" \
+	cost 1 2 WRITE=1 FSYNC=1 -- "$M/d" msync small 4096
 check "open, read 5000 bytes, close: lookup and open, read, close" eval '
 	cost 3 1 READ=1 CLOSE=1 -- "$M/d" whole small 5000 || cost 2 1 READ=1 CLOSE=1 -- "$M/d" whole small 5000'
 check "create, write, close: 2, and the write" eval '
