@@ -7,7 +7,7 @@
 # shellcheck disable=SC2317 # functions are called by check
 . "${0%/*}/lib.sh"
 
-plan 35
+plan 36
 KEY=key
 TIMEO=timeo=30
 conf=/run/pvfs-cluster/volume/pvfs.conf
@@ -307,6 +307,53 @@ killed_and_unmounted()
 	"$tools/pario" read "$M/big" 64 1
 }
 
+# Whoever sets a layout is killed while the mgr is away: nobody writes before it is
+# known which layout the file has. On a soft mount that is given up in time.
+killed_layout()
+{
+	"$cluster" mount -o actimeo=30 /mnt/laid
+	: >/mnt/laid/hard
+	: >/mnt/laid/soft
+	kill_setfattr /mnt/laid/hard
+	background to_laid "$src/Makefile"
+	refuse ended 2
+	"$cluster" kill mgr CONT
+	ended 60
+	[ "$(cat "$tmp/bg.rc")" = 0 ]
+	exec 7>&-
+	getfattr -n pvfs.layout "$M/hard" | grep "pcount=2 ssize=4096"
+	cmp "$src/Makefile" "$M/hard"
+	"$cluster" umount /mnt/laid
+	"$cluster" mount -o "soft,$TIMEO,actimeo=30" /mnt/laid
+	kill_setfattr /mnt/laid/soft
+	background to_laid "$src/Makefile"
+	ended 10
+	[ "$(cat "$tmp/bg.rc")" != 0 ]
+	"$cluster" kill mgr CONT
+	to_laid "$src/Makefile"
+	exec 7>&-
+	cmp "$src/Makefile" "$M/soft"
+	"$cluster" umount /mnt/laid
+	rm "$M/hard" "$M/soft"
+}
+
+to_laid()
+{
+	cat "$1" >&7
+}
+
+# Opens $1 as 7, and leaves the mgr stopped and a SETLAYOUT of it under way that
+# nobody waits for.
+kill_setfattr()
+{
+	exec 7<>"$1"
+	"$cluster" kill mgr STOP
+	background setfattr -n pvfs.layout -v "pcount=2 ssize=4096" "$1"
+	eventually 10 grep SETLAYOUT /proc/fs/pvfs/vol-2/requests
+	pkill -KILL -x setfattr
+	ended 5
+}
+
 # Far more requests than the pool has room for: they wait, and the pool does not
 # grow. (The guest is booted with slab_nomerge, so that the cache has its name.)
 bounded_pool()
@@ -447,7 +494,7 @@ repair()
 	for d in mgr iod0 iod1 iod2 iod3; do
 		"$cluster" kill $d CONT || "$cluster" start $d
 	done
-	for d in /mnt/soft /mnt/pool; do
+	for d in /mnt/soft /mnt/pool /mnt/laid; do
 		"$cluster" umount -f $d
 	done
 	mountpoint -q "$M" || "$cluster" mount
@@ -481,6 +528,7 @@ try "iod killed: soft gives EIO in time, and recovers" soft_read
 try "mgr killed: hard waits, kill works, comes back" hard_mgr
 try "mgr killed: soft gives up in time, and recovers" soft_mgr
 try "open files outlive the mgr's restart" open_over_restart
+try "a layout being set by who is killed: writes wait for it" killed_layout
 try "untar through kill -9 of mgr, iod, mgr" untar_through_kills
 try "umount -f with requests in flight, unload, mount" umount_in_flight
 try "killed reader, umount at once" killed_and_unmounted
