@@ -694,15 +694,15 @@ static ssize_t pvfs_read_iter(struct kiocb *iocb, struct iov_iter *to)
 
 /* ---------------------------------------------------------------- write */
 
-/* Return: bytes written, or -errno. */
-static ssize_t write_some(struct inode *inode, loff_t pos, struct iov_iter *from)
+/* @most: bytes. Return: bytes written, or -errno. */
+static ssize_t write_some(struct inode *inode, loff_t pos, struct iov_iter *from, size_t most)
 {
 	bool pin = can_pin(from), user = user_backed_iter(from);
 	struct pvfs_io *io;
 	u32 n = 0, had;
 	int err;
 
-	io = pvfs_io_get(inode, true, pos, iov_iter_count(from), false);
+	io = pvfs_io_get(inode, true, pos, min(iov_iter_count(from), most), false);
 	if (IS_ERR(io))
 		return PTR_ERR(io);
 	err = -EFAULT;
@@ -752,6 +752,7 @@ static ssize_t pvfs_write_iter(struct kiocb *iocb, struct iov_iter *from)
 	bool append = iocb->ki_flags & IOCB_APPEND;
 	bool excl = append || has_priv_bits(inode);
 	struct lock_owner *appender = NULL;
+	size_t most = SIZE_MAX;
 	ssize_t n, total = 0;
 	int err;
 
@@ -780,7 +781,13 @@ static ssize_t pvfs_write_iter(struct kiocb *iocb, struct iov_iter *from)
 	}
 	pvfs_cache_prepare(inode, iocb->ki_pos, iov_iter_count(from));
 	while (iov_iter_count(from)) {
-		n = write_some(inode, iocb->ki_pos, from);
+		n = write_some(inode, iocb->ki_pos, from, most);
+		/* What fits below the largest size of the iods' file systems, which only they know, is written. */
+		if (n == -EFBIG) {
+			most = min(most, iov_iter_count(from)) / 2;
+			if (most)
+				continue;
+		}
 		if (n <= 0) {
 			err = n;
 			break;
