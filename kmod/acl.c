@@ -152,3 +152,27 @@ int pvfs_set_acl(struct pvfs_idmap *idmap, struct pvfs_acl_target *target, struc
 	kfree(value);
 	return err;
 }
+
+#ifndef pvfs_acl_set_mapped
+/**
+ * pvfs_acl_set_mapped - set an ACL that setxattr(2) gives through a mount that maps ids; up to Linux 6.1
+ * @idmap: of the mount
+ * @inode: whose
+ * @flag: PVFS_AF_ACL or PVFS_AF_DEFACL
+ * @value: as a program gave it, but for its user name space
+ * @size: bytes
+ *
+ * Return: 0 or -errno.
+ */
+int pvfs_acl_set_mapped(struct pvfs_idmap *idmap, struct inode *inode, u32 flag, const void *value, size_t size)
+{
+	struct posix_acl *acl = vfs_set_acl_prepare(idmap, i_user_ns(inode), value, size);
+	int err;
+
+	if (IS_ERR(acl))
+		return PTR_ERR(acl);
+	err = pvfs_set_acl(idmap, inode, acl, flag == PVFS_AF_ACL ? ACL_TYPE_ACCESS : ACL_TYPE_DEFAULT);
+	posix_acl_release(acl);
+	return err;
+}
+#endif

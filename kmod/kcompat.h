@@ -63,6 +63,8 @@ static inline void pvfs_fillattr(struct pvfs_idmap *idmap, u32 mask, struct inod
 	.get_inode_acl = pvfs_acl_for_check, .get_acl = pvfs_get_acl, .set_acl = pvfs_set_acl
 #define pvfs_acl_target dentry		/* as in "struct pvfs_acl_target *" */
 #define pvfs_acl_target_inode d_inode
+/* Never called: ACLs come to pvfs_set_acl(). */
+#define pvfs_acl_set_mapped(idmap, inode, flag, value, size) (-EOPNOTSUPP)
 #else
 #define PVFS_ACL_OPERATIONS .get_acl = pvfs_acl_for_check, .set_acl = pvfs_set_acl
 #define pvfs_acl_target inode

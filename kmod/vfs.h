@@ -239,6 +239,9 @@ void pvfs_acl_inode_evict(struct inode *inode);
 struct posix_acl *pvfs_acl_for_check(struct inode *inode, int type, bool rcu);
 struct posix_acl *pvfs_get_acl(struct pvfs_idmap *idmap, struct dentry *dentry, int type);
 int pvfs_set_acl(struct pvfs_idmap *idmap, struct pvfs_acl_target *target, struct posix_acl *acl, int type);
+#ifndef pvfs_acl_set_mapped
+int pvfs_acl_set_mapped(struct pvfs_idmap *idmap, struct inode *inode, u32 flag, const void *value, size_t size);
+#endif
 
 /* ---------------------------------------------------------------- lock.c, lock_append.c */
 

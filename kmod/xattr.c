@@ -168,9 +168,12 @@ static int pvfs_xattr_set(const struct xattr_handler *handler, struct pvfs_idmap
 	const char *full = xattr_full_name(handler, name);
 
 	/* Up to Linux 6.1 ACLs come here; for the others the VFS has checked what there is to check. */
-	if ((flag_of(full) & (PVFS_AF_ACL | PVFS_AF_DEFACL)) && pvfs_checked_here(PVFS_VOL(inode), idmap) &&
-	    !inode_owner_or_capable(idmap, inode))
-		return -EPERM;
+	if ((flag_of(full) & (PVFS_AF_ACL | PVFS_AF_DEFACL)) && pvfs_checked_here(PVFS_VOL(inode), idmap)) {
+		if (!inode_owner_or_capable(idmap, inode))
+			return -EPERM;
+		if (value && idmap != PVFS_NOP_IDMAP)
+			return pvfs_acl_set_mapped(idmap, inode, flag_of(full), value, size);
+	}
 	if (!value)
 		return pvfs_meta_removexattr(inode, full);
 	return pvfs_meta_setxattr(inode, full, value, size, flags);

@@ -32,8 +32,8 @@ static const struct {
 	{ "fallocate-errors/INSERT_RANGE beyond the end: *", "ext4", EXT4_MARKS_FIRST, 6, 12, true },
 	{ "perm/*, setxattr security by *: EPERM", "ext4", "Debian's 6.1 lets owners set a name that no LSM claims",
 	  .luck = true },
-	{ "offsets/pwrite across the largest size is short", "*pvfs", NOT_SHORT },
-	{ "offsets/pwritev across the largest size is short", "*pvfs", NOT_SHORT },
+	{ "offsets/pwrite across the largest size is short", "libpvfs", NOT_SHORT },
+	{ "offsets/pwritev across the largest size is short", "libpvfs", NOT_SHORT },
 	{ NULL },
 };
 

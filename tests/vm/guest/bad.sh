@@ -7,7 +7,7 @@
 # shellcheck disable=SC2317 # functions are called by check
 . "${0%/*}/lib.sh"
 
-plan 36
+plan 37
 KEY=key
 TIMEO=timeo=30
 conf=/run/pvfs-cluster/volume/pvfs.conf
@@ -293,6 +293,28 @@ umount_in_flight()
 	"$tools/pario" read "$M/big" 64 1
 }
 
+# The same with a lock held and another waited for, and a mgr that does not answer:
+# the lock is free again when the session it was given to has expired.
+umount_with_locks()
+{
+	: >"$M/locked"
+	exec 7<"$M/locked"
+	flock -x 7
+	background flock -x "$M/locked" true
+	eventually 10 grep LOCK $S/requests
+	"$cluster" kill mgr STOP
+	refuse umount -f "$M"
+	ended 10
+	[ "$(cat "$tmp/bg.rc")" != 0 ]
+	exec 7>&-
+	"$cluster" umount -f "$M"
+	rmmod pvfs
+	"$cluster" kill mgr CONT
+	"$cluster" mount
+	within 100 flock -x "$M/locked" true
+	rm "$M/locked"
+}
+
 killed_and_unmounted()
 {
 	"$cluster" kill iod0 STOP
@@ -531,6 +553,7 @@ try "open files outlive the mgr's restart" open_over_restart
 try "a layout being set by who is killed: writes wait for it" killed_layout
 try "untar through kill -9 of mgr, iod, mgr" untar_through_kills
 try "umount -f with requests in flight, unload, mount" umount_in_flight
+try "umount -f with locks" umount_with_locks
 try "killed reader, umount at once" killed_and_unmounted
 try "more requests than the pool holds" bounded_pool
 try "unload leaves no cache behind" unloaded_clean

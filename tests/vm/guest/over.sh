@@ -113,6 +113,10 @@ idmapped()
 	[ "$(owners "$d" /mnt/mapped/mapped)" = '1000:1000 2000:2000 ' ]
 	as 2000 sh -ec 'cd /mnt/mapped/mapped; cat f; echo two >g; mkdir dir; ln -s x s; ln f l; mv g h; rm f
 		chmod 600 h; touch h; truncate -s 3 h; setfattr -n user.x -v y h; setfacl -m u:2000:rwx h; ls -l'
+	as 2000 sh -ec 'cd /mnt/mapped/mapped; setfacl -d -m u:2000:rx dir; getfacl -cn h | grep "^user:2000:rwx"
+		getfacl -cn dir | grep "^default:user:2000:r-x"'
+	getfacl -cn "$d/h" | grep '^user:1000:rwx'
+	getfacl -cn "$d/dir" | grep '^default:user:1000:r-x'
 	[ "$(owners "$d"/{h,dir,s,l})" = '1000:1000 1000:1000 1000:1000 1000:1000 ' ]
 	[ "$(owners /mnt/mapped/mapped/{h,dir,s,l})" = '2000:2000 2000:2000 2000:2000 2000:2000 ' ]
 	refuse as 1000 ls /mnt/mapped/mapped
