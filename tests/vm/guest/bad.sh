@@ -293,6 +293,11 @@ umount_in_flight()
 	"$tools/pario" read "$M/big" 64 1
 }
 
+asked_for_locks()
+{
+	[ "$(count LOCK)" -gt 0 ]
+}
+
 # The same with a lock held and another waited for, and a mgr that does not answer:
 # the lock is free again when the session it was given to has expired.
 umount_with_locks()
@@ -300,8 +305,9 @@ umount_with_locks()
 	: >"$M/locked"
 	exec 7<"$M/locked"
 	flock -x 7
+	reset_stats
 	background flock -x "$M/locked" true
-	eventually 10 grep LOCK $S/requests
+	eventually 10 asked_for_locks
 	"$cluster" kill mgr STOP
 	refuse umount -f "$M"
 	ended 10
