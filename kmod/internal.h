@@ -207,6 +207,7 @@ struct pvfs_volume {
 	struct list_head lock_waits;	/* calls that LOCK_GRANT may name */
 	u64 lock_ids;			/* the last owner's or ticket's number */
 	atomic_t lock_calls;		/* that exist; 0 wakes async_wait */
+	u32 aborts;			/* umount -f came so often; under locks_lock */
 	bool locks_dead;		/* unmounting, and the mgr does not answer: they fail */
 	bool idmapped;			/* was seen through a mount that maps ids; never reset */
 
@@ -244,6 +245,7 @@ int pvfs_files_reclaim(struct pvfs_volume *vol);
 int pvfs_locks_reclaim(struct pvfs_volume *vol);
 int pvfs_locks_lost(struct pvfs_volume *vol);
 /* VFS half, called where a LOCK_GRANT is received; does not sleep. */
+void pvfs_locks_abort(struct pvfs_volume *vol);
 int pvfs_locks_granted(struct pvfs_volume *vol, const struct pvfs_lock_grant_req *req);
 
 /* ---------------------------------------------------------------- counters */

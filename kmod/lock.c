@@ -155,7 +155,7 @@ static int enter_here(struct file *file, struct file_lock *fl)
 
 /*
  * Waits until it is time to ask again. Return: 0; -ERESTARTSYS a signal came: *@granted says whether the lock had come
- * first and is kept.
+ * first and is kept; -EIO umount -f.
  */
 static int call_pause(struct lock_call *call, bool *granted)
 {
@@ -164,8 +164,12 @@ static int call_pause(struct lock_call *call, bool *granted)
 	int err;
 
 	*granted = false;
-	left = wait_event_interruptible_timeout(call->wait, READ_ONCE(call->hinted),
+	left = wait_event_interruptible_timeout(call->wait, pvfs_lock_call_stirred(call),
 						msecs_to_jiffies(state == PVFS_LK_QUEUED ? PVFS_LOCK_ASK_MS : PVFS_LOCK_GRACE_MS));
+	if (pvfs_lock_call_aborted(call)) {
+		pvfs_lock_call_submit(call, PVFS_OP_LOCK_CANCEL, 0, true);
+		return -EIO;
+	}
 	if (left >= 0 || state != PVFS_LK_QUEUED)
 		return left < 0 ? -ERESTARTSYS : 0;
 	if (fatal_signal_pending(current)) {
@@ -221,8 +225,12 @@ static int lock_set(struct file *file, struct file_lock *fl, u8 kind, bool wait)
 		pvfs_session_sample(vol, &session, &epoch);
 		pvfs_lock_call_submit(call, PVFS_OP_LOCK, flags, false);
 		err = pvfs_lock_call_wait(call);
-		if (!err)
+		if (!err && call->err) {
 			err = call->err;
+			/* Perhaps the mgr has done it, and nobody has heard of it. */
+			if (err == -EIO && call->m.type != PVFS_LK_UNLOCK)
+				pvfs_lock_call_submit(call, PVFS_OP_LOCK_CANCEL, 0, true);
+		}
 		if (err)
 			break;
 		granted = call->state == PVFS_LK_GRANTED;

@@ -52,6 +52,7 @@ struct lock_call {
 	bool sent;			/* locks_lock */
 	bool done;			/* answered: err and state are final */
 	bool hinted;			/* a LOCK_GRANT named it */
+	u32 aborts;			/* vol->aborts when it was begun */
 	int err;
 	u8 state;			/* of LOCK: PVFS_LK_*; of LOCK_CANCEL: was it granted? */
 	wait_queue_head_t wait;
@@ -81,6 +82,8 @@ struct lock_call *pvfs_lock_call_new(struct lock_owner *o, const struct file_loc
 void pvfs_lock_call_put(struct lock_call *call);
 void pvfs_lock_call_submit(struct lock_call *call, u16 op, u32 flags, bool left);
 int pvfs_lock_call_wait(struct lock_call *call);
+bool pvfs_lock_call_aborted(const struct lock_call *call);
+bool pvfs_lock_call_stirred(const struct lock_call *call);
 
 /* lock_append.c */
 bool pvfs_lock_append_drop(struct lock_owner *o);

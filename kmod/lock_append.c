@@ -57,9 +57,11 @@ void pvfs_lock_append_late(struct work_struct *work)
 /* Until it is time to ask again. */
 static int append_pause(struct lock_call *call)
 {
-	long left = wait_event_killable_timeout(call->wait, READ_ONCE(call->hinted),
+	long left = wait_event_killable_timeout(call->wait, pvfs_lock_call_stirred(call),
 						msecs_to_jiffies(call->state == PVFS_LK_QUEUED ? PVFS_LOCK_ASK_MS : PVFS_LOCK_GRACE_MS));
 
+	if (pvfs_lock_call_aborted(call))
+		return -EIO;
 	return left < 0 ? -EINTR : 0;
 }
 

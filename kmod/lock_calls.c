@@ -98,6 +98,7 @@ struct lock_call *pvfs_lock_call_new(struct lock_owner *o, const struct file_loc
 	INIT_LIST_HEAD(&call->link);
 	INIT_LIST_HEAD(&call->wait_link);
 	init_waitqueue_head(&call->wait);
+	call->aborts = READ_ONCE(vol->aborts);
 	call->m = (struct pvfs_lock_req){
 		.fid = o->fid, .kind = o->kind, .owner = o->id, .pid = pvfs_fl(fl, pid),
 		.type = unlock ? PVFS_LK_UNLOCK : pvfs_lock_type(fl), .start = fl->fl_start, .end = fl->fl_end,
@@ -292,6 +293,33 @@ int pvfs_lock_call_wait(struct lock_call *call)
 	if (done)
 		return 0;
 	return left ? -EINTR : -EIO;
+}
+
+/* umount -f came since it was begun. */
+bool pvfs_lock_call_aborted(const struct lock_call *call)
+{
+	return READ_ONCE(call->o->vol->aborts) != call->aborts;
+}
+
+/* There is a reason not to wait any longer before it asks again. */
+bool pvfs_lock_call_stirred(const struct lock_call *call)
+{
+	return READ_ONCE(call->hinted) || pvfs_lock_call_aborted(call);
+}
+
+/**
+ * pvfs_locks_abort - umount -f: whoever waits for a lock gets EIO
+ * @vol: the volume
+ */
+void pvfs_locks_abort(struct pvfs_volume *vol)
+{
+	struct lock_call *call;
+
+	spin_lock(&vol->locks_lock);
+	WRITE_ONCE(vol->aborts, vol->aborts + 1);
+	list_for_each_entry(call, &vol->lock_waits, wait_link)
+		wake_up(&call->wait);
+	spin_unlock(&vol->locks_lock);
 }
 
 /**

@@ -265,6 +265,7 @@ static int pvfs_show_options(struct seq_file *m, struct dentry *root)
 
 static void pvfs_umount_begin(struct super_block *sb)
 {
+	pvfs_locks_abort(sb->s_fs_info);
 	pvfs_volume_abort(sb->s_fs_info);
 }
 
