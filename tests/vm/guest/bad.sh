@@ -298,6 +298,12 @@ asked_for_locks()
 	[ "$(count LOCK)" -gt 0 ]
 }
 
+forced_out()
+{
+	refuse umount -f "$M"
+	[ -e "$tmp/bg.rc" ]
+}
+
 # The same with a lock held and another waited for, and a mgr that does not answer:
 # the lock is free again when the session it was given to has expired.
 umount_with_locks()
@@ -309,8 +315,8 @@ umount_with_locks()
 	background flock -x "$M/locked" true
 	eventually 10 asked_for_locks
 	"$cluster" kill mgr STOP
-	refuse umount -f "$M"
-	ended 10
+	# What a process asks on its way out fails with the next umount -f.
+	eventually 20 forced_out
 	[ "$(cat "$tmp/bg.rc")" != 0 ]
 	exec 7>&-
 	"$cluster" umount -f "$M"
