@@ -308,9 +308,13 @@ forced_out()
 # the lock is free again when the session it was given to has expired.
 umount_with_locks()
 {
+	local holder
+
 	: >"$M/locked"
-	exec 7<"$M/locked"
-	flock -x 7
+	reset_stats
+	perl -e 'open(F, "<", $ARGV[0]); flock(F, 2); sleep' "$M/locked" &
+	holder=$!
+	eventually 10 asked_for_locks
 	reset_stats
 	background flock -x "$M/locked" true
 	eventually 10 asked_for_locks
@@ -318,7 +322,7 @@ umount_with_locks()
 	# What a process asks on its way out fails with the next umount -f.
 	eventually 20 forced_out
 	[ "$(cat "$tmp/bg.rc")" != 0 ]
-	exec 7>&-
+	kill -KILL $holder
 	"$cluster" umount -f "$M"
 	rmmod pvfs
 	"$cluster" kill mgr CONT
