@@ -5,15 +5,15 @@
 # processes, one large directory. The large directory has its full size on the
 # first kernel only; what it shows does not depend on the kernel.
 #
-# environment: PVFS_REAL_MB (default 1024), PVFS_REAL_FILES (default 20000; 100000 takes ten minutes)
+# environment: PVFS_REAL_MB (default 512), PVFS_REAL_FILES (default 10000; 100000 takes ten minutes)
 . "${0%/*}/lib.sh"
 build_tools
-mb=${PVFS_REAL_MB:-1024}
-files=${PVFS_REAL_FILES:-20000}
+mb=${PVFS_REAL_MB:-512}
+files=${PVFS_REAL_FILES:-10000}
 # The right sum, worked out where it is cheap.
 sum=$("$build/tests/vm/pario" print "$mb" | sha256sum | cut -d' ' -f1)
 for k in $kernels; do
 	guest_suite "$k" real.sh 1500 --mem 6144 -- "$mb" "$sum" "$files"
-	[ "$files" -le 5000 ] || files=5000
+	[ "$files" -le 3000 ] || files=3000
 done
 finish
