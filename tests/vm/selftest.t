@@ -9,7 +9,7 @@ set -u
 
 here=$(cd "$(dirname "$0")" && pwd -P)
 run=$here/run
-planned=28
+planned=31
 count=0 failed=0
 
 # ok DESCRIPTION COMMAND...: the test passes if the command does.
@@ -133,6 +133,13 @@ ok "6.12 boots" is "$(cat "$tmp/warn.o")" "$("$here/../../tools/kernels.sh" 6.12
 status=$?
 ok "a crash fails the run" is "$status" 125
 ok "and is shown" has "$tmp/crash.e" 'Kernel panic'
+
+# One that dies before it is up is started once more, and no more than that.
+"$run" --mem 1024 --append rdinit=/none --out "$tmp/boot" -- true >"$tmp/boot.o" 2>"$tmp/boot.e"
+status=$?
+ok "a guest that does not come up fails the run" is "$status" 125
+ok "after it was tried once more" is "$(grep -c 'once more$' "$tmp/boot.e")" 1
+ok "and what it died of first is kept" has "$tmp/boot/died.log" 'Kernel panic'
 
 wait $late
 ok "timeout gives 124" is $? 124
