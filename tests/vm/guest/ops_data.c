@@ -358,6 +358,31 @@ static void syncs(void)
 	OK(fsync(dir));
 }
 
+/* Advice changes no byte, and what is no advice is refused. */
+static void advice(void)
+{
+	static const int kinds[] = {
+		POSIX_FADV_NORMAL, POSIX_FADV_SEQUENTIAL, POSIX_FADV_RANDOM, POSIX_FADV_NOREUSE,
+		POSIX_FADV_WILLNEED, POSIX_FADV_DONTNEED,
+	};
+	int fd, pipes[2];
+	size_t i;
+
+	ops_make("f", ROUND + 5, 1);
+	fd = ops_open("f", O_RDWR, 0);
+	for (i = 0; i < N(kinds); i++) {
+		EQ(posix_fadvise(fd, 0, 0, kinds[i]), 0);
+		EQ(posix_fadvise(fd, UNIT - 1, ROUND, kinds[i]), 0);
+		ops_verify("f", ROUND + 5, 1);
+	}
+	OK(readahead(fd, 10, ROUND));
+	ops_verify("f", ROUND + 5, 1);
+	EQ(posix_fadvise(fd, 0, 0, 100), EINVAL);
+	EQ(posix_fadvise(fd, 0, -1, POSIX_FADV_NORMAL), EINVAL);
+	OK(pipe(pipes));
+	EQ(posix_fadvise(pipes[0], 0, 0, POSIX_FADV_NORMAL), ESPIPE);
+}
+
 static void bigger_than_4g(void)
 {
 	static const off_t at[] = { 4294967295ll, 5368709121ll, 1099511627777ll, 8796093022207ll };
@@ -661,6 +686,7 @@ const struct ops_check ops_data[] = {
 	{ "append", append },
 	{ "O_TRUNC", o_trunc },
 	{ "fsync, fdatasync, O_SYNC, O_DSYNC, syncfs", syncs },
+	{ "posix_fadvise, readahead", advice },
 	{ "files over 4 GiB, sparse", bigger_than_4g },
 	{ "offsets and buffers that are out of bounds", limits },
 	{ "mmap, private and shared for reading", mmaps },

@@ -5,6 +5,7 @@
 #include "ops.h"
 #include <dirent.h>
 #include <limits.h>
+#include <sys/inotify.h>
 #include <sys/socket.h>
 #include <sys/syscall.h>
 #include <sys/sysmacros.h>
@@ -798,6 +799,55 @@ static void inode_numbers(void)
 	EQ(a.st_ino, b.st_ino);
 }
 
+/* The next event of @h is @mask, of @name. */
+static void event_is(int h, uint32_t mask, const char *name)
+{
+	static char buf[4096] __attribute__((aligned(8)));
+	static size_t at, len;
+	struct inotify_event *e;
+
+	if (at == len) {
+		ssize_t n = read(h, buf, sizeof(buf));
+
+		OK(n);
+		at = 0;
+		len = n;
+	}
+	e = (struct inotify_event *)(buf + at);
+	at += sizeof(*e) + e->len;
+	if ((e->mask & ~IN_ISDIR) != mask || strcmp(e->len ? e->name : "", name))
+		FAIL("event %#x of '%s', should be %#x of '%s'", e->mask, e->len ? e->name : "", mask, name);
+}
+
+static void watches(void)
+{
+	int h, fd;
+
+	OK(mkdir("d", 0755));
+	h = inotify_init1(IN_NONBLOCK);
+	OK(h);
+	OK(inotify_add_watch(h, "d", IN_CREATE | IN_MODIFY | IN_ATTRIB | IN_MOVE | IN_DELETE | IN_CLOSE_WRITE | IN_DELETE_SELF));
+	fd = ops_open("d/f", O_WRONLY | O_CREAT, 0644);
+	event_is(h, IN_CREATE, "f");
+	ops_pwrite(fd, "x", 1, 0);
+	event_is(h, IN_MODIFY, "f");
+	OK(close(fd));
+	event_is(h, IN_CLOSE_WRITE, "f");
+	OK(chmod("d/f", 0600));
+	event_is(h, IN_ATTRIB, "f");
+	OK(rename("d/f", "d/g"));
+	event_is(h, IN_MOVED_FROM, "f");
+	event_is(h, IN_MOVED_TO, "g");
+	OK(mkdir("d/e", 0755));
+	event_is(h, IN_CREATE, "e");
+	OK(rmdir("d/e"));
+	event_is(h, IN_DELETE, "e");
+	OK(unlink("d/g"));
+	event_is(h, IN_DELETE, "g");
+	OK(rmdir("d"));
+	event_is(h, IN_DELETE_SELF, "");
+}
+
 const struct ops_check ops_names[] = {
 	{ "mkdir, rmdir and their errors", directories },
 	{ "a current directory that was removed", removed_cwd },
@@ -821,5 +871,6 @@ const struct ops_check ops_names[] = {
 	{ "listing: each entry once, seekdir", listing },
 	{ "listing while entries come and go", listing_while_changing },
 	{ "inode numbers", inode_numbers },
+	{ "inotify", watches },
 	{ NULL, NULL }
 };

@@ -11,7 +11,7 @@ ops=$tools/ops
 one=$("$ops" -n "$M")
 two=$("$ops" -n "$M" "$M")
 edges=$("$ops" -n -k edge "$M")
-plan $((37 + one + two + 2 * edges))
+plan $((38 + one + two + 2 * edges))
 
 # A tree with some of everything, the same each time.
 make_tree()
@@ -331,6 +331,36 @@ mount_options()
 	rm /mnt/ro/x "$M/true"
 	"$cluster" umount /mnt/ro
 	refuse mountpoint -q /mnt/ro
+}
+
+# What is open works on; the mount goes when it is closed.
+lazy_umount()
+{
+	"$cluster" mount /mnt/lazy
+	exec 7<>/mnt/lazy/lazy
+	echo before >&7
+	umount -l /mnt/lazy
+	refuse mountpoint -q /mnt/lazy
+	echo behind >&7
+	[ "$(cat "$M/lazy")" = $'before\nbehind' ]
+	ls /proc/fs/pvfs/vol-2
+	exec 7>&-
+	gone_within 10 /proc/fs/pvfs/vol-2
+	[ "$(cat "$M/lazy")" = $'before\nbehind' ]
+	rm "$M/lazy"
+	"$cluster" umount /mnt/lazy
+}
+
+gone_within()
+{
+	local i
+
+	for ((i = 0; i < $1 * 10; i++)); do
+		[ -e "$2" ] || return 0
+		sleep 0.1
+	done
+	echo "$2 is still there"
+	return 1
 }
 
 bind_and_chroot()
@@ -670,6 +700,7 @@ check "df, du, and space comes back" space
 check "/proc/fs/pvfs" proc_files
 check "tracepoints" tracepoints
 check "mount options ro noexec nodev, remount" mount_options
+check "umount -l" lazy_umount
 check "bind mount and chroot" bind_and_chroot
 check "layout as an attribute" layouts
 check "setfattr, getfattr" xattr_tools
