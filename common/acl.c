@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0 OR LGPL-2.1
 /*
- * acl.c - POSIX access control lists; see acl.h. The rules are those of POSIX 1003.1e draft 17, section 23, as Linux
- * has them.
+ * acl.c - POSIX access control lists; see acl.h. The rules are those of POSIX 1003.1e draft 17,
+ * section 23, as Linux has them.
  */
 #include "acl.h"
 
@@ -122,8 +122,8 @@ bool pvfs_acl_minimal(const struct pvfs_acl *a, u32 *mode)
 {
 	struct pvfs_acl *l = (struct pvfs_acl *)a;	/* only looked at */
 
-	*mode = (*mode & ~0777u) | find(l, PVFS_ACL_USER_OBJ)->perm << 6 | group_class(l)->perm << 3 |
-		find(l, PVFS_ACL_OTHER)->perm;
+	*mode = (*mode & ~0777u) | find(l, PVFS_ACL_USER_OBJ)->perm << 6 |
+		group_class(l)->perm << 3 | find(l, PVFS_ACL_OTHER)->perm;
 	return a->n == 3;
 }
 
@@ -154,7 +154,8 @@ bool pvfs_cred_in_group(const struct pvfs_cred *cred, u32 gid)
 	return false;
 }
 
-bool pvfs_acl_may(const struct pvfs_acl *a, const struct pvfs_cred *cred, u32 uid, u32 gid, u32 want)
+bool pvfs_acl_may(const struct pvfs_acl *a, const struct pvfs_cred *cred, u32 uid, u32 gid,
+		  u32 want)
 {
 	const struct pvfs_acl_entry *mask = find((struct pvfs_acl *)a, PVFS_ACL_MASK);
 	u32 limit = mask ? mask->perm : 7;

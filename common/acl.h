@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0 OR LGPL-2.1 */
 /*
- * acl.h - POSIX access control lists: from and to the bytes of the attributes system.posix_acl_access and
- * system.posix_acl_default, and what they mean. Pure functions, no state; user space only (the kernel has its own).
+ * acl.h - POSIX access control lists: from and to the bytes of the attributes
+ * system.posix_acl_access and system.posix_acl_default, and what they mean. Pure functions, no
+ * state; user space only (the kernel has its own).
  *
- * The bytes are those of Linux's setxattr(2): a 32-bit 2, then entries of tag u16, permissions u16, id u32.
+ * The bytes are those of Linux's setxattr(2): a 32-bit 2, then entries of tag u16, permissions u16,
+ * id u32.
  */
 #ifndef PVFS_ACL_H
 #define PVFS_ACL_H
@@ -80,6 +82,7 @@ bool pvfs_cred_in_group(const struct pvfs_cred *cred, u32 gid);
  * @uid: owner of the inode, @gid: its group
  * @want: PVFS_MAY_*, all of which must be granted
  */
-bool pvfs_acl_may(const struct pvfs_acl *a, const struct pvfs_cred *cred, u32 uid, u32 gid, u32 want);
+bool pvfs_acl_may(const struct pvfs_acl *a, const struct pvfs_cred *cred, u32 uid, u32 gid,
+		  u32 want);
 
 #endif

@@ -373,8 +373,8 @@ static int set_param(struct loader *l, const config_setting_t *s, const struct p
 		else if (err)
 			return COMPLAIN_AT(l, s, "'%s.%s' must be a %s", p->group, p->key,
 					   p->type == P_U32 ?
-					   "whole number without quotes" :
-					   "size: a whole number of bytes, or text such as \"64k\", \"4M\", \"1G\"");
+						   "whole number without quotes" :
+						   "size: a whole number of bytes, or text such as \"64k\", \"4M\", \"1G\"");
 		return set_number(l, s, p, v, dst);
 	default:
 		break;
@@ -493,7 +493,8 @@ static int load_iods(struct loader *l, config_setting_t *root, config_setting_t 
 
 		if (!config_setting_is_group(e))
 			return COMPLAIN_AT(l, e,
-					   "'iods' entry %d must be { address = \"...\"; store = \"...\"; }", i);
+					   "'iods' entry %d must be { address = \"...\"; store = \"...\"; }",
+					   i);
 		c->iods[i].line = config_setting_source_line(e);
 		err = load_group(l, root, e, "iods", &c->iods[i]);
 		if (err)
@@ -571,8 +572,9 @@ static int load_settings(struct loader *l, config_t *cfg)
 			return unknown_key(l, e, NULL);
 		if (g == 4 ? !config_setting_is_list(e) : !config_setting_is_group(e))
 			return COMPLAIN_AT(l, e, "'%s' must be %s", groups[g],
-					   g == 4 ? "a list in parentheses: iods: ( { ... }, ... );" :
-						    "a group in braces: { name = value; ... };");
+					   g == 4 ?
+						   "a list in parentheses: iods: ( { ... }, ... );" :
+						   "a group in braces: { name = value; ... };");
 		s[g] = e;
 	}
 	for (g = 0; g < 4; g++) {
@@ -595,8 +597,10 @@ static int slurp(struct loader *l, const char *path, char **ret)
 	f = fopen(path, "re");
 	if (!f) {
 		err = -errno;
-		complain(l, NULL, 0, "%s%s", strerror(-err), err == -ENOENT ?
-			 ": name the volume's configuration file, or make one with 'pvfs mkfs'" : "");
+		complain(l, NULL, 0, "%s%s", strerror(-err),
+			 err == -ENOENT ?
+				 ": name the volume's configuration file, or make one with 'pvfs mkfs'" :
+				 "");
 		return err;
 	}
 	text = malloc(CONF_SIZE_MAX + 1);

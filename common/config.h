@@ -2,8 +2,8 @@
 /*
  * config.h - pvfs.conf(5): one file describes a volume, and every daemon of it reads the same one.
  *
- * Syntax is libconfig's. Parameters are in one table in config.c: name, type, bounds, default, where it goes.
- * User space only; load once at start, then read-only.
+ * Syntax is libconfig's. Parameters are in one table in config.c: name, type, bounds, default,
+ * where it goes. User space only; load once at start, then read-only.
  */
 #ifndef PVFS_CONFIG_H
 #define PVFS_CONFIG_H
@@ -11,8 +11,10 @@
 #include "proto.h"
 
 enum pvfs_durability {
-	PVFS_DURABLE_SYNC,	/* default: the log is on disk before the reply; survives power loss */
-	PVFS_DURABLE_WRITE,	/* the log is handed to the kernel: survives kill -9, not power loss */
+	/* default: the log is on disk before the reply; survives power loss */
+	PVFS_DURABLE_SYNC,
+	/* the log is handed to the kernel: survives kill -9, not power loss */
+	PVFS_DURABLE_WRITE,
 };
 
 struct pvfs_conf_iod {
@@ -43,7 +45,7 @@ struct pvfs_conf {
 	struct pvfs_conf_iod *iods;
 	u32 iod_threads, iod_max_conns;
 	u64 iod_buffers;		/* bytes of data buffers one iod may use */
-	u32 io_max;			/* largest payload of one request, bytes; power of two, 64 KiB .. 4 MiB */
+	u32 io_max;	/* largest payload of one request, bytes; power of two, 64 KiB .. 4 MiB */
 	u32 fd_cache;			/* datafiles an iod keeps open */
 };
 
@@ -54,7 +56,8 @@ struct pvfs_conf {
  * @err: on failure one line for the user: file, line, what is wrong, what to do
  * @errlen: room in @err
  *
- * Unknown keys, numbers out of bounds, two daemons on one address or one store, a missing part: all refused.
+ * Unknown keys, numbers out of bounds, two daemons on one address or one store, a missing part: all
+ * refused.
  *
  * Return: 0 or -errno.
  */

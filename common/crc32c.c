@@ -2,8 +2,8 @@
 /*
  * crc32c.c - the Castagnoli checksum in user space (the kernel has its own).
  *
- * The SSE 4.2 instruction where the processor has it, chosen once; else a table, made once, of which eight slices
- * are used at a time.
+ * The SSE 4.2 instruction where the processor has it, chosen once; else a table, made once, of
+ * which eight slices are used at a time.
  */
 #include "compat.h"
 #include <pthread.h>
@@ -51,8 +51,8 @@ static u32 crc_table(u32 crc, const u8 *p, size_t n)
 		u64 v = get_unaligned_le64(p) ^ crc;
 
 		crc = table[7][v & 0xff] ^ table[6][v >> 8 & 0xff] ^ table[5][v >> 16 & 0xff] ^
-		      table[4][v >> 24 & 0xff] ^ table[3][v >> 32 & 0xff] ^ table[2][v >> 40 & 0xff] ^
-		      table[1][v >> 48 & 0xff] ^ table[0][v >> 56];
+		      table[4][v >> 24 & 0xff] ^ table[3][v >> 32 & 0xff] ^
+		      table[2][v >> 40 & 0xff] ^ table[1][v >> 48 & 0xff] ^ table[0][v >> 56];
 	}
 	for (; n; n--)
 		crc = table[0][(crc ^ *p++) & 0xff] ^ (crc >> 8);

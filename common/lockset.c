@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0 OR LGPL-2.1
 /*
- * lockset.c - see lockset.h. A sorted array: owners have few ranges, and those that have many are looked up by halving.
+ * lockset.c - see lockset.h. A sorted array: owners have few ranges, and those that have many are
+ * looked up by halving.
  */
 #include <stdlib.h>
 #include "lockset.h"
@@ -20,14 +21,18 @@ static u32 first_at(const struct pvfs_lockset *s, u64 start)
 	return lo;
 }
 
-/* Is @a directly in front of @b, and the same? The later call's ticket is the one that may still be taken back. */
+/*
+ * Is @a directly in front of @b, and the same? The later call's ticket is the one that may still be
+ * taken back.
+ */
 static bool joins(const struct pvfs_lockrange *a, const struct pvfs_lockrange *b)
 {
 	return a->type == b->type && a->pid == b->pid && a->end + 1 == b->start;
 }
 
 /* In place of @old ranges from index @at: those of @new. Room was made. */
-static void replace(struct pvfs_lockset *s, u32 at, u32 old, const struct pvfs_lockrange *new, u32 n)
+static void replace(struct pvfs_lockset *s, u32 at, u32 old, const struct pvfs_lockrange *new,
+		    u32 n)
 {
 	memmove(s->r + at + n, s->r + at + old, (s->n - at - old) * sizeof(*s->r));
 	if (n)
@@ -93,7 +98,8 @@ bool pvfs_lockset_covers(const struct pvfs_lockset *s, u64 start, u64 end, u8 ty
 	return false;
 }
 
-const struct pvfs_lockrange *pvfs_lockset_conflict(const struct pvfs_lockset *s, u64 start, u64 end, u8 type)
+const struct pvfs_lockrange *pvfs_lockset_conflict(const struct pvfs_lockset *s, u64 start, u64 end,
+						   u8 type)
 {
 	u32 i;
 

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0 OR LGPL-2.1 */
 /*
- * lockset.h - the byte ranges of one file that one owner has locked: disjoint, in order, equal neighbours joined.
+ * lockset.h - the byte ranges of one file that one owner has locked: disjoint, in order, equal
+ * neighbours joined.
  *
- * What POSIX says of an owner's own locks is here, once, for the manager and for libpvfs: a new lock replaces what the
- * owner had there, splits what reaches beyond, and an unlock is a lock of type none. What owners do to one another is
- * not. User space only; no locking.
+ * What POSIX says of an owner's own locks is here, once, for the manager and for libpvfs: a new
+ * lock replaces what the owner had there, splits what reaches beyond, and an unlock is a lock of
+ * type none. What owners do to one another is not. User space only; no locking.
  */
 #ifndef PVFS_LOCKSET_H
 #define PVFS_LOCKSET_H
@@ -38,9 +39,11 @@ int pvfs_lockset_set(struct pvfs_lockset *s, const struct pvfs_lockrange *want);
 bool pvfs_lockset_covers(const struct pvfs_lockset *s, u64 start, u64 end, u8 type, bool at_least);
 
 /**
- * pvfs_lockset_conflict - the first range in the way of another owner's lock of @type on start .. end, or NULL
+ * pvfs_lockset_conflict - the first range in the way of another owner's lock of @type on start ..
+ * end, or NULL
  */
-const struct pvfs_lockrange *pvfs_lockset_conflict(const struct pvfs_lockset *s, u64 start, u64 end, u8 type);
+const struct pvfs_lockrange *pvfs_lockset_conflict(const struct pvfs_lockset *s, u64 start, u64 end,
+						   u8 type);
 
 /**
  * pvfs_lockset_drop_ticket - unlock what the call @ticket has locked within start .. end

@@ -61,12 +61,13 @@ void pvfs_log(enum pvfs_log_level level, const char *fmt, ...)
 		clock_gettime(CLOCK_REALTIME, &ts);
 		localtime_r(&ts.tv_sec, &tm);
 		n = strftime(line, 32, "%F %T", &tm);
-		n += snprintf(line + n, sizeof(line) - n, ".%03ld %s[%d]: %s", ts.tv_nsec / 1000000, log_ident,
-			      (int)getpid(), level_name(level));
+		n += snprintf(line + n, sizeof(line) - n, ".%03ld %s[%d]: %s", ts.tv_nsec / 1000000,
+			      log_ident, (int)getpid(), level_name(level));
 	} else if (getenv("JOURNAL_STREAM")) {
 		n = snprintf(line, sizeof(line), "<%d>%s: ", level, log_ident);
 	} else {
-		n = snprintf(line, sizeof(line), "%s[%d]: %s", log_ident, (int)getpid(), level_name(level));
+		n = snprintf(line, sizeof(line), "%s[%d]: %s", log_ident, (int)getpid(),
+			     level_name(level));
 	}
 	va_start(ap, fmt);
 	m = vsnprintf(line + n, sizeof(line) - n - 1, fmt, ap);
@@ -80,7 +81,8 @@ void pvfs_log(enum pvfs_log_level level, const char *fmt, ...)
 
 bool pvfs_ratelimit_pass(struct pvfs_ratelimit *r, u32 burst, u32 ms)
 {
-	static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;	/* protects every limit's fields */
+	/* protects every limit's fields */
+	static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 	struct timespec ts;
 	u32 dropped = 0;
 	bool pass;

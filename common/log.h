@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: GPL-2.0 OR LGPL-2.1 */
 /*
- * log.h - one line of text to whoever runs a daemon. User space only; any thread; never blocks on a lock held long.
+ * log.h - one line of text to whoever runs a daemon. User space only; any thread; never blocks on a
+ * lock held long.
  *
- * Lines go to stderr: "pvfs-iod[812]: warning: ..." by hand, "<4>pvfs-iod: ..." under systemd (JOURNAL_STREAM set), or
- * with a time in front when a file was named. One event is one line, at the layer that decides, with the peer, the
- * operation, the tag, the ino and the error where they are known.
+ * Lines go to stderr: "pvfs-iod[812]: warning: ..." by hand, "<4>pvfs-iod: ..." under systemd
+ * (JOURNAL_STREAM set), or with a time in front when a file was named. One event is one line, at
+ * the layer that decides, with the peer, the operation, the tag, the ino and the error where they
+ * are known.
  */
 #ifndef PVFS_LOG_H
 #define PVFS_LOG_H
@@ -28,7 +30,8 @@ enum pvfs_log_level {
  */
 int pvfs_log_init(const char *ident, enum pvfs_log_level level, const char *file);
 
-void pvfs_log(enum pvfs_log_level level, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
+void pvfs_log(enum pvfs_log_level level, const char *fmt, ...)
+	__attribute__((format(printf, 2, 3)));
 
 #define pvfs_error(...) pvfs_log(PVFS_LOG_ERROR, __VA_ARGS__)
 #define pvfs_warn(...) pvfs_log(PVFS_LOG_WARNING, __VA_ARGS__)
@@ -36,8 +39,8 @@ void pvfs_log(enum pvfs_log_level level, const char *fmt, ...) __attribute__((fo
 #define pvfs_debug(...) pvfs_log(PVFS_LOG_DEBUG, __VA_ARGS__)
 
 /*
- * For what a remote can cause: at most @burst lines per @ms for this place in the code; the next line that passes says
- * how many were left out.
+ * For what a remote can cause: at most @burst lines per @ms for this place in the code; the next
+ * line that passes says how many were left out.
  */
 struct pvfs_ratelimit {
 	u64 start;

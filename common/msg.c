@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0 OR LGPL-2.1
 /*
- * msg.c - the codec: header and bodies. One source for the module, the daemons, the library and the tests.
+ * msg.c - the codec: header and bodies. One source for the module, the daemons, the library and the
+ * tests.
  */
 #include "msg.h"
 

@@ -6,12 +6,11 @@
  *   int pvfs_<name>_encode(const struct pvfs_<name> *m, void *buf, size_t room);
  *       Return: bytes written, or -EMSGSIZE when they do not fit or a string is over its limit.
  *   int pvfs_<name>_decode(struct pvfs_<name> *m, const void *buf, size_t len);
- *       Return: 0, or -EBADMSG when anything is short, long or over its limit. All of @buf must be used. Strings and
- *       blobs borrow @buf. @m is fully written in every case.
- * and for every group SUBMSG(name, ...) struct pvfs_<name> with
- *   void pvfs_put_<name>(struct pvfs_wire *, const struct pvfs_<name> *);
- *   void pvfs_get_<name>(struct pvfs_wire *, struct pvfs_<name> *);
- * Safe from any context; no allocation.
+ *       Return: 0, or -EBADMSG when anything is short, long or over its limit. All of @buf must be
+ * used. Strings and blobs borrow @buf. @m is fully written in every case. and for every group
+ * SUBMSG(name, ...) struct pvfs_<name> with void pvfs_put_<name>(struct pvfs_wire *, const struct
+ * pvfs_<name> *); void pvfs_get_<name>(struct pvfs_wire *, struct pvfs_<name> *); Safe from any
+ * context; no allocation.
  */
 #ifndef PVFS_MSG_H
 #define PVFS_MSG_H
@@ -67,10 +66,11 @@ void pvfs_head_encode(const struct pvfs_head *h, struct pvfs_hdr *out);
  * @in: 64 bytes from outside
  * @h: filled on success
  *
- * Checks magic, version, checksum, zero fields, flag bits, the operation's existence and every limit.
+ * Checks magic, version, checksum, zero fields, flag bits, the operation's existence and every
+ * limit.
  *
- * Return: 0; -EPROTO: not this protocol or version; -EBADMSG: damaged; -EMSGSIZE: over a limit; -EOPNOTSUPP: sound,
- * but no such operation (@h is filled).
+ * Return: 0; -EPROTO: not this protocol or version; -EBADMSG: damaged; -EMSGSIZE: over a limit;
+ * -EOPNOTSUPP: sound, but no such operation (@h is filled).
  */
 int pvfs_head_decode(const struct pvfs_hdr *in, struct pvfs_head *h);
 

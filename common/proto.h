@@ -26,19 +26,22 @@
 #define PVFS_BODY_MAX		16384u		/* bytes of a body */
 #define PVFS_PAYLOAD_MAX	(4u << 20)	/* bytes of a payload, any operation */
 #define PVFS_READDIR_MAX	(256u << 10)	/* bytes of a readdir reply's payload */
-#define PVFS_XATTR_NAME_MAX	255u		/* bytes of an extended attribute's name, prefix included */
+#define PVFS_XATTR_NAME_MAX	255u	/* bytes of an extended attribute's name, prefix included */
 #define PVFS_XATTR_VALUE_MAX	65536u		/* bytes of its value */
-#define PVFS_XATTR_LIST_MAX	65536u		/* bytes of all names of an inode, a NUL behind each */
+#define PVFS_XATTR_LIST_MAX	65536u	/* bytes of all names of an inode, a NUL behind each */
 #define PVFS_ACL_MAX		1024u		/* entries of one ACL */
-#define PVFS_ACL_BYTES_MAX	(4u + 8u * PVFS_ACL_MAX)	/* as the value of an extended attribute */
+/* as the value of an extended attribute */
+#define PVFS_ACL_BYTES_MAX	(4u + 8u * PVFS_ACL_MAX)
 #define PVFS_IOD_MAX		1024u		/* iods of a volume */
 #define PVFS_CREDITS_MAX	1024u		/* messages in flight on a connection */
 #define PVFS_SLOTS_MAX		1024u		/* slots of a session */
 #define PVFS_CHANNELS_MAX	256u		/* connections of a session to one server */
-#define PVFS_LINK_MAX		65000u		/* hard links to one inode, entries of "." in one directory */
+/* hard links to one inode, entries of "." in one directory */
+#define PVFS_LINK_MAX		65000u
 #define PVFS_FILE_MAX		0x7fffffffffffffffull
 #define PVFS_COPY_MAX		(64u << 20)	/* bytes that one COPY copies */
-#define PVFS_GEN_ASK		(~0u)		/* in a wreport, for trunc_gen: ask the iods, I do not know */
+/* in a wreport, for trunc_gen: ask the iods, I do not know */
+#define PVFS_GEN_ASK		(~0u)
 #define PVFS_LK_TICKETS_MAX	16u		/* calls told of in one LOCK_GRANT */
 #define PVFS_SSIZE_MIN		4096u
 #define PVFS_SSIZE_MAX		(1u << 30)
@@ -54,7 +57,8 @@
 #define PVFS_HF_REPLY		0x1u		/* else a request */
 #define PVFS_HF_CALLBACK	0x2u		/* the exchange was started by the accepting side */
 #define PVFS_HF_PAYLOAD_CRC	0x4u		/* payload_crc is valid and must be checked */
-#define PVFS_HF_RESEND		0x8u		/* may have been sent before, on a connection that was lost */
+/* may have been sent before, on a connection that was lost */
+#define PVFS_HF_RESEND		0x8u
 #define PVFS_HF_ALL		0xfu
 
 /**
@@ -122,14 +126,19 @@ enum pvfs_role {
 	PVFS_ROLE_IOD = 3,
 };
 
-/* Feature bits of PVFS_PROTO_VERSION 1; an unknown bit in a peer's *required* set is refused by name. */
+/*
+ * Feature bits of PVFS_PROTO_VERSION 1; an unknown bit in a peer's *required* set is refused by
+ * name.
+ */
 #define PVFS_FEAT_CAPS		(1ull << 0)	/* data requests carry capabilities */
 #define PVFS_FEAT_PAYLOAD_CRC	(1ull << 1)	/* payload checksums may be asked for */
 #define PVFS_FEATURES		(PVFS_FEAT_CAPS | PVFS_FEAT_PAYLOAD_CRC)
 
 /* pvfs_attr.flags */
-#define PVFS_AF_WRITERS		0x1u	/* someone else has it open for writing: size and times may move */
-#define PVFS_AF_SIZE_UNKNOWN	0x2u	/* a writer vanished and an iod does not answer: size is the last known */
+/* someone else has it open for writing: size and times may move */
+#define PVFS_AF_WRITERS		0x1u
+/* a writer vanished and an iod does not answer: size is the last known */
+#define PVFS_AF_SIZE_UNKNOWN	0x2u
 
 #define PVFS_AF_XATTR		0x4u	/* has extended attributes, ACLs counted */
 #define PVFS_AF_ACL		0x8u	/* has an access ACL: the mode's group bits are its mask */
@@ -156,7 +165,8 @@ enum pvfs_role {
 #define PVFS_SA_ATIME_NOW	0x040u
 #define PVFS_SA_MTIME_NOW	0x080u
 #define PVFS_SA_OPENED		0x100u	/* size change through a descriptor open for writing */
-#define PVFS_SA_KILL_PRIV	0x200u	/* drop setuid/setgid: data was or will be written by a non-owner */
+/* drop setuid/setgid: data was or will be written by a non-owner */
+#define PVFS_SA_KILL_PRIV	0x200u
 #define PVFS_SA_KILL_CAPS	0x400u	/* drop security.capability: data was or will be written */
 
 /* pvfs_setxattr_req.flags */
@@ -167,12 +177,14 @@ enum pvfs_role {
 #define PVFS_RD_ATTRS		0x1u	/* want attributes with the entries */
 
 /* cred.flags */
-#define PVFS_CRED_CHECKED	0x1u	/* the client has checked that it may be done; the ids are whose a new inode is */
+/* the client has checked that it may be done; the ids are whose a new inode is */
+#define PVFS_CRED_CHECKED	0x1u
 
 /* RENAME flags, with Linux's values; one at most */
 #define PVFS_RN_NOREPLACE	0x1u
 #define PVFS_RN_EXCHANGE	0x2u	/* alone */
-#define PVFS_RN_WHITEOUT	0x4u	/* leaves a character device 0:0 behind, as overlayfs wants it */
+/* leaves a character device 0:0 behind, as overlayfs wants it */
+#define PVFS_RN_WHITEOUT	0x4u
 #define PVFS_RN_ALL		0x7u
 
 /* FSYNC flags */
@@ -180,7 +192,8 @@ enum pvfs_role {
 
 /* SPACE modes: allocate, or one of PUNCH and ZERO */
 #define PVFS_SP_KEEP_SIZE	0x1u	/* the datafile does not become longer */
-#define PVFS_SP_PUNCH		0x2u	/* give the bytes back: they read as zeros; implies KEEP_SIZE */
+/* give the bytes back: they read as zeros; implies KEEP_SIZE */
+#define PVFS_SP_PUNCH		0x2u
 #define PVFS_SP_ZERO		0x4u	/* zeros that have their place on disk */
 #define PVFS_SP_ALL		0x7u
 
@@ -202,7 +215,8 @@ enum pvfs_role {
 /* answers */
 #define PVFS_LK_GRANTED		0u
 #define PVFS_LK_QUEUED		1u	/* a LOCK_GRANT will tell when to ask again */
-#define PVFS_LK_GRACE		2u	/* locks from before a restart are still being told: ask again soon */
+/* locks from before a restart are still being told: ask again soon */
+#define PVFS_LK_GRACE		2u
 #define PVFS_LK_CONFLICT	3u	/* no, and it did not ask to WAIT */
 #define PVFS_LK_DEADLOCK	4u	/* no: it would wait for itself (RECORD only) */
 

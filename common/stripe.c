@@ -2,7 +2,8 @@
 /*
  * stripe.c - where the bytes of a file lie; see the table in stripe.h.
  *
- * ssize is a power of two, so that the kernel needs one division (by pcount), done by div_u64_rem there.
+ * ssize is a power of two, so that the kernel needs one division (by pcount), done by div_u64_rem
+ * there.
  */
 #include "stripe.h"
 #ifdef __KERNEL__
@@ -20,7 +21,8 @@ static inline u64 div_u64_rem(u64 a, u32 b, u32 *rem)
 bool pvfs_layout_valid(const struct pvfs_layout *l, u32 niods)
 {
 	return niods && l->pcount >= 1 && l->pcount <= niods && l->base < niods &&
-	       l->ssize >= PVFS_SSIZE_MIN && l->ssize <= PVFS_SSIZE_MAX && !(l->ssize & (l->ssize - 1));
+	       l->ssize >= PVFS_SSIZE_MIN && l->ssize <= PVFS_SSIZE_MAX &&
+	       !(l->ssize & (l->ssize - 1));
 }
 
 void pvfs_stripe_map(const struct pvfs_layout *l, u64 off, u64 len, struct pvfs_extent *e)

@@ -2,8 +2,8 @@
 /*
  * stripe.h - where the bytes of a file lie. Pure integer functions; any context; no state.
  *
- * A file is cut into stripe units of ssize bytes, dealt in turn to its pcount datafiles; datafile i is on iod
- * (base + i) % niods. With pcount 3 and ssize 4 (impossible, but readable):
+ * A file is cut into stripe units of ssize bytes, dealt in turn to its pcount datafiles; datafile i
+ * is on iod (base + i) % niods. With pcount 3 and ssize 4 (impossible, but readable):
  *
  *   file offset   0  4  8 12 16 20 24 ...
  *   datafile      0  1  2  0  1  2  0
@@ -26,7 +26,8 @@ struct pvfs_extent {
  * @l: the layout
  * @niods: iods of the volume
  *
- * pcount 1 .. niods, base below niods, ssize a power of two within PVFS_SSIZE_MIN .. PVFS_SSIZE_MAX.
+ * pcount 1 .. niods, base below niods, ssize a power of two within PVFS_SSIZE_MIN ..
+ * PVFS_SSIZE_MAX.
  */
 bool pvfs_layout_valid(const struct pvfs_layout *l, u32 niods);
 
@@ -51,10 +52,12 @@ void pvfs_stripe_map(const struct pvfs_layout *l, u64 off, u64 len, struct pvfs_
  * @df: datafile index
  * @off: file offset
  * @len: bytes
- * @e: df, and the run in the datafile (len 0 when there is none); the run is contiguous there, its pieces are
+ * @e: df, and the run in the datafile (len 0 when there is none); the run is contiguous there, its
+ *	pieces are
  *     ssize * pcount apart in the file
  */
-void pvfs_stripe_share(const struct pvfs_layout *l, u32 df, u64 off, u64 len, struct pvfs_extent *e);
+void pvfs_stripe_share(const struct pvfs_layout *l, u32 df, u64 off, u64 len,
+		       struct pvfs_extent *e);
 
 /* The file offset of byte @off of datafile @df. */
 u64 pvfs_stripe_file_off(const struct pvfs_layout *l, u32 df, u64 off);

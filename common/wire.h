@@ -2,8 +2,9 @@
 /*
  * wire.h - a bounds-checked cursor over bytes that go to or come from the wire.
  *
- * The error is sticky: after the first access that does not fit, puts do nothing and gets return zero, so a caller
- * encodes or decodes a whole structure and looks at the error once. Nothing here allocates or blocks.
+ * The error is sticky: after the first access that does not fit, puts do nothing and gets return
+ * zero, so a caller encodes or decodes a whole structure and looks at the error once. Nothing here
+ * allocates or blocks.
  */
 #ifndef PVFS_WIRE_H
 #define PVFS_WIRE_H
@@ -14,7 +15,8 @@
  * struct pvfs_wire - the cursor
  * @p: next byte
  * @end: one past the last byte that may be touched
- * @err: 0, or -EMSGSIZE (put past the end) or -EBADMSG (get past the end, or a length over its limit)
+ * @err: 0, or -EMSGSIZE (put past the end) or -EBADMSG (get past the end, or a length over its
+ *	limit)
  */
 struct pvfs_wire {
 	u8 *p;

@@ -305,8 +305,7 @@ void iod_fds_stats(struct iod_fds *c, FILE *f)
 	fprintf(f,
 		"\"open\":%u,\"in_use\":%u,\"limit\":%u,\"hits\":%llu,\"opens\":%llu,\"evictions\":%llu",
 		n, in_use, c->limit * c->nstripes, (unsigned long long)hits,
-		(unsigned long long)misses,
-		(unsigned long long)evictions);
+		(unsigned long long)misses, (unsigned long long)evictions);
 }
 
 int iod_fds_new(struct iod_store *store, u32 limit, struct iod_fds **ret)

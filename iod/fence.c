@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * fence.c - see fence.h. A file of sorted numbers, written anew for each eviction: they are rare, and few.
+ * fence.c - see fence.h. A file of sorted numbers, written anew for each eviction: they are rare,
+ * and few.
  */
 #include "fence.h"
 #include "../common/log.h"
@@ -14,7 +15,7 @@
 
 #define NAME "pvfs.evicted"
 #define NAME_NEW NAME ".new"
-#define MOST 65536u		/* the newest; sessions count up, and so old ones have no client any more */
+#define MOST 65536u	/* the newest; sessions count up, and so old ones have no client any more */
 
 struct iod_fence {
 	pthread_rwlock_t lock;	/* protects all below */
@@ -89,7 +90,8 @@ static int load(struct iod_fence *f)
 /* All of them, in place of the file. */
 static int save(struct iod_fence *f)
 {
-	int fd = openat(f->dfd, NAME_NEW, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW, 0600);
+	int fd = openat(f->dfd, NAME_NEW, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW,
+			0600);
 	u8 rec[sizeof(u64)];
 	FILE *file;
 	u32 i;
@@ -130,8 +132,10 @@ int iod_fence_open(const char *dir, struct iod_fence **ret)
 		f->dfd = open(dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 		err = f->dfd < 0 ? -errno : load(f);
 		if (err)
-			pvfs_log(PVFS_LOG_ERROR, "%s/" NAME ": %s%s", dir, strerror(-err), err == -EUCLEAN ?
-				 "; it must have 8 bytes for each evicted session: get it from a backup" : "");
+			pvfs_log(PVFS_LOG_ERROR, "%s/" NAME ": %s%s", dir, strerror(-err),
+				 err == -EUCLEAN ?
+					 "; it must have 8 bytes for each evicted session: get it from a backup" :
+					 "");
 	}
 	if (err)
 		iod_fence_close(f);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * fence.h - sessions that the mgr has evicted. Their capabilities are good for ever, so it is their connections that
- * are refused: what an evicted client held, others may hold by now.
+ * fence.h - sessions that the mgr has evicted. Their capabilities are good for ever, so it is their
+ * connections that are refused: what an evicted client held, others may hold by now.
  */
 #ifndef PVFS_IOD_FENCE_H
 #define PVFS_IOD_FENCE_H

@@ -41,7 +41,8 @@ static void usage(FILE *f)
 	      "      --tune NAME=SIZE sendfile_min or read_ahead (benchmarks only)\n"
 	      "      --debug          log more\n"
 	      "      --help           print this\n"
-	      "      --version        print the version\n", f);
+	      "      --version        print the version\n",
+	      f);
 }
 
 static bool parse_number(const char *text, long max, long *ret)

@@ -120,8 +120,9 @@ static int read_copy(struct iod *iod, struct pvfs_call *call, const struct pvfs_
 		return r;
 	}
 	/*
-	 * Was it cut meanwhile? Zeros must not stand for what is gone: the client takes bytes that come for bytes of
-	 * the file. A file system may make zeros of a page that went while it was read, so it is asked again.
+	 * Was it cut meanwhile? Zeros must not stand for what is gone: the client takes bytes that
+	 * come for bytes of the file. A file system may make zeros of a page that went while it was
+	 * read, so it is asked again.
 	 */
 	if (!iod->store->ops->stat(iod->store, fid, &e->file, &now) && now.size < off + done)
 		done = now.size > off ? now.size - off : 0;
@@ -445,8 +446,8 @@ void iod_op_copy(struct iod *iod, struct pvfs_call *call)
 	err = iod_fds_get(iod->files, &req.dst, true, &dst);
 	if (err)
 		goto fail_put;
-	err = iod->store->ops->copy(iod->store, src ? &src->file : NULL, req.src_off, &dst->file, req.dst_off,
-				    req.len);
+	err = iod->store->ops->copy(iod->store, src ? &src->file : NULL, req.src_off, &dst->file,
+				    req.dst_off, req.len);
 	iod_fds_put(dst);
 	if (err)
 		goto fail_put;

@@ -133,10 +133,13 @@ void iod_op_evict(struct iod *iod, struct pvfs_call *call)
 		err = -EINVAL;
 	if (err)
 		goto out;
-	/* Who comes from now on is refused; then who is here goes, and what it does is waited for. */
+	/*
+	 * Who comes from now on is refused; then who is here goes, and what it does is waited for.
+	 */
 	err = iod_fence_add(iod->fence, req.session);
 	if (err)
-		pvfs_log_limited(PVFS_LOG_ERROR, "store: the eviction of session %llu can't be kept: %s",
+		pvfs_log_limited(PVFS_LOG_ERROR,
+				 "store: the eviction of session %llu can't be kept: %s",
 				 (unsigned long long)req.session, strerror(-err));
 	pvfs_server_kill_session(call->server, req.session);
 out:

@@ -166,8 +166,8 @@ static void stats(struct pvfs_server *s, FILE *f)
 	struct iod_counts *c = &iod->counts;
 
 	fprintf(f, ",\"iod\":{\"index\":%u,\"store\":\"%s\"", iod->index, iod->store->ops->name);
-	fprintf(f, ",\"bytes_read\":%llu,\"bytes_written\":%llu,\"bytes_copied\":%llu", LOAD(c->bytes_read),
-		LOAD(c->bytes_written), LOAD(c->bytes_copied));
+	fprintf(f, ",\"bytes_read\":%llu,\"bytes_written\":%llu,\"bytes_copied\":%llu",
+		LOAD(c->bytes_read), LOAD(c->bytes_written), LOAD(c->bytes_copied));
 	fprintf(f, ",\"by_sendfile\":%llu,\"by_copy\":%llu,\"read_ahead\":%llu",
 		LOAD(c->by_sendfile), LOAD(c->by_copy), LOAD(c->read_ahead));
 	fprintf(f, ",\"handed_over\":%llu,\"no_space\":%llu,\"sync_failed\":%llu",
@@ -316,7 +316,8 @@ int iod_start(const struct pvfs_conf *conf, u32 index, struct iod_store *store,
 	rc = iod_caps_new(&p.server_key, conf->uuid, &iod->caps);
 	if (rc)
 		goto fail;
-	rc = iod_fence_open(strcmp(store->ops->name, "null") ? conf->iods[index].store : NULL, &iod->fence);
+	rc = iod_fence_open(strcmp(store->ops->name, "null") ? conf->iods[index].store : NULL,
+			    &iod->fence);
 	if (rc)
 		goto fail;
 	rc = iod_bufs_new(conf->iod_buffers, conf->io_max, bufs_ready, iod, &iod->bufs);

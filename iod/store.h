@@ -65,9 +65,9 @@ struct iod_store_ops {
 	/* The next data at or behind @off, PVFS_SEEK_NONE if there is none; or the next @hole. */
 	int (*seek)(struct iod_store *s, struct iod_file *f, u64 off, bool hole, u64 *ret);
 	/*
-	 * Bytes of @src, NULL: zeros, to @dst, which ends at @dst_off + @len or later then. What is a
-	 * hole in @src, or behind its end, is one in @dst. They may be one file, whose two ranges don't
-	 * overlap.
+	 * Bytes of @src, NULL: zeros, to @dst, which ends at @dst_off + @len or later then. What is
+	 * a hole in @src, or behind its end, is one in @dst. They may be one file, whose two ranges
+	 * don't overlap.
 	 */
 	int (*copy)(struct iod_store *s, struct iod_file *src, u64 src_off, struct iod_file *dst,
 		    u64 dst_off, u64 len);

@@ -273,7 +273,8 @@ static int posix_seek(struct iod_store *s, struct iod_file *f, u64 off, bool hol
 }
 
 /* What copy_file_range(2) cannot do here. */
-static int copy_through(struct iod_file *src, u64 src_off, struct iod_file *dst, u64 dst_off, u64 len, u64 *done)
+static int copy_through(struct iod_file *src, u64 src_off, struct iod_file *dst, u64 dst_off,
+			u64 len, u64 *done)
 {
 	char buf[COPY_BUF];
 	ssize_t n, m, at;
@@ -291,7 +292,8 @@ static int copy_through(struct iod_file *src, u64 src_off, struct iod_file *dst,
 }
 
 /* A run of data. *@done < @len when @src has become shorter. */
-static int copy_data(struct iod_file *src, u64 src_off, struct iod_file *dst, u64 dst_off, u64 len, u64 *done)
+static int copy_data(struct iod_file *src, u64 src_off, struct iod_file *dst, u64 dst_off, u64 len,
+		     u64 *done)
 {
 	bool through = false;
 	u64 step = 0;
@@ -299,14 +301,16 @@ static int copy_data(struct iod_file *src, u64 src_off, struct iod_file *dst, u6
 
 	for (*done = 0; *done < len; *done += step) {
 		off_t from = src_off + *done, to = dst_off + *done;
-		ssize_t n = through ? -1 : copy_file_range(src->fd, &from, dst->fd, &to, len - *done, 0);
+		ssize_t n = through ? -1 :
+				      copy_file_range(src->fd, &from, dst->fd, &to, len - *done, 0);
 
 		/* 0 at the end; also where the kernel has no idea how. */
 		if (n > 0) {
 			step = n;
 			continue;
 		}
-		if (n < 0 && !through && errno != EXDEV && errno != EINVAL && errno != EOPNOTSUPP && errno != ENOSYS)
+		if (n < 0 && !through && errno != EXDEV && errno != EINVAL && errno != EOPNOTSUPP &&
+		    errno != ENOSYS)
 			return -errno;
 		through = true;
 		err = copy_through(src, src_off + *done, dst, dst_off + *done, len - *done, &step);
@@ -330,7 +334,8 @@ static int posix_copy(struct iod_store *s, struct iod_file *src, u64 src_off, st
 			return err;
 		n = min(data - (src_off + done), len - done);
 		if (n || !src) {
-			if (fallocate(dst->fd, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, dst_off + done, n))
+			if (fallocate(dst->fd, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE,
+				      dst_off + done, n))
 				return -errno;
 			done += n;
 			continue;
@@ -338,8 +343,8 @@ static int posix_copy(struct iod_store *s, struct iod_file *src, u64 src_off, st
 		err = posix_seek(s, src, src_off + done, true, &hole);
 		if (err)
 			return err;
-		err = copy_data(src, src_off + done, dst, dst_off + done, min(hole - (src_off + done), len - done),
-				&n);
+		err = copy_data(src, src_off + done, dst, dst_off + done,
+				min(hole - (src_off + done), len - done), &n);
 		if (err)
 			return err;
 		done += n;

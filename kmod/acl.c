@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * acl.c - POSIX ACLs for the VFS. The mgr keeps them, checks by them, and keeps them and the mode together; here they
- * are needed for getxattr(2) and setxattr(2), and where we check permissions ourselves, see pvfs_permission().
+ * acl.c - POSIX ACLs for the VFS. The mgr keeps them, checks by them, and keeps them and the mode
+ * together; here they are needed for getxattr(2) and setxattr(2), and where we check permissions
+ * ourselves, see pvfs_permission().
  *
- * The VFS's own cache is off: it has no idea of how old an ACL is. Ours is one access ACL an inode, good as long as the
- * attributes that we have carry the acl_version it came with. So it is never older than they are, and how old those
- * may be is the caller's business. Nothing is asked for an inode whose attributes say that it has no ACL.
+ * The VFS's own cache is off: it has no idea of how old an ACL is. Ours is one access ACL an inode,
+ * good as long as the attributes that we have carry the acl_version it came with. So it is never
+ * older than they are, and how old those may be is the caller's business. Nothing is asked for an
+ * inode whose attributes say that it has no ACL.
  */
 #include <linux/fs.h>
 #include <linux/posix_acl.h>
@@ -27,7 +29,10 @@ static u32 flag_of(int type)
 /* pvfs_acl_inode_setup - a new inode, of which only the mode is known */
 void pvfs_acl_inode_setup(struct inode *inode)
 {
-	/* For symbolic links, which have no operations for ACLs, the VFS must know by itself that there are none. */
+	/*
+	 * For symbolic links, which have no operations for ACLs, the VFS must know by itself that
+	 * there are none.
+	 */
 	inode->i_acl = S_ISLNK(inode->i_mode) ? NULL : ACL_DONT_CACHE;
 	inode->i_default_acl = inode->i_acl;
 }
@@ -86,7 +91,8 @@ static struct posix_acl *acl_fetch(struct inode *inode, int type)
  * pvfs_acl_for_check - the ACL that goes with the attributes we have
  * @inode: the inode
  * @type: ACL_TYPE_ACCESS or ACL_TYPE_DEFAULT
- * @rcu: called under RCU only, the ACL is borrowed and nothing may be asked: -ECHILD if that is needed
+ * @rcu: called under RCU only, the ACL is borrowed and nothing may be asked: -ECHILD if that is
+ *	needed
  *
  * Called by generic_permission().
  *
@@ -133,7 +139,8 @@ struct posix_acl *pvfs_get_acl(struct pvfs_idmap *idmap, struct dentry *dentry, 
  *
  * The mode follows at the mgr; the answer brings it.
  */
-int pvfs_set_acl(struct pvfs_idmap *idmap, struct pvfs_acl_target *target, struct posix_acl *acl, int type)
+int pvfs_set_acl(struct pvfs_idmap *idmap, struct pvfs_acl_target *target, struct posix_acl *acl,
+		 int type)
 {
 	struct inode *inode = pvfs_acl_target_inode(target);
 	size_t size;
@@ -155,7 +162,8 @@ int pvfs_set_acl(struct pvfs_idmap *idmap, struct pvfs_acl_target *target, struc
 
 #ifndef pvfs_acl_set_mapped
 /**
- * pvfs_acl_set_mapped - set an ACL that setxattr(2) gives through a mount that maps ids; up to Linux 6.1
+ * pvfs_acl_set_mapped - set an ACL that setxattr(2) gives through a mount that maps ids; up to
+ * Linux 6.1
  * @idmap: of the mount
  * @inode: whose
  * @flag: PVFS_AF_ACL or PVFS_AF_DEFACL
@@ -164,14 +172,16 @@ int pvfs_set_acl(struct pvfs_idmap *idmap, struct pvfs_acl_target *target, struc
  *
  * Return: 0 or -errno.
  */
-int pvfs_acl_set_mapped(struct pvfs_idmap *idmap, struct inode *inode, u32 flag, const void *value, size_t size)
+int pvfs_acl_set_mapped(struct pvfs_idmap *idmap, struct inode *inode, u32 flag, const void *value,
+			size_t size)
 {
 	struct posix_acl *acl = vfs_set_acl_prepare(idmap, i_user_ns(inode), value, size);
 	int err;
 
 	if (IS_ERR(acl))
 		return PTR_ERR(acl);
-	err = pvfs_set_acl(idmap, inode, acl, flag == PVFS_AF_ACL ? ACL_TYPE_ACCESS : ACL_TYPE_DEFAULT);
+	err = pvfs_set_acl(idmap, inode, acl,
+			   flag == PVFS_AF_ACL ? ACL_TYPE_ACCESS : ACL_TYPE_DEFAULT);
 	posix_acl_release(acl);
 	return err;
 }

@@ -1,15 +1,17 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * addr.c - the page cache, which serves mmap and exec only: filling it, writing back what was stored through shared
- * mappings, and throwing it away when the file is another.
+ * addr.c - the page cache, which serves mmap and exec only: filling it, writing back what was
+ * stored through shared mappings, and throwing it away when the file is another.
  *
- * Pages are right when the file is opened (pvfs_cache_check()) and after a write of this client (pvfs_cache_drop()); a
- * write of another client shows in a mapping at the next open. What is stored in a mapping goes to the iods at msync,
- * munmap, fsync and close, before a read or write of this client that may touch it, and when memory is wanted.
+ * Pages are right when the file is opened (pvfs_cache_check()) and after a write of this client
+ * (pvfs_cache_drop()); a write of another client shows in a mapping at the next open. What is
+ * stored in a mapping goes to the iods at msync, munmap, fsync and close, before a read or write of
+ * this client that may touch it, and when memory is wanted.
  *
- * write(2) goes past the cache. So that a page which was filled before such a write is not written back after it, a page
- * becomes dirty only while no write is under way: writers hold the mapping's invalidate_lock shared from throwing the
- * pages away to the iods' answer, page_mkwrite takes it exclusively. A truncation holds it exclusively as well.
+ * write(2) goes past the cache. So that a page which was filled before such a write is not written
+ * back after it, a page becomes dirty only while no write is under way: writers hold the mapping's
+ * invalidate_lock shared from throwing the pages away to the iods' answer, page_mkwrite takes it
+ * exclusively. A truncation holds it exclusively as well.
  */
 #include <linux/highmem.h>
 #include <linux/mm.h>
@@ -38,7 +40,8 @@ static int pvfs_read_folio(struct file *file, struct folio *folio)
 		err = PTR_ERR(io);
 		goto out;
 	}
-	io->mem[0] = (struct bio_vec){ .bv_page = folio_page(folio, 0), .bv_len = folio_size(folio) };
+	io->mem[0] = (struct bio_vec){ .bv_page = folio_page(folio, 0),
+				       .bv_len = folio_size(folio) };
 	io->nmem = 1;
 	err = fill(io);
 	pvfs_io_put(io);
@@ -64,7 +67,8 @@ static void pvfs_readahead(struct readahead_control *rac)
 		io = pvfs_io_get(inode, false, readahead_pos(rac), readahead_length(rac), true);
 		if (IS_ERR(io))
 			return;
-		while (io->nmem < io->mem_room && len + PAGE_SIZE <= io->len && (folio = readahead_folio(rac))) {
+		while (io->nmem < io->mem_room && len + PAGE_SIZE <= io->len &&
+		       (folio = readahead_folio(rac))) {
 			io->mem[io->nmem++] = (struct bio_vec){
 				.bv_page = folio_page(folio, 0), .bv_len = PAGE_SIZE,
 			};
@@ -95,14 +99,14 @@ struct writeback {
 	struct inode *inode;
 	struct writeback_control *wbc;	/* NULL: none */
 	loff_t pos;			/* of the first */
-	u32 bytes;			/* of all; the last page may be cut off by the end of the file */
+	u32 bytes;	/* of all; the last page may be cut off by the end of the file */
 	unsigned int n;
 	struct folio *folio[WB_BATCH];
 };
 
 /*
- * Killed before it was written: it stays to be written by somebody else. Any other error is told by fsync, and close;
- * then what was stored is lost, as on any file system.
+ * Killed before it was written: it stays to be written by somebody else. Any other error is told by
+ * fsync, and close; then what was stored is lost, as on any file system.
  */
 static void wb_end(struct writeback *wb, struct folio *folio, int err)
 {
@@ -124,7 +128,8 @@ static int wb_flush(struct writeback *wb)
 	while (done < wb->n && !err) {
 		u32 left = wb->bytes - done * PAGE_SIZE, len = 0;
 		/* Not waiting for other transfers: they may be waiting for these pages. */
-		struct pvfs_io *io = pvfs_io_get(wb->inode, true, wb->pos + (loff_t)done * PAGE_SIZE, left, true);
+		struct pvfs_io *io = pvfs_io_get(wb->inode, true,
+						 wb->pos + (loff_t)done * PAGE_SIZE, left, true);
 
 		if (IS_ERR(io)) {
 			err = PTR_ERR(io);
@@ -195,7 +200,10 @@ static int pvfs_writepages(struct address_space *mapping, struct writeback_contr
 static int pvfs_launder_folio(struct folio *folio)
 {
 	struct inode *inode = folio->mapping->host;
-	struct writeback wb = { .inode = inode, .pos = folio_pos(folio), .n = 1, .folio = { folio } };
+	struct writeback wb = { .inode = inode,
+				.pos = folio_pos(folio),
+				.n = 1,
+				.folio = { folio } };
 	loff_t size = i_size_read(inode);
 
 	folio_wait_writeback(folio);
@@ -216,7 +224,8 @@ const struct address_space_operations pvfs_aops = {
 };
 
 /**
- * pvfs_cache_check - at open, with fresh attributes: throw the pages away if they are of another version
+ * pvfs_cache_check - at open, with fresh attributes: throw the pages away if they are of another
+ * version
  * @inode: the inode
  */
 void pvfs_cache_check(struct inode *inode)
@@ -241,11 +250,13 @@ void pvfs_cache_check(struct inode *inode)
 void pvfs_cache_drop(struct inode *inode, loff_t pos, u64 len)
 {
 	if (len && inode->i_mapping->nrpages)
-		invalidate_inode_pages2_range(inode->i_mapping, pos >> PAGE_SHIFT, (pos + len - 1) >> PAGE_SHIFT);
+		invalidate_inode_pages2_range(inode->i_mapping, pos >> PAGE_SHIFT,
+					      (pos + len - 1) >> PAGE_SHIFT);
 }
 
 /**
- * pvfs_cache_flush - what was stored in a range through a mapping is with the iods when this returns
+ * pvfs_cache_flush - what was stored in a range through a mapping is with the iods when this
+ * returns
  * @inode: the inode
  * @pos: first byte
  * @len: bytes, > 0
@@ -267,8 +278,9 @@ int pvfs_cache_flush(struct inode *inode, loff_t pos, u64 len)
  * @pos: first byte
  * @len: bytes, > 0
  *
- * Dirty pages in its way go first, while no transfer is held that they could wait for. A write that goes beyond the end
- * makes the rest of the last page part of the file, whatever a mapping holds there: it reads as zeros.
+ * Dirty pages in its way go first, while no transfer is held that they could wait for. A write that
+ * goes beyond the end makes the rest of the last page part of the file, whatever a mapping holds
+ * there: it reads as zeros.
  */
 void pvfs_cache_prepare(struct inode *inode, loff_t pos, u64 len)
 {

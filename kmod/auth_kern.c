@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * auth_kern.c - the module's side of HELLO and AUTH: both ends prove that they know the cluster key, with the
- * kernel's HMAC-SHA256. docs/protocol.md, "Getting in". Runs on the connecting worker, blocking with time-outs.
+ * auth_kern.c - the module's side of HELLO and AUTH: both ends prove that they know the cluster
+ * key, with the kernel's HMAC-SHA256. docs/protocol.md, "Getting in". Runs on the connecting
+ * worker, blocking with time-outs.
  */
 #include <crypto/algapi.h>
 #include <crypto/hash.h>
@@ -10,7 +11,8 @@
 #include <linux/slab.h>
 #include "conn.h"
 
-static struct crypto_shash *hmac;	/* the algorithm only; keys are set on clones made per handshake */
+/* the algorithm only; keys are set on clones made per handshake */
+static struct crypto_shash *hmac;
 static DEFINE_MUTEX(hmac_mutex);	/* protects the key in `hmac' */
 
 int pvfs_auth_init(void)
@@ -24,8 +26,8 @@ void pvfs_auth_exit(void)
 	crypto_free_shash(hmac);
 }
 
-static int make_mac(const u8 *key, const char *label, const u8 *nonce1, const u8 *nonce2, const u8 *body, u32 n,
-		    u8 out[PVFS_MAC_LEN])
+static int make_mac(const u8 *key, const char *label, const u8 *nonce1, const u8 *nonce2,
+		    const u8 *body, u32 n, u8 out[PVFS_MAC_LEN])
 {
 	SHASH_DESC_ON_STACK(desc, hmac);
 	int err;
@@ -49,7 +51,8 @@ struct auth_buf {
 	u8 body[PVFS_BODY_MAX];
 };
 
-static int exchange(struct socket *sock, struct auth_buf *b, enum pvfs_op op, u64 session, u32 len, u32 *ret_len)
+static int exchange(struct socket *sock, struct auth_buf *b, enum pvfs_op op, u64 session, u32 len,
+		    u32 *ret_len)
 {
 	struct pvfs_head h = {
 		.op = op,
@@ -81,8 +84,8 @@ static int exchange(struct socket *sock, struct auth_buf *b, enum pvfs_op op, u6
 	return -pvfs_errno_from_wire(h.status);
 }
 
-int pvfs_auth_client(struct socket *sock, struct pvfs_volume *vol, u8 role, u64 session, u32 channel,
-		     struct pvfs_auth_rep *ret)
+int pvfs_auth_client(struct socket *sock, struct pvfs_volume *vol, u8 role, u64 session,
+		     u32 channel, struct pvfs_auth_rep *ret)
 {
 	const struct pvfs_opts *o = &vol->opts;
 	struct pvfs_hello_req hello;

@@ -1,15 +1,17 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * conn.c - servers and their channels: queueing, posting, losing a connection and getting it back. Receiving is in
- * conn_rx.c.
+ * conn.c - servers and their channels: queueing, posting, losing a connection and getting it back.
+ * Receiving is in conn_rx.c.
  *
- * A request goes to the channel of the CPU it is made on and stays with that channel until it is done, also across
- * reconnects: the server waits for the old connection of a (session, channel) to be finished with before it answers
- * a new one, so a request that is sent again never overtakes its first copy.
+ * A request goes to the channel of the CPU it is made on and stays with that channel until it is
+ * done, also across reconnects: the server waits for the old connection of a (session, channel) to
+ * be finished with before it answers a new one, so a request that is sent again never overtakes its
+ * first copy.
  *
- * Who sends: whoever finds tx_mutex free, the submitter as a rule; nobody waits for the network while holding it.
- * Who receives: a task that waits for its reply anyway, one at a time (pvfs_conn_wait()); the channel's kpvfsd thread
- * when there is none. Who takes a connection down: either, under both mutexes.
+ * Who sends: whoever finds tx_mutex free, the submitter as a rule; nobody waits for the network
+ * while holding it. Who receives: a task that waits for its reply anyway, one at a time
+ * (pvfs_conn_wait()); the channel's kpvfsd thread when there is none. Who takes a connection down:
+ * either, under both mutexes.
  */
 #include <linux/sched/mm.h>
 #include <linux/slab.h>
@@ -57,7 +59,8 @@ static bool may_move(enum pvfs_conn_state from, enum pvfs_conn_state to)
 /* conn->lock held. */
 static void conn_set_state(struct pvfs_conn *c, enum pvfs_conn_state state)
 {
-	WARN_ONCE(!may_move(c->state, state), "pvfs: channel moves from state %d to %d\n", c->state, state);
+	WARN_ONCE(!may_move(c->state, state), "pvfs: channel moves from state %d to %d\n", c->state,
+		  state);
 	c->state = state;
 }
 
@@ -102,8 +105,8 @@ static void server_down(struct pvfs_server *s, bool was_up, int err)
 	}
 	spin_unlock(&s->lock);
 	if (tell && !READ_ONCE(s->vol->dead))
-		pr_warn("%s: %s does not respond (error %d), %s\n", s->vol->opts.volume, s->name, err,
-			s->vol->opts.soft ? "requests will fail" : "still trying");
+		pr_warn("%s: %s does not respond (error %d), %s\n", s->vol->opts.volume, s->name,
+			err, s->vol->opts.soft ? "requests will fail" : "still trying");
 	wake_up_all(&s->wait);
 }
 
@@ -252,7 +255,10 @@ int pvfs_server_wait_up(struct pvfs_server *s, unsigned int ms)
 		left = end - jiffies;
 		if (left <= 0)
 			return err ?: -ETIMEDOUT;
-		left = wait_event_killable_timeout(s->wait, READ_ONCE(s->nup) || READ_ONCE(s->attempts) != tried, left);
+		left = wait_event_killable_timeout(s->wait,
+						   READ_ONCE(s->nup) ||
+							   READ_ONCE(s->attempts) != tried,
+						   left);
 		if (left < 0)
 			return -EINTR;
 	}
@@ -272,8 +278,9 @@ void pvfs_conn_fault(struct pvfs_conn *c, int err)
 }
 
 /*
- * Takes the connection away and puts what was posted back in front of the queue (or fails it). Both mutexes held.
- * Requests to be completed are gathered on @done, detached ones on @forgotten: no locks are held while they end.
+ * Takes the connection away and puts what was posted back in front of the queue (or fails it). Both
+ * mutexes held. Requests to be completed are gathered on @done, detached ones on @forgotten: no
+ * locks are held while they end.
  */
 static void conn_drop(struct pvfs_conn *c, struct list_head *done, struct list_head *forgotten)
 {
@@ -471,7 +478,8 @@ static int send_answer(struct pvfs_conn *c)
 	int n;
 
 	while (c->tx_done < a->len) {
-		n = pvfs_tcp_send(c->sock, a->bytes + c->tx_done, a->len - c->tx_done, NULL, 0, false);
+		n = pvfs_tcp_send(c->sock, a->bytes + c->tx_done, a->len - c->tx_done, NULL, 0,
+				  false);
 		if (n < 0)
 			return n == -EAGAIN ? 0 : n;
 		c->tx_done += n;
@@ -491,11 +499,12 @@ static int send_request(struct pvfs_conn *c)
 
 	while (c->tx_done < front + payload) {
 		if (c->tx_done < PVFS_HDR_LEN)
-			n = pvfs_tcp_send(c->sock, (u8 *)&c->tx_hdr + c->tx_done, PVFS_HDR_LEN - c->tx_done,
-					  req->body, req->body_len, payload);
+			n = pvfs_tcp_send(c->sock, (u8 *)&c->tx_hdr + c->tx_done,
+					  PVFS_HDR_LEN - c->tx_done, req->body, req->body_len,
+					  payload);
 		else if (c->tx_done < front)
-			n = pvfs_tcp_send(c->sock, req->body + c->tx_done - PVFS_HDR_LEN, front - c->tx_done,
-					  NULL, 0, payload);
+			n = pvfs_tcp_send(c->sock, req->body + c->tx_done - PVFS_HDR_LEN,
+					  front - c->tx_done, NULL, 0, payload);
 		else
 			n = pvfs_tcp_send_pages(c->sock, req->bv, req->nbv, c->tx_done - front,
 						front + payload - c->tx_done);
@@ -519,7 +528,8 @@ static void send_all(struct pvfs_conn *c, enum pvfs_counter who)
 			return;
 		if (!c->tx_req && !c->tx_answer) {
 			spin_lock_bh(&c->lock);
-			c->tx_answer = list_first_entry_or_null(&c->answers, struct pvfs_answer, link);
+			c->tx_answer = list_first_entry_or_null(&c->answers, struct pvfs_answer,
+								link);
 			if (c->tx_answer) {
 				list_del(&c->tx_answer->link);
 				c->nanswers--;
@@ -561,8 +571,9 @@ static bool can_send(struct pvfs_conn *c)
 static void conn_push(struct pvfs_conn *c, enum pvfs_counter who)
 {
 	/*
-	 * Whoever holds the mutex looks again after giving it up, so what was queued before our trylock failed is
-	 * seen by the holder: lock's unlock-lock pair orders the queueing before its look.
+	 * Whoever holds the mutex looks again after giving it up, so what was queued before our
+	 * trylock failed is seen by the holder: lock's unlock-lock pair orders the queueing before
+	 * its look.
 	 */
 	do {
 		if (!mutex_trylock(&c->tx_mutex))
@@ -631,7 +642,8 @@ void pvfs_conn_abandon(struct pvfs_request *req, int err)
 	mutex_lock(&c->rx_mutex);
 	spin_lock_bh(&c->lock);
 	switch (req->state) {
-	case PVFS_REQ_QUEUED:		/* could be withdrawn: the server never heard of it, or will be asked no more */
+	/* could be withdrawn: the server never heard of it, or will be asked no more */
+	case PVFS_REQ_QUEUED:
 		list_del_init(&req->link);
 		pvfs_req_set_state(req, PVFS_REQ_DONE);
 		req->err = err;
@@ -644,7 +656,10 @@ void pvfs_conn_abandon(struct pvfs_request *req, int err)
 			c->rx_req = NULL;
 			c->rx_discard = true;
 		}
-		/* Half of its payload is out: the owner's memory is needed for the rest, so the stream must end. */
+		/*
+		 * Half of its payload is out: the owner's memory is needed for the rest, so the
+		 * stream must end.
+		 */
 		bad = c->tx_req == req && req->bv_len && req->write;
 		break;
 	default:			/* the reply was faster */
@@ -705,8 +720,8 @@ void pvfs_conn_service(struct pvfs_conn *c)
 
 /* ---------------------------------------------------------------- servers */
 
-struct pvfs_server *pvfs_server_new(struct pvfs_volume *vol, u8 role, u32 index, const struct sockaddr_storage *addr,
-				    const char *host)
+struct pvfs_server *pvfs_server_new(struct pvfs_volume *vol, u8 role, u32 index,
+				    const struct sockaddr_storage *addr, const char *host)
 {
 	struct pvfs_server *s = kzalloc(sizeof(*s), GFP_KERNEL);
 	u32 i;
@@ -717,7 +732,8 @@ struct pvfs_server *pvfs_server_new(struct pvfs_volume *vol, u8 role, u32 index,
 	s->role = role;
 	s->index = index;
 	s->addr = *addr;
-	snprintf(s->name, sizeof(s->name), "%s %s (%pISpc)", role == PVFS_ROLE_MGR ? "mgr" : "iod", host, addr);
+	snprintf(s->name, sizeof(s->name), "%s %s (%pISpc)", role == PVFS_ROLE_MGR ? "mgr" : "iod",
+		 host, addr);
 	s->nchan = vol->opts.nconnect;
 	spin_lock_init(&s->lock);
 	init_waitqueue_head(&s->wait);

@@ -44,7 +44,8 @@ struct pvfs_answer {
 /**
  * struct pvfs_conn - one channel: at most one connection to one server, served by one kpvfsd thread
  *
- * Locks, outermost first: tx_mutex, rx_mutex, lock. Both mutexes together are needed to take the socket away.
+ * Locks, outermost first: tx_mutex, rx_mutex, lock. Both mutexes together are needed to take the
+ * socket away.
  */
 struct pvfs_conn {
 	struct pvfs_server *server;
@@ -55,14 +56,15 @@ struct pvfs_conn {
 	enum pvfs_conn_state state;
 	struct list_head urgent;	/* QUEUED requests that (re)establish the session */
 	struct list_head queue;		/* other QUEUED requests, oldest first */
-	struct list_head later;		/* QUEUED requests that the server told to come back: again_work moves them */
+	/* QUEUED requests that the server told to come back: again_work moves them */
+	struct list_head later;
 	struct list_head posted;	/* POSTED requests, oldest first */
 	struct list_head answers;
 	u32 nanswers;
 	u32 credits;			/* messages we may still post */
 	u32 nposted;
 	int fault;			/* why the connection must go; 0: it need not */
-	bool abort;			/* at the next fault requests fail instead of being sent again */
+	bool abort;	/* at the next fault requests fail instead of being sent again */
 	unsigned int backoff_ms;
 	u64 connects;
 	struct pvfs_request *tags[PVFS_CHAN_TAGS];
@@ -71,7 +73,8 @@ struct pvfs_conn {
 	struct socket *sock;		/* changed under both mutexes */
 
 	struct mutex tx_mutex;		/* protects the sending half: */
-	struct pvfs_request *tx_req;	/* sent in part; holds no reference of its own: it is on `posted' */
+	/* sent in part; holds no reference of its own: it is on `posted' */
+	struct pvfs_request *tx_req;
 	struct pvfs_answer *tx_answer;	/* sent in part */
 	u32 tx_done;			/* bytes of it that are out */
 	bool tx_full;			/* the socket took no more; write_space will kick */
@@ -84,14 +87,15 @@ struct pvfs_conn {
 	bool rx_discard;
 	struct pvfs_hdr rx_hdr;
 	struct pvfs_head rx_head;
-	u8 rx_small[256];		/* bodies of requests from the server, and what is thrown away */
+	u8 rx_small[256];	/* bodies of requests from the server, and what is thrown away */
 
 	unsigned long flags;		/* PVFS_CONN_* bits, atomic */
 	struct llist_node ready;	/* on the thread's list while KICKED */
 	u64 reply_ns;			/* averages: from post to reply of small requests, */
 	u64 wake_ns;			/* and from data_ready to the reader's looking at it */
 	u64 readable_at;		/* ns; when READABLE was set */
-	wait_queue_head_t reader;	/* at most one task: it waits for a reply and receives for all meanwhile */
+	/* at most one task: it waits for a reply and receives for all meanwhile */
+	wait_queue_head_t reader;
 	struct delayed_work connect_work;
 	struct delayed_work again_work;
 
@@ -103,7 +107,8 @@ struct pvfs_conn {
 
 #define PVFS_CONN_KICKED 0
 #define PVFS_CONN_SERVING 1
-#define PVFS_CONN_READABLE 2	/* the reader has been woken for data; set under reader.lock while there is one */
+/* the reader has been woken for data; set under reader.lock while there is one */
+#define PVFS_CONN_READABLE 2
 
 /**
  * struct pvfs_server - one server node: the mgr or an iod
@@ -149,13 +154,16 @@ static inline void pvfs_tag_drop(struct pvfs_conn *c, struct pvfs_request *req)
 }
 
 /* ---- conn.c ---- */
-struct pvfs_server *pvfs_server_new(struct pvfs_volume *vol, u8 role, u32 index, const struct sockaddr_storage *addr,
-				    const char *host);
+struct pvfs_server *pvfs_server_new(struct pvfs_volume *vol, u8 role, u32 index,
+				    const struct sockaddr_storage *addr, const char *host);
 /* Fails everything with -ESHUTDOWN, closes, waits for its threads and work, frees. NULL is fine. */
 void pvfs_server_free(struct pvfs_server *s);
 /* Fails everything in flight and queued with -EIO and drops the connections; usable afterwards. */
 void pvfs_server_abort(struct pvfs_server *s);
-/* Fails the ONCE requests that were posted in a session that is gone: nobody can say whether they took effect. */
+/*
+ * Fails the ONCE requests that were posted in a session that is gone: nobody can say whether they
+ * took effect.
+ */
 void pvfs_server_fail_unsure(struct pvfs_server *s);
 /* Drops the connections so that they come back with the volume's present session. */
 void pvfs_server_reconnect(struct pvfs_server *s);
@@ -179,17 +187,20 @@ void pvfs_conn_come_back(struct pvfs_conn *c);
 /* One step of receiving; rx_mutex held. 1: went on, 0: no bytes, -errno: bad. */
 int pvfs_conn_receive(struct pvfs_conn *c);
 /*
- * Waits, killably, for the end of a request of ours. If nobody does so yet we receive for the channel meanwhile: then
- * the reply wakes who asked for it, instead of a thread that would have to wake it. @left: jiffies. Return: as
- * wait_event_killable_timeout().
+ * Waits, killably, for the end of a request of ours. If nobody does so yet we receive for the
+ * channel meanwhile: then the reply wakes who asked for it, instead of a thread that would have to
+ * wake it. @left: jiffies. Return: as wait_event_killable_timeout().
  */
 long pvfs_conn_wait(struct pvfs_request *req, long left);
 /* From the socket's callback: data, or the end of it. */
 void pvfs_conn_readable(struct pvfs_conn *c);
 
 /* ---- kreq.c ---- */
-void pvfs_req_set_state(struct pvfs_request *req, enum pvfs_req_state state);	/* conn->lock held */
-/* Final: gives back slot and the lower half's reference, wakes or calls the owner. No locks held. */
+/* conn->lock held */
+void pvfs_req_set_state(struct pvfs_request *req, enum pvfs_req_state state);
+/*
+ * Final: gives back slot and the lower half's reference, wakes or calls the owner. No locks held.
+ */
 void pvfs_req_complete(struct pvfs_request *req, int err);
 /* A detached request's reply came, or never will. No locks held. */
 void pvfs_req_forget(struct pvfs_request *req);
@@ -202,22 +213,28 @@ void pvfs_kpvfsd_kick(struct pvfs_conn *c);
 void pvfs_kpvfsd_flush(struct pvfs_conn *c);
 
 /* ---- tcp_kern.c: the TCP transport ---- */
-int pvfs_tcp_connect(struct net *net, const struct sockaddr_storage *addr, unsigned int ms, struct socket **ret);
+int pvfs_tcp_connect(struct net *net, const struct sockaddr_storage *addr, unsigned int ms,
+		     struct socket **ret);
 /* All of it or an error, blocking up to the socket's time-out: for the hello. */
 int pvfs_tcp_send_all(struct socket *sock, const void *p, size_t n);
 int pvfs_tcp_recv_all(struct socket *sock, void *p, size_t n);
 /* Non-blocking: bytes, -EAGAIN, or -errno (0 is turned into -ECONNRESET). */
 int pvfs_tcp_send(struct socket *sock, const void *a, u32 an, const void *b, u32 bn, bool more);
-int pvfs_tcp_send_pages(struct socket *sock, const struct bio_vec *bv, unsigned int nbv, u32 skip, u32 n);
+int pvfs_tcp_send_pages(struct socket *sock, const struct bio_vec *bv, unsigned int nbv, u32 skip,
+			u32 n);
 int pvfs_tcp_recv(struct socket *sock, void *p, u32 n);
-int pvfs_tcp_recv_pages(struct socket *sock, const struct bio_vec *bv, unsigned int nbv, u32 skip, u32 n);
+int pvfs_tcp_recv_pages(struct socket *sock, const struct bio_vec *bv, unsigned int nbv, u32 skip,
+			u32 n);
 void pvfs_tcp_attach(struct pvfs_conn *c, struct socket *sock);
 void pvfs_tcp_detach(struct pvfs_conn *c, struct socket *sock);
 
 /* ---- auth_kern.c ---- */
-/* HELLO and AUTH on a fresh connection. 0 and the server's answer, or -errno (the server's -EACCES, -ESTALE, ...). */
-int pvfs_auth_client(struct socket *sock, struct pvfs_volume *vol, u8 role, u64 session, u32 channel,
-		     struct pvfs_auth_rep *ret);
+/*
+ * HELLO and AUTH on a fresh connection. 0 and the server's answer, or -errno (the server's -EACCES,
+ * -ESTALE, ...).
+ */
+int pvfs_auth_client(struct socket *sock, struct pvfs_volume *vol, u8 role, u64 session,
+		     u32 channel, struct pvfs_auth_rep *ret);
 int pvfs_auth_init(void);
 void pvfs_auth_exit(void);
 

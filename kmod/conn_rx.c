@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * conn_rx.c - what comes in on a channel: replies, requests of the server's, and the tasks that wait for them.
+ * conn_rx.c - what comes in on a channel: replies, requests of the server's, and the tasks that
+ * wait for them.
  *
- * The bytes are read by whoever waits for a reply there, or by the channel's thread (see conn.c), a part at a time and
- * without waiting: header, body, payload, each straight into the memory where it is wanted.
+ * The bytes are read by whoever waits for a reply there, or by the channel's thread (see conn.c), a
+ * part at a time and without waiting: header, body, payload, each straight into the memory where it
+ * is wanted.
  */
 #include <linux/moduleparam.h>
 #include <linux/sched/mm.h>
@@ -17,7 +19,8 @@
 
 static unsigned int poll_us = 1000;
 module_param(poll_us, uint, 0644);
-MODULE_PARM_DESC(poll_us, "longest time to poll for a reply on a CPU that is idle otherwise, microseconds; 0: never");
+MODULE_PARM_DESC(poll_us,
+		 "longest time to poll for a reply on a CPU that is idle otherwise, microseconds; 0: never");
 
 /* ---------------------------------------------------------------- receiving; rx_mutex held */
 
@@ -41,7 +44,8 @@ static int discard_part(struct pvfs_conn *c, u32 n)
 	int got;
 
 	while (c->rx_done < n) {
-		got = pvfs_tcp_recv(c->sock, c->rx_small, min_t(u32, n - c->rx_done, sizeof(c->rx_small)));
+		got = pvfs_tcp_recv(c->sock, c->rx_small,
+				    min_t(u32, n - c->rx_done, sizeof(c->rx_small)));
 		if (got < 0)
 			return got == -EAGAIN ? 0 : got;
 		c->rx_done += got;
@@ -51,8 +55,9 @@ static int discard_part(struct pvfs_conn *c, u32 n)
 
 static int protocol_error(struct pvfs_conn *c, const char *what)
 {
-	pr_warn_ratelimited("%s: %s sent %s (%s, tag %u): connection closed\n", c->server->vol->opts.volume,
-			    c->server->name, what, pvfs_op_name(c->rx_head.op), c->rx_head.tag);
+	pr_warn_ratelimited("%s: %s sent %s (%s, tag %u): connection closed\n",
+			    c->server->vol->opts.volume, c->server->name, what,
+			    pvfs_op_name(c->rx_head.op), c->rx_head.tag);
 	return -EPROTO;
 }
 
@@ -87,7 +92,8 @@ static int rx_header(struct pvfs_conn *c)
 	spin_unlock_bh(&c->lock);
 	if (!c->rx_req && !c->rx_discard)
 		return protocol_error(c, "a reply nobody waits for");
-	if (c->rx_req && (h->body_len > req->rep_room || h->payload_len > (req->write ? 0 : req->bv_len)))
+	if (c->rx_req &&
+	    (h->body_len > req->rep_room || h->payload_len > (req->write ? 0 : req->bv_len)))
 		return protocol_error(c, "too large a reply");
 	return 0;
 }
@@ -114,7 +120,8 @@ static int queue_answer(struct pvfs_conn *c, int status)
 		ktime_get_real_ts64(&now);
 		pong.now.sec = now.tv_sec;
 		pong.now.nsec = now.tv_nsec;
-		n = pvfs_ping_rep_encode(&pong, a->bytes + PVFS_HDR_LEN, sizeof(a->bytes) - PVFS_HDR_LEN);
+		n = pvfs_ping_rep_encode(&pong, a->bytes + PVFS_HDR_LEN,
+					 sizeof(a->bytes) - PVFS_HDR_LEN);
 		h.body_len = n;
 		h.body_crc = pvfs_crc32c(0, a->bytes + PVFS_HDR_LEN, n);
 	}
@@ -162,8 +169,9 @@ static int rx_message(struct pvfs_conn *c)
 	req = pvfs_tag_find(c, h->tag);
 	if (smp_load_acquire(&c->tx_req) == req) {	/* pairs with send_request() */
 		/*
-		 * Its last bytes went out a moment ago and the sender has not looked up yet - or the server answers
-		 * what it has not read. The sender's mutex tells which; it is never held for long.
+		 * Its last bytes went out a moment ago and the sender has not looked up yet - or
+		 * the server answers what it has not read. The sender's mutex tells which; it is
+		 * never held for long.
 		 */
 		if (!mutex_trylock(&c->tx_mutex)) {
 			pvfs_kpvfsd_kick(c);
@@ -179,7 +187,8 @@ static int rx_message(struct pvfs_conn *c)
 		c->credits = min_t(u32, h->credits, PVFS_CHAN_TAGS);
 	pvfs_tag_drop(c, req);
 	forget = req->detached;
-	if (h->status == pvfs_errno_to_wire(EAGAIN) && req->has_slot && !forget && c->state == PVFS_CONN_UP) {
+	if (h->status == pvfs_errno_to_wire(EAGAIN) && req->has_slot && !forget &&
+	    c->state == PVFS_CONN_UP) {
 		/* Not now, says the mgr: the same request again after a pause. */
 		pvfs_req_set_state(req, PVFS_REQ_QUEUED);
 		req->resend = true;
@@ -229,7 +238,8 @@ int pvfs_conn_receive(struct pvfs_conn *c)
 			n = recv_part(c, body, h->body_len);
 		if (n <= 0)
 			return n;
-		if (!c->rx_discard && h->body_len && pvfs_crc32c(0, body, h->body_len) != h->body_crc)
+		if (!c->rx_discard && h->body_len &&
+		    pvfs_crc32c(0, body, h->body_len) != h->body_crc)
 			return protocol_error(c, "a damaged body");
 		c->rx_state = PVFS_RX_PAYLOAD;
 		c->rx_done = 0;
@@ -272,7 +282,10 @@ void pvfs_conn_readable(struct pvfs_conn *c)
 	if (reader) {
 		if (!test_and_set_bit(PVFS_CONN_READABLE, &c->flags))
 			WRITE_ONCE(c->readable_at, ktime_get_ns());
-		/* Who sent it will sleep soon, says "sync": on loopback the reader may run on the sender's CPU. */
+		/*
+		 * Who sent it will sleep soon, says "sync": on loopback the reader may run on the
+		 * sender's CPU.
+		 */
 		__wake_up_locked_sync_key(&c->reader, TASK_NORMAL, NULL);
 	}
 	spin_unlock_irqrestore(&c->reader.lock, flags);
@@ -311,13 +324,14 @@ static void average(u64 *avg, u64 ns)
 }
 
 /*
- * Looks out for the reply for a while before going to sleep. That pays where a near server answers in little more time
- * than it takes to sleep and to be woken, both of which are measured; and costs nothing while this CPU has nothing else
- * to do.
+ * Looks out for the reply for a while before going to sleep. That pays where a near server answers
+ * in little more time than it takes to sleep and to be woken, both of which are measured; and costs
+ * nothing while this CPU has nothing else to do.
  */
 static void poll_reply(struct pvfs_conn *c, struct pvfs_request *req)
 {
-	u64 most = min(READ_ONCE(poll_us) * NSEC_PER_USEC, READ_ONCE(c->wake_ns) * POLL_WAKES), start;
+	u64 most = min(READ_ONCE(poll_us) * NSEC_PER_USEC, READ_ONCE(c->wake_ns) * POLL_WAKES);
+	u64 start;
 
 	if (req->bv_len > POLL_BYTES || READ_ONCE(c->reply_ns) > most)
 		return;

@@ -2,11 +2,13 @@
 /*
  * dir.c - listing a directory.
  *
- * The mgr sends entries in the order of their cookies, up to 256 KiB at a time; what one getdents() does not use is
- * kept for the next. A position in the directory is the cookie of the last entry before it, so it stays good whatever
- * is made or removed meanwhile: 0 is before ".", 1 before "..", 2 before the first entry.
+ * The mgr sends entries in the order of their cookies, up to 256 KiB at a time; what one getdents()
+ * does not use is kept for the next. A position in the directory is the cookie of the last entry
+ * before it, so it stays good whatever is made or removed meanwhile: 0 is before ".", 1 before
+ * "..", 2 before the first entry.
  *
- * With actimeo the entries come with attributes, and names and inodes are filled in: `ls -l' asks nothing more.
+ * With actimeo the entries come with attributes, and names and inodes are filled in: `ls -l' asks
+ * nothing more.
  */
 #include <linux/dcache.h>
 #include <linux/fs_types.h>
@@ -41,14 +43,18 @@ static void dir_forget(struct pvfs_dir *d)
 	d->left = 0;
 }
 
-/* The buffer as the lower half wants it: one bio_vec, or one a page when it had to be put together. */
+/*
+ * The buffer as the lower half wants it: one bio_vec, or one a page when it had to be put together.
+ */
 static unsigned int buf_bvecs(u8 *buf, struct bio_vec *bv)
 {
 	unsigned int i;
 
 	if (!is_vmalloc_addr(buf)) {
 		bv[0] = (struct bio_vec){
-			.bv_page = virt_to_page(buf), .bv_len = PVFS_READDIR_MAX, .bv_offset = offset_in_page(buf),
+			.bv_page = virt_to_page(buf),
+			.bv_len = PVFS_READDIR_MAX,
+			.bv_offset = offset_in_page(buf),
 		};
 		return 1;
 	}
@@ -77,8 +83,8 @@ static int dir_fill(struct inode *dir, struct pvfs_dir *d, loff_t pos)
 		return -ENOMEM;
 	}
 	d->left = 0;
-	err = pvfs_meta_readdir(dir, pos > 2 ? pos : 0, PVFS_VOL(dir)->opts.actimeo_ms, bv, buf_bvecs(d->buf, bv),
-				PVFS_READDIR_MAX, &rep, &len);
+	err = pvfs_meta_readdir(dir, pos > 2 ? pos : 0, PVFS_VOL(dir)->opts.actimeo_ms, bv,
+				buf_bvecs(d->buf, bv), PVFS_READDIR_MAX, &rep, &len);
 	kfree(bv);
 	if (err)
 		return err;
@@ -91,7 +97,8 @@ static int dir_fill(struct inode *dir, struct pvfs_dir *d, loff_t pos)
 
 static bool name_sane(const struct pvfs_str *s)
 {
-	if (!s->len || s->len > PVFS_NAME_MAX || memchr(s->p, '/', s->len) || memchr(s->p, 0, s->len))
+	if (!s->len || s->len > PVFS_NAME_MAX || memchr(s->p, '/', s->len) ||
+	    memchr(s->p, 0, s->len))
 		return false;
 	return !(s->p[0] == '.' && (s->len == 1 || (s->len == 2 && s->p[1] == '.')));
 }
@@ -123,7 +130,8 @@ static void dir_prime(struct dentry *parent, const struct pvfs_dent *e)
 		if (d_in_lookup(dentry))
 			break;
 		inode = d_inode(dentry);
-		if (inode && PVFS_I(inode)->fid.ino == e->attr.fid.ino && PVFS_I(inode)->fid.gen == e->attr.fid.gen) {
+		if (inode && PVFS_I(inode)->fid.ino == e->attr.fid.ino &&
+		    PVFS_I(inode)->fid.gen == e->attr.fid.gen) {
 			if (!pvfs_inode_update(inode, &e->attr))
 				pvfs_dentry_validated(dentry);
 			dput(dentry);
@@ -155,7 +163,9 @@ static int pvfs_iterate(struct file *file, struct dir_context *ctx)
 	bool prime = PVFS_VOL(dir)->opts.actimeo_ms;
 	int err = 0;
 
-	/* From the start, or from elsewhere than where we are: what we have is not what is wanted. */
+	/*
+	 * From the start, or from elsewhere than where we are: what we have is not what is wanted.
+	 */
 	if (ctx->pos < 2 || ctx->pos != d->pos) {
 		d->left = 0;
 		d->eof = false;
@@ -180,7 +190,8 @@ static int pvfs_iterate(struct file *file, struct dir_context *ctx)
 			d->left = 0;
 			break;
 		}
-		if (!dir_emit(ctx, e.name.p, e.name.len, e.attr.fid.ino, fs_umode_to_dtype(e.attr.mode))) {
+		if (!dir_emit(ctx, e.name.p, e.name.len, e.attr.fid.ino,
+			      fs_umode_to_dtype(e.attr.mode))) {
 			d->next = at;
 			break;
 		}

@@ -2,8 +2,9 @@
 /*
  * export.c - file handles: for NFS re-export and open_by_handle_at(2).
  *
- * A handle is the inode's number and generation, which are the manager's: it survives restarts of servers and clients,
- * and is stale when the inode is gone. With a parent, when the caller wants one, it is twice that.
+ * A handle is the inode's number and generation, which are the manager's: it survives restarts of
+ * servers and clients, and is stale when the inode is gone. With a parent, when the caller wants
+ * one, it is twice that.
  */
 #include <linux/exportfs.h>
 #include "vfs.h"

@@ -2,12 +2,12 @@
 /*
  * file.c - regular files: open and close, read, write, fsync.
  *
- * Data is not cached (but for mmap, addr.c): a read asks the iods, a write returns when they have answered, buffered or
- * direct; both move between the socket and the user's pages. Where the pages of the memory can't be had (a pipe, kernel
- * memory) they go through pages of ours.
+ * Data is not cached (but for mmap, addr.c): a read asks the iods, a write returns when they have
+ * answered, buffered or direct; both move between the socket and the user's pages. Where the pages
+ * of the memory can't be had (a pipe, kernel memory) they go through pages of ours.
  *
- * Reads take no lock. Writes hold i_rwsem shared, so that they run side by side; appending ones, and such as take
- * setuid away, hold it exclusively.
+ * Reads take no lock. Writes hold i_rwsem shared, so that they run side by side; appending ones,
+ * and such as take setuid away, hold it exclusively.
  */
 #include <linux/highmem.h>
 #include <linux/namei.h>
@@ -117,8 +117,8 @@ static int reclaim_inode(struct inode *inode, bool recovery)
  * pvfs_files_reclaim - tell a new mgr, or a new session, what is open
  * @vol: the volume
  *
- * Called by volume.c while other requests to the mgr are held. Opens that are made while this runs see by themselves
- * that the session is another: pvfs_file_opened().
+ * Called by volume.c while other requests to the mgr are held. Opens that are made while this runs
+ * see by themselves that the session is another: pvfs_file_opened().
  *
  * Return: 0 or -errno.
  */
@@ -129,7 +129,8 @@ int pvfs_files_reclaim(struct pvfs_volume *vol)
 	int err = 0;
 
 	while (!err) {
-		inode = pvfs_walk_next(walk, &vol->open_lock, &vol->open_list, offsetof(struct pvfs_inode, opened));
+		inode = pvfs_walk_next(walk, &vol->open_lock, &vol->open_list,
+				       offsetof(struct pvfs_inode, opened));
 		if (!inode)
 			break;
 		err = reclaim_inode(inode, true);
@@ -148,7 +149,8 @@ int pvfs_files_reclaim(struct pvfs_volume *vol)
  *
  * Return: 0; on failure the open has been given back to the mgr.
  */
-int pvfs_file_opened(struct inode *inode, struct pvfs_file *pf, const struct pvfs_cap *cap, u64 session, u64 epoch)
+int pvfs_file_opened(struct inode *inode, struct pvfs_file *pf, const struct pvfs_cap *cap,
+		     u64 session, u64 epoch)
 {
 	struct pvfs_volume *vol = PVFS_VOL(inode);
 	u32 class = pvfs_open_class(pf->flags);
@@ -170,8 +172,9 @@ int pvfs_file_opened(struct inode *inode, struct pvfs_file *pf, const struct pvf
 	spin_unlock(&vol->open_lock);
 	err = keep_cap(inode, cap, class, session);
 	/*
-	 * Was it another mgr, or another session, that opened it, or is it another by now? Then recovery may have
-	 * passed before this open was on the list. A RECLAIM sets the count, so one too many does no harm.
+	 * Was it another mgr, or another session, that opened it, or is it another by now? Then
+	 * recovery may have passed before this open was on the list. A RECLAIM sets the count, so
+	 * one too many does no harm.
 	 */
 	pvfs_session_sample(vol, &session_now, &epoch_now);
 	if (!err && (session_now != session || epoch_now != epoch))
@@ -213,12 +216,15 @@ static void close_done(struct pvfs_request *req)
  * @vol: the volume
  * @fid: which inode
  * @flags: as opened
- * @inode: if the open was counted by pvfs_file_opened(); it counts until the mgr has answered. Else NULL
+ * @inode: if the open was counted by pvfs_file_opened(); it counts until the mgr has answered. Else
+ *	NULL
  *
- * A CLOSE that tells of writes holds the inode until it is answered: what else is asked about it meanwhile must carry
- * the same report, because the mgr may deal with it before the CLOSE. pvfs_closes_wait() is for unmounting.
+ * A CLOSE that tells of writes holds the inode until it is answered: what else is asked about it
+ * meanwhile must carry the same report, because the mgr may deal with it before the CLOSE.
+ * pvfs_closes_wait() is for unmounting.
  */
-void pvfs_close_at_mgr(struct pvfs_volume *vol, const struct pvfs_fid *fid, u32 flags, struct inode *inode)
+void pvfs_close_at_mgr(struct pvfs_volume *vol, const struct pvfs_fid *fid, u32 flags,
+		       struct inode *inode)
 {
 	struct pvfs_close_req m = { .fid = *fid, .flags = pvfs_open_class(flags) };
 	struct pvfs_use *use = inode ? PVFS_I(inode)->use : NULL;
@@ -226,7 +232,8 @@ void pvfs_close_at_mgr(struct pvfs_volume *vol, const struct pvfs_fid *fid, u32 
 
 	req = pvfs_req_alloc(vol->mgr, PVFS_OP_CLOSE, 0);
 	if (IS_ERR(req)) {		/* every slot is taken, and none comes free */
-		pr_warn_ratelimited("%s: cannot close inode %llu at the mgr\n", vol->opts.volume, fid->ino);
+		pr_warn_ratelimited("%s: cannot close inode %llu at the mgr\n", vol->opts.volume,
+				    fid->ino);
 		return;
 	}
 	if (use) {
@@ -307,9 +314,10 @@ int pvfs_open_noop(struct inode *inode, struct file *file)
 }
 
 /*
- * Opens the name that the dentry has, which nobody may have asked about before: pvfs_d_revalidate() leaves that to us.
- * If it names something else by now, the dentry is dropped and the VFS starts over from the path (EOPENSTALE). An open
- * that did not come by the path (/proc/self/fd) then finds the dentry unhashed, and opens the inode itself.
+ * Opens the name that the dentry has, which nobody may have asked about before: pvfs_d_revalidate()
+ * leaves that to us. If it names something else by now, the dentry is dropped and the VFS starts
+ * over from the path (EOPENSTALE). An open that did not come by the path (/proc/self/fd) then finds
+ * the dentry unhashed, and opens the inode itself.
  */
 static int open_by_name(struct inode *inode, struct dentry *dentry, u32 flags, struct pvfs_cap *cap)
 {
@@ -358,11 +366,13 @@ out_other:
 static int pvfs_file_open(struct inode *inode, struct file *file)
 {
 	/*
-	 * The open truncates only if the mgr knows all that we wrote: an OPEN has no report, and the mgr, taking us
-	 * at our word, could believe that there is nothing to cut; if nothing is left to be written back; and if it
-	 * is the mgr that checks. Else the VFS's call of setattr does it.
+	 * The open truncates only if the mgr knows all that we wrote: an OPEN has no report, and
+	 * the mgr, taking us at our word, could believe that there is nothing to cut; if nothing is
+	 * left to be written back; and if it is the mgr that checks. Else the VFS's call of setattr
+	 * does it.
 	 */
-	bool tell = pvfs_writes_pending(inode) || mapping_tagged(inode->i_mapping, PAGECACHE_TAG_DIRTY) ||
+	bool tell = pvfs_writes_pending(inode) ||
+		    mapping_tagged(inode->i_mapping, PAGECACHE_TAG_DIRTY) ||
 		    pvfs_checked_here(PVFS_VOL(inode), PVFS_NOP_IDMAP);
 	u32 flags = pvfs_open_flags(file, tell ? 0 : file->f_flags & O_TRUNC);
 	struct dentry *dentry = file_dentry(file);
@@ -408,7 +418,10 @@ int pvfs_file_flush(struct file *file, fl_owner_t id)
 	return filemap_write_and_wait(file->f_mapping);
 }
 
-/* A close for which the dying task could not wait: pages are still to be written, which needs the open. */
+/*
+ * A close for which the dying task could not wait: pages are still to be written, which needs the
+ * open.
+ */
 struct late_close {
 	struct work_struct work;
 	struct inode *inode;
@@ -514,7 +527,8 @@ static int mem_bounce(struct pvfs_io *io, struct iov_iter *from)
 			break;
 		if (from)
 			here = copy_page_from_iter(page, 0, here, from);
-		else	/* on 6.1 splice may put the page itself into a pipe, whose reader looks at this */
+		/* on 6.1 splice may put the page itself into a pipe, whose reader looks at this */
+		else
 			SetPageUptodate(page);
 		if (!here) {
 			put_page(page);
@@ -539,11 +553,13 @@ static bool can_pin(const struct iov_iter *iter)
 /* ---------------------------------------------------------------- read */
 
 /*
- * @io was answered, and a datafile does not have all that was asked of it: are those bytes a hole? They are when the
- * file was that long at the moment the datafile was asked. That it was before we know; if it was not cut until after,
- * it was. That it is now would say nothing: the bytes may have been written since.
+ * @io was answered, and a datafile does not have all that was asked of it: are those bytes a hole?
+ *	They are when the file was that long at the moment the datafile was asked. That it was
+ *	before we know; if it was not cut until after, it was. That it is now would say nothing: the
+ *	bytes may have been written since.
  *
- * Return: 0, -EAGAIN when it has to be read again (nothing else here is answered by that), or another -errno.
+ * Return: 0, -EAGAIN when it has to be read again (nothing else here is answered by that), or
+ * another -errno.
  */
 static int read_is_hole(struct pvfs_io *io)
 {
@@ -563,8 +579,8 @@ static int read_is_hole(struct pvfs_io *io)
 }
 
 /*
- * One transfer of a read, with io->mem filled, that begins below the size that we know. @past: the caller wants more
- * than that, so the mgr is asked for the size beside it.
+ * One transfer of a read, with io->mem filled, that begins below the size that we know. @past: the
+ * caller wants more than that, so the mgr is asked for the size beside it.
  */
 static int read_transfer(struct pvfs_io *io, bool past)
 {
@@ -601,7 +617,8 @@ static int read_transfer(struct pvfs_io *io, bool past)
 /* Return: bytes read, 0 at the end, or -errno; -EAGAIN: once more. *@eof: that was all. */
 static ssize_t read_some(struct inode *inode, loff_t pos, struct iov_iter *to, bool *eof)
 {
-	bool trusted = pvfs_attr_trusted(inode), pin = can_pin(to), user = user_backed_iter(to), past;
+	bool trusted = pvfs_attr_trusted(inode), past;
+	bool pin = can_pin(to), user = user_backed_iter(to);
 	size_t want = iov_iter_count(to);
 	loff_t size = i_size_read(inode);
 	struct pvfs_io *io;
@@ -718,7 +735,10 @@ static ssize_t write_some(struct inode *inode, loff_t pos, struct iov_iter *from
 	if (err)
 		goto out_io;
 	had = io->len;
-	/* The memory is there already: it may be a mapping of this file, whose pages take the same lock to come in. */
+	/*
+	 * The memory is there already: it may be a mapping of this file, whose pages take the same
+	 * lock to come in.
+	 */
 	filemap_invalidate_lock_shared(inode->i_mapping);
 	pvfs_cache_drop(inode, pos, had);
 	err = pvfs_io_run(io);
@@ -739,10 +759,14 @@ out_io:
 	return err ?: (ssize_t)n;	/* not of type u32: that would make errors long counts */
 }
 
-/* Must a write change the mode, or take security.capability away? As far as we know; the mgr sees to the rest. */
+/*
+ * Must a write change the mode, or take security.capability away? As far as we know; the mgr sees
+ * to the rest.
+ */
 static bool has_priv_bits(struct inode *inode)
 {
-	return (READ_ONCE(inode->i_mode) & (S_ISUID | S_ISGID)) || (READ_ONCE(PVFS_I(inode)->has) & PVFS_AF_CAPS);
+	return (READ_ONCE(inode->i_mode) & (S_ISUID | S_ISGID)) ||
+	       (READ_ONCE(PVFS_I(inode)->has) & PVFS_AF_CAPS);
 }
 
 static ssize_t pvfs_write_iter(struct kiocb *iocb, struct iov_iter *from)
@@ -782,7 +806,10 @@ static ssize_t pvfs_write_iter(struct kiocb *iocb, struct iov_iter *from)
 	pvfs_cache_prepare(inode, iocb->ki_pos, iov_iter_count(from));
 	while (iov_iter_count(from)) {
 		n = write_some(inode, iocb->ki_pos, from, most);
-		/* What fits below the largest size of the iods' file systems, which only they know, is written. */
+		/*
+		 * What fits below the largest size of the iods' file systems, which only they know,
+		 * is written.
+		 */
 		if (n == -EFBIG) {
 			most = min(most, iov_iter_count(from)) / 2;
 			if (most)

@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * inode.c - inodes: the cache of them, what we know of their attributes and how fresh that is, stat, chmod and the
- * like, permissions; and what our own writes did that the mgr has not been told yet.
+ * inode.c - inodes: the cache of them, what we know of their attributes and how fresh that is,
+ * stat, chmod and the like, permissions; and what our own writes did that the mgr has not been told
+ * yet.
  *
- * Attributes come with nearly every answer of the mgr. They carry a version; older ones never replace newer ones, in
- * whatever order answers arrive.
+ * Attributes come with nearly every answer of the mgr. They carry a version; older ones never
+ * replace newer ones, in whatever order answers arrive.
  */
 #include <linux/sched/task_stack.h>
 #include <asm/syscall.h>
@@ -33,7 +34,8 @@ static struct workqueue_struct *put_wq;
  */
 int pvfs_bogus(struct pvfs_volume *vol, const char *what, u64 ino)
 {
-	pr_warn_ratelimited("%s: the mgr sent nonsense: %s (ino %llu)\n", vol->opts.volume, what, ino);
+	pr_warn_ratelimited("%s: the mgr sent nonsense: %s (ino %llu)\n", vol->opts.volume, what,
+			    ino);
 	return -EIO;
 }
 
@@ -60,11 +62,13 @@ bool pvfs_attr_sane(struct pvfs_volume *vol, const struct pvfs_attr *attr)
 {
 	if (!attr->fid.ino || !pvfs_mode_sane(attr->mode) || attr->size > PVFS_FILE_MAX)
 		return false;
-	if (!ts_sane(&attr->atime) || !ts_sane(&attr->mtime) || !ts_sane(&attr->ctime) || !ts_sane(&attr->btime))
+	if (!ts_sane(&attr->atime) || !ts_sane(&attr->mtime) || !ts_sane(&attr->ctime) ||
+	    !ts_sane(&attr->btime))
 		return false;
 	if (S_ISREG(attr->mode) && !pvfs_layout_valid(&attr->layout, vol->niods))
 		return false;
-	return uid_valid(make_kuid(&init_user_ns, attr->uid)) && gid_valid(make_kgid(&init_user_ns, attr->gid));
+	return uid_valid(make_kuid(&init_user_ns, attr->uid)) &&
+	       gid_valid(make_kgid(&init_user_ns, attr->gid));
 }
 
 /* ---------------------------------------------------------------- the cache */
@@ -181,7 +185,8 @@ static void inode_setup(struct inode *inode, const struct pvfs_attr *attr)
 		break;
 	default:
 		inode->i_op = &pvfs_special_inode_operations;
-		init_special_inode(inode, attr->mode, MKDEV(attr->rdev >> 32, attr->rdev & MINORMASK));
+		init_special_inode(inode, attr->mode,
+				   MKDEV(attr->rdev >> 32, attr->rdev & MINORMASK));
 		break;
 	}
 }
@@ -242,8 +247,8 @@ void pvfs_inode_update_cached(struct super_block *sb, const struct pvfs_attr *at
  * @inode: the inode
  * @attr: checked by pvfs_attr_sane(), and this inode's
  *
- * Older ones than we have are left alone. A file is never made shorter than our own writes have made it, unless it was
- * truncated since: the mgr may not know of them yet.
+ * Older ones than we have are left alone. A file is never made shorter than our own writes have
+ * made it, unless it was truncated since: the mgr may not know of them yet.
  *
  * Return: 0, or -EIO when the type is another than it was.
  */
@@ -269,7 +274,8 @@ int pvfs_inode_update(struct inode *inode, const struct pvfs_attr *attr)
 	atime = pvfs_ts_to_kernel(&attr->atime);
 	ctime = pvfs_ts_to_kernel(&attr->ctime);
 	/* The mgr will do the same with it. */
-	if (timespec64_compare(&pi->atime_due, &atime) > 0 && timespec64_compare(&pi->atime_due, &ctime) > 0)
+	if (timespec64_compare(&pi->atime_due, &atime) > 0 &&
+	    timespec64_compare(&pi->atime_due, &ctime) > 0)
 		atime = pi->atime_due;
 	pvfs_set_atime(inode, atime);
 	pvfs_set_mtime(inode, pvfs_ts_to_kernel(&attr->mtime));
@@ -279,7 +285,8 @@ int pvfs_inode_update(struct inode *inode, const struct pvfs_attr *attr)
 	pi->layout = attr->layout;
 	pi->version = attr->version;
 	pi->trunc_gen = attr->trunc_gen;
-	WRITE_ONCE(pi->has, attr->flags & (PVFS_AF_XATTR | PVFS_AF_ACL | PVFS_AF_DEFACL | PVFS_AF_CAPS));
+	WRITE_ONCE(pi->has,
+		   attr->flags & (PVFS_AF_XATTR | PVFS_AF_ACL | PVFS_AF_DEFACL | PVFS_AF_CAPS));
 	pi->acl_version = attr->acl_version;
 	pi->attr_time = jiffies;
 	pi->attr_valid = true;
@@ -358,18 +365,21 @@ int pvfs_syscall_nr(void)
 }
 
 /**
- * pvfs_fresh_leave - a LOOKUP of this task, for the last component of a path, has just brought attributes
+ * pvfs_fresh_leave - a LOOKUP of this task, for the last component of a path, has just brought
+ * attributes
  * @inode: whose
  *
- * The kernel makes stat(path) of two calls to us: one that finds the name, one that reads the attributes. To ask the
- * mgr in both would double the price of stat. But attributes may be used without asking only if they are not older
- * than the system call they are used in: otherwise a change that was complete before the call could be missed. So the
- * first call leaves leave for the second: good once, for the same task, in a system call of the same number.
+ * The kernel makes stat(path) of two calls to us: one that finds the name, one that reads the
+ * attributes. To ask the mgr in both would double the price of stat. But attributes may be used
+ * without asking only if they are not older than the system call they are used in: otherwise a
+ * change that was complete before the call could be missed. So the first call leaves leave for the
+ * second: good once, for the same task, in a system call of the same number.
  *
- * That this is the same system call, and not a later one of the same number, follows from who takes: in a call that
- * stats a path, the taking follows the leaving, so a leave that is found was left in this call; a call that
- * stats a descriptor leaves none, and would find one only if a call of the same number, on a path, had failed
- * between the two. For that case alone there is the limit of some milliseconds.
+ * That this is the same system call, and not a later one of the same number, follows from who
+ * takes: in a call that stats a path, the taking follows the leaving, so a leave that is found was
+ * left in this call; a call that stats a descriptor leaves none, and would find one only if a call
+ * of the same number, on a path, had failed between the two. For that case alone there is the limit
+ * of some milliseconds.
  */
 void pvfs_fresh_leave(struct inode *inode)
 {
@@ -398,8 +408,8 @@ bool pvfs_fresh_take(struct inode *inode)
 	bool ret;
 
 	spin_lock(&pi->lock);
-	ret = pi->fresh.task == current && ktime_get_ns() - pi->fresh.when < FRESH_NS && pi->attr_valid &&
-	      pi->fresh.nr == pvfs_syscall_nr();
+	ret = pi->fresh.task == current && ktime_get_ns() - pi->fresh.when < FRESH_NS &&
+	      pi->attr_valid && pi->fresh.nr == pvfs_syscall_nr();
 	pi->fresh.task = NULL;
 	spin_unlock(&pi->lock);
 	return ret;
@@ -433,14 +443,18 @@ void pvfs_attr_distrust(struct inode *inode)
 }
 
 /**
- * pvfs_revalidate - make sure that the attributes are not older than this call (or than actimeo allows)
+ * pvfs_revalidate - make sure that the attributes are not older than this call (or than actimeo
+ * allows)
  * @inode: the inode
  */
 int pvfs_revalidate(struct inode *inode)
 {
 	if (pvfs_fresh_take(inode) || pvfs_attr_trusted(inode))
 		return 0;
-	/* Removed by us and still somebody's current directory: the mgr has forgotten it, nothing changes any more. */
+	/*
+	 * Removed by us and still somebody's current directory: the mgr has forgotten it, nothing
+	 * changes any more.
+	 */
 	if (S_ISDIR(inode->i_mode) && !inode->i_nlink)
 		return 0;
 	return pvfs_meta_getattr(inode);
@@ -466,8 +480,8 @@ static void use_put_work(struct work_struct *work)
  * pvfs_use_iput - drop a reference to the inode from where nothing may be waited for
  * @use: the inode's
  *
- * The last reference to an inode waits for its pages, which may be on their way from an iod: the threads that
- * complete requests must not.
+ * The last reference to an inode waits for its pages, which may be on their way from an iod: the
+ * threads that complete requests must not.
  */
 void pvfs_use_iput(struct pvfs_use *use)
 {
@@ -483,7 +497,8 @@ void pvfs_use_iput(struct pvfs_use *use)
  */
 void pvfs_closes_wait(struct pvfs_volume *vol)
 {
-	if (!wait_event_timeout(vol->async_wait, !atomic_read(&vol->closing), msecs_to_jiffies(CLOSE_WAIT_MS))) {
+	if (!wait_event_timeout(vol->async_wait, !atomic_read(&vol->closing),
+				msecs_to_jiffies(CLOSE_WAIT_MS))) {
 		pvfs_volume_abort(vol);
 		wait_event(vol->async_wait, !atomic_read(&vol->closing));
 	}
@@ -532,7 +547,8 @@ void pvfs_use_put(struct pvfs_use *use)
 }
 
 /**
- * pvfs_update_time - the VFS has found that an access time is to be kept: as the mount's and the open's flags say
+ * pvfs_update_time - the VFS has found that an access time is to be kept: as the mount's and the
+ * open's flags say
  * @inode: the inode
  * @flags: S_ATIME, or nothing of interest: with S_NOCMTIME the VFS leaves the other times alone
  *
@@ -555,7 +571,8 @@ int pvfs_update_time(PVFS_UPDATE_TIME_ARGS)
 }
 
 /**
- * pvfs_atime_report - what goes along with a request: that the file was read. If the request fails, nobody will know
+ * pvfs_atime_report - what goes along with a request: that the file was read. If the request fails,
+ * nobody will know
  * @inode: the inode
  * @ret: its atime is filled
  *
@@ -575,8 +592,8 @@ bool pvfs_atime_report(struct inode *inode, struct pvfs_wreport *ret)
 }
 
 /**
- * pvfs_writes_report - what goes along with a request: our writes since the last report that was answered, and that
- * the file was read
+ * pvfs_writes_report - what goes along with a request: our writes since the last report that was
+ * answered, and that the file was read
  * @inode: the inode
  * @ret: filled
  */
@@ -623,9 +640,9 @@ bool pvfs_writes_pending(struct inode *inode)
 }
 
 /*
- * A truncation, among other things maybe. Nobody stores through a mapping meanwhile, and what is behind the new end
- * goes to the iods first, so that nothing comes after the cut. What a mapping holds behind the end of the last page
- * becomes zeros when the file grows.
+ * A truncation, among other things maybe. Nobody stores through a mapping meanwhile, and what is
+ * behind the new end goes to the iods first, so that nothing comes after the cut. What a mapping
+ * holds behind the end of the last page becomes zeros when the file grows.
  */
 static int set_size(struct inode *inode, struct pvfs_setattr_req *m)
 {
@@ -655,7 +672,8 @@ static int set_size(struct inode *inode, struct pvfs_setattr_req *m)
  * @trunc_gen: what we knew when it began
  * @ask: the file takes another space than its size says: the mgr is to ask the iods
  */
-void pvfs_writes_note(struct inode *inode, u64 end, const struct pvfs_ts *wtime, u32 trunc_gen, bool ask)
+void pvfs_writes_note(struct inode *inode, u64 end, const struct pvfs_ts *wtime, u32 trunc_gen,
+		      bool ask)
 {
 	struct timespec64 t = pvfs_ts_to_kernel(wtime), m;
 	struct pvfs_inode *pi = PVFS_I(inode);
@@ -664,8 +682,8 @@ void pvfs_writes_note(struct inode *inode, u64 end, const struct pvfs_ts *wtime,
 	if (w) {
 		spin_lock(&w->lock);
 		/*
-		 * Writes from before and after a truncation in one report go under the older number: the mgr sees that
-		 * it does not fit and asks the iods.
+		 * Writes from before and after a truncation in one report go under the older
+		 * number: the mgr sees that it does not fit and asks the iods.
 		 */
 		if (ask)
 			w->rep.trunc_gen = PVFS_GEN_ASK;
@@ -696,7 +714,8 @@ void pvfs_writes_note(struct inode *inode, u64 end, const struct pvfs_ts *wtime,
 
 /* ---------------------------------------------------------------- what the VFS calls */
 
-int pvfs_getattr(struct pvfs_idmap *idmap, const struct path *path, struct kstat *stat, u32 mask, unsigned int flags)
+int pvfs_getattr(struct pvfs_idmap *idmap, const struct path *path, struct kstat *stat, u32 mask,
+		 unsigned int flags)
 {
 	struct inode *inode = d_inode(path->dentry);
 	struct pvfs_inode *pi = PVFS_I(inode);
@@ -751,7 +770,10 @@ int pvfs_setattr(struct pvfs_idmap *idmap, struct dentry *dentry, struct iattr *
 		if (!(valid & ATTR_MTIME_SET))
 			valid &= ~ATTR_MTIME;
 	}
-	/* With a KILL flag the mode is the VFS's guess from attributes that may be old; the mgr knows better. */
+	/*
+	 * With a KILL flag the mode is the VFS's guess from attributes that may be old; the mgr
+	 * knows better.
+	 */
 	if (valid & (ATTR_KILL_SUID | ATTR_KILL_SGID | ATTR_KILL_PRIV)) {
 		valid &= ~ATTR_MODE;
 		if (!(valid & (ATTR_UID | ATTR_GID))) {	/* a chown does it by itself */
@@ -770,11 +792,13 @@ int pvfs_setattr(struct pvfs_idmap *idmap, struct dentry *dentry, struct iattr *
 	}
 	if (valid & ATTR_UID) {
 		m.valid |= PVFS_SA_UID;
-		m.uid = from_kuid(&init_user_ns, from_vfsuid(idmap, &init_user_ns, attr->ia_vfsuid));
+		m.uid = from_kuid(&init_user_ns,
+				  from_vfsuid(idmap, &init_user_ns, attr->ia_vfsuid));
 	}
 	if (valid & ATTR_GID) {
 		m.valid |= PVFS_SA_GID;
-		m.gid = from_kgid(&init_user_ns, from_vfsgid(idmap, &init_user_ns, attr->ia_vfsgid));
+		m.gid = from_kgid(&init_user_ns,
+				  from_vfsgid(idmap, &init_user_ns, attr->ia_vfsgid));
 	}
 	if (valid & ATTR_ATIME) {
 		m.valid |= valid & ATTR_ATIME_SET ? PVFS_SA_ATIME : PVFS_SA_ATIME_NOW;
@@ -805,9 +829,10 @@ static bool unusual_caps(const struct cred *cred)
  * @vol: the volume
  * @idmap: of the mount, or PVFS_NOP_IDMAP where the VFS does not tell
  *
- * The mgr knows uids and gids. What goes beyond them - capabilities, user name spaces, mounts that map ids - only the
- * caller's kernel can judge: then every check is made here, against fresh attributes, and the mgr is told so. As the VFS
- * doesn't say for all operations through which mount they come, one mount that maps ids makes it so for all of a volume.
+ * The mgr knows uids and gids. What goes beyond them - capabilities, user name spaces, mounts that
+ * map ids - only the caller's kernel can judge: then every check is made here, against fresh
+ * attributes, and the mgr is told so. As the VFS doesn't say for all operations through which mount
+ * they come, one mount that maps ids makes it so for all of a volume.
  */
 bool pvfs_checked_here(struct pvfs_volume *vol, struct pvfs_idmap *idmap)
 {
@@ -819,9 +844,10 @@ bool pvfs_checked_here(struct pvfs_volume *vol, struct pvfs_idmap *idmap)
 }
 
 /*
- * The mgr checks every request by itself, against attributes that are not old. So what is asked here on behalf of a
- * request that follows may be granted by old attributes; it must not be refused by them. The same goes for ACLs:
- * pvfs_acl_for_check() has the one that belongs to the attributes we have, and knows when it must ask.
+ * The mgr checks every request by itself, against attributes that are not old. So what is asked
+ * here on behalf of a request that follows may be granted by old attributes; it must not be refused
+ * by them. The same goes for ACLs: pvfs_acl_for_check() has the one that belongs to the attributes
+ * we have, and knows when it must ask.
  */
 int pvfs_permission(struct pvfs_idmap *idmap, struct inode *inode, int mask)
 {
@@ -831,7 +857,10 @@ int pvfs_permission(struct pvfs_idmap *idmap, struct inode *inode, int mask)
 	/* An OPEN follows. */
 	if (!here && S_ISREG(inode->i_mode) && (mask & MAY_OPEN))
 		return 0;
-	/* A LOOKUP, or a change of the directory, follows; but nothing on access(), chdir() and opening it. */
+	/*
+	 * A LOOKUP, or a change of the directory, follows; but nothing on access(), chdir() and
+	 * opening it.
+	 */
 	followed = !here && S_ISDIR(inode->i_mode) && !(mask & (MAY_ACCESS | MAY_CHDIR | MAY_OPEN));
 	if (mask & MAY_NOT_BLOCK) {
 		if (followed && !generic_permission(idmap, inode, mask))

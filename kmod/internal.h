@@ -5,8 +5,8 @@
  *   VFS half: super.c inode.c namei.c dir.c file.c addr.c xattr.c lock.c knows nothing of sockets
  *             meta*.c (one function per mgr operation), io.c (split over iods, gather)
  *   ------------------------------------------------------------------ this file
- *   lower half: kreq.c (a request's life), conn.c and conn_rx.c (a channel's life), tcp_kern.c, auth_kern.c,
- *               kpvfsd.c (threads), volume.c (mount, session, heartbeat), stats.c, trace.[ch]
+ *   lower half: kreq.c (a request's life), conn.c and conn_rx.c (a channel's life), tcp_kern.c,
+ * auth_kern.c, kpvfsd.c (threads), volume.c (mount, session, heartbeat), stats.c, trace.[ch]
  */
 #ifndef PVFS_INTERNAL_H
 #define PVFS_INTERNAL_H
@@ -44,9 +44,11 @@ struct pvfs_opts {
 	bool soft;			/* else hard: wait for a lost server for ever */
 	unsigned int timeo_ms;		/* soft: a request fails with -EIO after so long */
 	unsigned int nconnect;		/* channels per server; 0: default */
-	u32 rsize, wsize;		/* largest payload of one request, bytes; power of two, 4 KiB .. PVFS_PAYLOAD_MAX */
+	/* largest payload of one request, bytes; power of two, 4 KiB .. PVFS_PAYLOAD_MAX */
+	u32 rsize, wsize;
 	bool locks_local;		/* file locks hold among this node's processes only */
-	unsigned int actimeo_ms;	/* attributes and names may be this old; 0 (default): always asked */
+	/* attributes and names may be this old; 0 (default): always asked */
+	unsigned int actimeo_ms;
 };
 
 /* ---------------------------------------------------------------- requests */
@@ -60,16 +62,19 @@ struct pvfs_opts {
  */
 enum pvfs_req_state {
 	PVFS_REQ_NEW,		/* being built by its owner */
-	PVFS_REQ_QUEUED,	/* on its channel's queue: wants a connection, a credit or the socket */
+	/* on its channel's queue: wants a connection, a credit or the socket */
+	PVFS_REQ_QUEUED,
 	PVFS_REQ_POSTED,	/* given to the socket, at least in part; its tag is taken */
 	PVFS_REQ_DONE,		/* err, rep and payload are final; completed */
 };
 
-#define PVFS_REQ_BODY 1024	/* inline room for a request's body; longer ones get memory of their own */
+/* inline room for a request's body; longer ones get memory of their own */
+#define PVFS_REQ_BODY 1024
 #define PVFS_REQ_REP 640	/* inline room for a reply's body */
 
 /* req->flags */
-#define PVFS_RF_RECOVERY	0x1	/* part of (re)establishing a session: passes while others are held */
+/* part of (re)establishing a session: passes while others are held */
+#define PVFS_RF_RECOVERY	0x1
 #define PVFS_RF_ASYNC		0x2	/* nobody waits; ->done is called */
 
 struct pvfs_server;
@@ -79,12 +84,12 @@ struct pvfs_volume;
 /**
  * struct pvfs_request - one exchange with a server
  *
- * Made by pvfs_req_alloc() with one reference (the owner's); pvfs_req_submit() takes another that the lower half
- * drops at DONE. The owner fills body and payload before submit and reads err, rep, in_len after
- * pvfs_req_wait() returned.
+ * Made by pvfs_req_alloc() with one reference (the owner's); pvfs_req_submit() takes another that
+ * the lower half drops at DONE. The owner fills body and payload before submit and reads err, rep,
+ * in_len after pvfs_req_wait() returned.
  *
- * Payload memory belongs to the owner. When pvfs_req_wait() has returned - whatever it returned - nothing below
- * touches it any more.
+ * Payload memory belongs to the owner. When pvfs_req_wait() has returned - whatever it returned -
+ * nothing below touches it any more.
  */
 struct pvfs_request {
 	/* owner's, set between alloc and submit */
@@ -92,17 +97,19 @@ struct pvfs_request {
 	u16 flags;			/* PVFS_RF_* */
 	u8 *body;			/* encode here; body_room bytes */
 	u32 body_room, body_len;
-	u8 *rep;			/* reply's body; inline, or the owner's memory set before submit */
+	u8 *rep;	/* reply's body; inline, or the owner's memory set before submit */
 	u32 rep_room;
 	const struct bio_vec *bv;	/* payload, sent or received */
 	unsigned int nbv;
 	u32 bv_len;			/* its bytes, sent all; or room for the reply's */
 	bool write;			/* payload goes out; else comes in */
-	void (*done)(struct pvfs_request *req);	/* ASYNC: at DONE, on a kpvfsd thread or wherever it failed; must not sleep on requests */
+	/* ASYNC: at DONE, on a kpvfsd thread or wherever it failed; must not sleep on requests */
+	void (*done)(struct pvfs_request *req);
 	void *priv;			/* ASYNC: for done() */
 
 	/* result, valid at DONE */
-	int err;			/* 0 or -errno: the server's, -EINTR killed, -EIO timed out (soft), -ESHUTDOWN unmounting */
+	/* 0 or -errno: the server's, -EINTR killed, -EIO timed out (soft), -ESHUTDOWN unmounting */
+	int err;
 	u32 rep_len;
 	u32 in_len;			/* payload bytes received */
 
@@ -112,7 +119,8 @@ struct pvfs_request {
 	refcount_t ref;
 	struct pvfs_server *server;
 	struct pvfs_conn *conn;		/* its channel, from submit on */
-	bool detached;			/* conn->rx_mutex: nobody waits any more; the reply is read and thrown away */
+	/* conn->rx_mutex: nobody waits any more; the reply is read and thrown away */
+	bool detached;
 	struct list_head link;		/* conn->queue or conn->posted, conn->lock */
 	u32 tag;
 	u16 slot;			/* ONCE only; held until DONE */
@@ -129,9 +137,9 @@ struct pvfs_request {
  * pvfs_req_alloc - a new request to @server
  * @body_room: bytes its body may need; up to PVFS_BODY_MAX
  *
- * Memory comes from a bounded pool: may sleep until another request is done, killably.
- * For an ONCE operation this also takes a slot of the session (killable wait). Do not hold one ONCE request while
- * allocating another.
+ * Memory comes from a bounded pool: may sleep until another request is done, killably. For an ONCE
+ * operation this also takes a slot of the session (killable wait). Do not hold one ONCE request
+ * while allocating another.
  *
  * Return: the request, or ERR_PTR(-EINTR | -ENOMEM | -ESHUTDOWN).
  */
@@ -144,7 +152,8 @@ void pvfs_req_submit(struct pvfs_request *req);
 /**
  * pvfs_req_wait - wait until it is done, killed, or (soft) timed out
  *
- * Once per submitted request that is not ASYNC. After it returned the payload memory is the owner's again.
+ * Once per submitted request that is not ASYNC. After it returned the payload memory is the owner's
+ * again.
  *
  * Return: req->err.
  */
@@ -199,7 +208,7 @@ struct pvfs_volume {
 	/* open files: the VFS half's, walked by pvfs_files_reclaim() */
 	spinlock_t open_lock;		/* protects open_list and each inode's link on it */
 	struct list_head open_list;
-	atomic_t closing;		/* CLOSEs on their way that hold an inode; 0 wakes async_wait */
+	atomic_t closing;	/* CLOSEs on their way that hold an inode; 0 wakes async_wait */
 
 	/* file locks: lock.c */
 	spinlock_t locks_lock;		/* protects the next three, and all owners and calls */
@@ -226,19 +235,27 @@ struct pvfs_volume {
  *
  * Bounded: gives up after @timeout_ms; killable.
  *
- * Return: 0; -EHOSTUNREACH/-ECONNREFUSED/-ETIMEDOUT (no mgr), -EACCES (key), -ENOENT (volume), -EPROTO (version).
+ * Return: 0; -EHOSTUNREACH/-ECONNREFUSED/-ETIMEDOUT (no mgr), -EACCES (key), -ENOENT (volume),
+ * -EPROTO (version).
  */
-int pvfs_volume_open(const struct pvfs_opts *opts, unsigned int timeout_ms, struct pvfs_volume **ret, char *why);
+int pvfs_volume_open(const struct pvfs_opts *opts, unsigned int timeout_ms,
+		     struct pvfs_volume **ret, char *why);
 
-/* Unmount: waits for ASYNC requests (bounded), closes the session, fails what is left, frees all. */
+/*
+ * Unmount: waits for ASYNC requests (bounded), closes the session, fails what is left, frees all.
+ */
 void pvfs_volume_close(struct pvfs_volume *vol);
 
-/* umount -f: fails everything in flight with -EIO; the volume stays mounted and reconnects for new requests. */
+/*
+ * umount -f: fails everything in flight with -EIO; the volume stays mounted and reconnects for new
+ * requests.
+ */
 void pvfs_volume_abort(struct pvfs_volume *vol);
 
 /*
- * VFS half, called by volume.c from a workqueue when the mgr or the session is new: sends RECLAIM for every open
- * inode (PVFS_RF_RECOVERY set on its requests). Return 0 or -errno: tried again after a pause.
+ * VFS half, called by volume.c from a workqueue when the mgr or the session is new: sends RECLAIM
+ * for every open inode (PVFS_RF_RECOVERY set on its requests). Return 0 or -errno: tried again
+ * after a pause.
  */
 int pvfs_files_reclaim(struct pvfs_volume *vol);
 /* VFS half, the same for file locks: after files; and when the session that had them is gone. */
@@ -252,7 +269,8 @@ int pvfs_locks_granted(struct pvfs_volume *vol, const struct pvfs_lock_grant_req
 
 /* Things that are counted beside the operations. */
 enum pvfs_counter {
-	PVFS_CNT_COPIED,	/* bytes copied by the CPU in the module between buffers (not socket to page) */
+	/* bytes copied by the CPU in the module between buffers (not socket to page) */
+	PVFS_CNT_COPIED,
 	PVFS_CNT_WAKEUPS,	/* waiters woken */
 	PVFS_CNT_DIRECT_SENDS,	/* requests sent by their submitter */
 	PVFS_CNT_THREAD_SENDS,	/* requests sent by kpvfsd */

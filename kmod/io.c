@@ -2,17 +2,17 @@
 /*
  * io.c - one transfer between memory and the iods: cut by stripe, all iods asked at once, gathered.
  *
- * A range of a file touches each datafile in one contiguous run, whose bytes are spread over the memory in pieces of
- * a stripe unit. A part is such a run, or as much of it as one request may carry:
+ * A range of a file touches each datafile in one contiguous run, whose bytes are spread over the
+ * memory in pieces of a stripe unit. A part is such a run, or as much of it as one request may
+ * carry:
  *
  *   memory (file order)   |u0  |u1  |u2  |u3  |u4  |u5  |      3 datafiles
- *   part 0 (datafile 0)    u0             u3                   one request, its bio_vecs in that order
- *   part 1 (datafile 1)         u1             u4
- *   part 2 (datafile 2)              u2             u5
+ *   part 0 (datafile 0)    u0             u3                   one request, its bio_vecs in that
+ * order part 1 (datafile 1)         u1             u4 part 2 (datafile 2)              u2 u5
  *
- * Nothing is copied here: bio_vecs point into the caller's pages. Memory for the bookkeeping is bounded: small
- * transfers take it from a pool, big ones are limited in number, and requests are reserved before the first is made, so
- * that transfers that hold some never wait for each other.
+ * Nothing is copied here: bio_vecs point into the caller's pages. Memory for the bookkeeping is
+ * bounded: small transfers take it from a pool, big ones are limited in number, and requests are
+ * reserved before the first is made, so that transfers that hold some never wait for each other.
  */
 #include <linux/highmem.h>
 #include <linux/mempool.h>
@@ -26,7 +26,7 @@
 #define BIG_PARTS 256
 #define SMALL_RESERVED 32		/* small transfers that never fail */
 #define BIG_MAX 64			/* big transfers at once, all volumes */
-#define PERMITS 1536			/* requests of transfers, all volumes; kreq.c has room for more */
+#define PERMITS 1536	/* requests of transfers, all volumes; kreq.c has room for more */
 #define FSYNC_BATCH 32
 #define SESSION_TRIES 5
 
@@ -59,7 +59,8 @@ static DECLARE_WAIT_QUEUE_HEAD(room_wait);	/* big_room or permits grew */
 
 int pvfs_io_init(void)
 {
-	small_cache = kmem_cache_create("pvfs_io", sizeof(struct small_io), 0, SLAB_HWCACHE_ALIGN, NULL);
+	small_cache = kmem_cache_create("pvfs_io", sizeof(struct small_io), 0, SLAB_HWCACHE_ALIGN,
+					NULL);
 	if (!small_cache)
 		return -ENOMEM;
 	small_pool = mempool_create_slab_pool(SMALL_RESERVED, small_cache);
@@ -137,7 +138,8 @@ static struct pvfs_io *big_get(size_t len)
  * @write: memory to file; else file to memory
  * @pos: in the file, bytes
  * @len: bytes wanted; what is too much for one transfer is cut off
- * @fill: for the page cache: never waits for another transfer, which may be waiting for a page that we are to fill
+ * @fill: for the page cache: never waits for another transfer, which may be waiting for a page that
+ *	we are to fill
  *
  * The caller fills mem and nmem, of mem_room, and may make len smaller.
  *
@@ -151,7 +153,8 @@ struct pvfs_io *pvfs_io_get(struct inode *inode, bool write, loff_t pos, size_t 
 	size_t limit;
 
 	/* One request to each datafile, and some more when those are few. */
-	limit = min_t(u64, PVFS_IO_MAX, (u64)max_t(u32, READ_ONCE(PVFS_I(inode)->layout.pcount), 4) * xsize);
+	limit = min_t(u64, PVFS_IO_MAX,
+		      (u64)max_t(u32, READ_ONCE(PVFS_I(inode)->layout.pcount), 4) * xsize);
 	len = min(len, limit);
 	if (len > PVFS_IO_SMALL && atomic_dec_if_positive(&big_room) < 0) {
 		if (fill)
@@ -209,7 +212,10 @@ struct cursor {
 	u32 skip;		/* bytes of it that are behind us */
 };
 
-/* Steps over @n bytes. Return: how many bio_vecs they are in, which are written to @out unless it is NULL. */
+/*
+ * Steps over @n bytes. Return: how many bio_vecs they are in, which are written to @out unless it
+ * is NULL.
+ */
 static unsigned int advance(struct cursor *c, u32 n, struct bio_vec *out)
 {
 	unsigned int count = 0;
@@ -219,7 +225,9 @@ static unsigned int advance(struct cursor *c, u32 n, struct bio_vec *out)
 
 		if (out)
 			out[count] = (struct bio_vec){
-				.bv_page = c->bv->bv_page, .bv_offset = c->bv->bv_offset + c->skip, .bv_len = here,
+				.bv_page = c->bv->bv_page,
+				.bv_offset = c->bv->bv_offset + c->skip,
+				.bv_len = here,
 			};
 		count++;
 		n -= here;
@@ -233,8 +241,9 @@ static unsigned int advance(struct cursor *c, u32 n, struct bio_vec *out)
 }
 
 /*
- * Finds the parts; if there is no room for all, the transfer becomes shorter. Two walks over the stripe units, first to
- * count, then to fill: @fill. They go the same way because the second stops where the first did.
+ * Finds the parts; if there is no room for all, the transfer becomes shorter. Two walks over the
+ * stripe units, first to count, then to fill: @fill. They go the same way because the second stops
+ * where the first did.
  */
 static void cut(struct pvfs_io *io, u32 xsize, bool fill)
 {
@@ -264,7 +273,9 @@ static void cut(struct pvfs_io *io, u32 xsize, bool fill)
 			p = &io->part[at];
 			if (at == seen) {
 				if (!fill)
-					*p = (struct pvfs_io_part){ .df = e.df, .off = e.off, .first = done };
+					*p = (struct pvfs_io_part){ .df = e.df,
+								    .off = e.off,
+								    .first = done };
 				p->filled = 0;
 				p->bv = fill ? io->bv + nbv : NULL;
 				nbv += fill ? p->nbv : 0;
@@ -322,7 +333,8 @@ static void part_submit(struct pvfs_io *io, struct pvfs_io_part *p, const struct
 
 	p->got = 0;
 	p->err = 0;
-	req = pvfs_req_alloc(pvfs_io_iod(vol, &io->layout, p->df), io->write ? PVFS_OP_WRITE : PVFS_OP_READ, 0);
+	req = pvfs_req_alloc(pvfs_io_iod(vol, &io->layout, p->df),
+			     io->write ? PVFS_OP_WRITE : PVFS_OP_READ, 0);
 	if (IS_ERR(req)) {
 		p->req = NULL;
 		p->err = PTR_ERR(req);
@@ -404,7 +416,8 @@ int pvfs_layout_get(struct inode *inode, bool write, struct pvfs_layout *layout)
  * pvfs_io_start - ask the iods
  * @io: filled
  *
- * len may become smaller. Requests' errors are found by pvfs_io_finish(), which must follow when this returns 0.
+ * len may become smaller. Requests' errors are found by pvfs_io_finish(), which must follow when
+ * this returns 0.
  *
  * Return: 0, or -errno when nothing was asked.
  */
@@ -417,7 +430,9 @@ int pvfs_io_start(struct pvfs_io *io)
 	int err;
 
 	err = pvfs_layout_get(io->inode, io->write, &io->layout);
-	err = err ?: pvfs_file_cap(io->inode, io->write ? PVFS_CAP_WRITE : PVFS_CAP_READ, &cap, &io->session);
+	err = err   ?:
+		      pvfs_file_cap(io->inode, io->write ? PVFS_CAP_WRITE : PVFS_CAP_READ, &cap,
+				    &io->session);
 	if (err)
 		return err;
 	spin_lock(&pi->lock);
@@ -443,7 +458,10 @@ static u64 verf_of(u64 verifier)
 	return verifier ?: 1;
 }
 
-/* Another verifier than before: what was written before and not synced may be lost. Told once by fsync. */
+/*
+ * Another verifier than before: what was written before and not synced may be lost. Told once by
+ * fsync.
+ */
 void pvfs_io_verf_note(struct inode *inode, u32 df, u64 verifier)
 {
 	struct pvfs_inode *pi = PVFS_I(inode);
@@ -464,8 +482,8 @@ static int bogus_answer(struct pvfs_io *io, const struct pvfs_io_part *p)
 	struct pvfs_volume *vol = PVFS_VOL(io->inode);
 
 	pr_warn_ratelimited("%s: iod %u sent nonsense (%s, ino %llu)\n", vol->opts.volume,
-			    pvfs_stripe_iod(&io->layout, p->df, vol->niods), io->write ? "WRITE" : "READ",
-			    PVFS_I(io->inode)->fid.ino);
+			    pvfs_stripe_iod(&io->layout, p->df, vol->niods),
+			    io->write ? "WRITE" : "READ", PVFS_I(io->inode)->fid.ino);
 	return -EIO;
 }
 
@@ -505,7 +523,7 @@ static void part_wait(struct pvfs_io *io, struct pvfs_io_part *p)
 		p->err = io->write ? part_write_done(io, p) : part_read_done(io, p);
 	pvfs_req_put(p->req);
 	p->req = NULL;
-	if (p->err == -ESHUTDOWN || p->err == -EAGAIN)		/* an iod has no cause to say "again" */
+	if (p->err == -ESHUTDOWN || p->err == -EAGAIN)	/* an iod has no cause to say "again" */
 		p->err = -EIO;
 }
 
@@ -521,7 +539,8 @@ static void ask_in_new_session(struct pvfs_io *io)
 			refused += io->part[i].err == -EACCES;
 		if (!refused || READ_ONCE(vol->session) == io->session)
 			return;
-		if (pvfs_file_cap(io->inode, io->write ? PVFS_CAP_WRITE : PVFS_CAP_READ, &cap, &io->session))
+		if (pvfs_file_cap(io->inode, io->write ? PVFS_CAP_WRITE : PVFS_CAP_READ, &cap,
+				  &io->session))
 			return;
 		for (i = 0; i < io->nparts; i++)
 			if (io->part[i].err == -EACCES)
@@ -535,8 +554,9 @@ static void ask_in_new_session(struct pvfs_io *io)
  * pvfs_io_finish - wait for the iods' answers
  * @io: the transfer
  *
- * When it returns nothing below touches the memory any more. Fills the results; for a write, what the mgr will have to
- * be told is noted. Bytes that a datafile does not have are left as they were: see pvfs_io_zero().
+ * When it returns nothing below touches the memory any more. Fills the results; for a write, what
+ * the mgr will have to be told is noted. Bytes that a datafile does not have are left as they were:
+ * see pvfs_io_zero().
  *
  * Return: io->err.
  */
@@ -575,8 +595,8 @@ int pvfs_io_finish(struct pvfs_io *io)
 		pvfs_writes_note(inode, io->pos + io->len, &io->wtime, io->trunc_gen, hole);
 	} else {
 		/*
-		 * Parts may have been written, or may yet be (a request that was abandoned): only the iods know where
-		 * the file ends.
+		 * Parts may have been written, or may yet be (a request that was abandoned): only
+		 * the iods know where the file ends.
 		 */
 		pvfs_writes_note(inode, io->pos + io->len, &io->wtime, PVFS_GEN_ASK, true);
 	}
@@ -608,7 +628,8 @@ void pvfs_io_zero(struct pvfs_io *io, u64 limit)
 
 			if (pos >= limit)
 				break;
-			memzero_page(c.bv->bv_page, c.bv->bv_offset + c.skip, min_t(u64, n, limit - pos));
+			memzero_page(c.bv->bv_page, c.bv->bv_offset + c.skip,
+				     min_t(u64, n, limit - pos));
 			at += n;
 			c.bv++;
 			c.skip = 0;
@@ -625,7 +646,10 @@ struct sync_part {
 	u64 verf;
 };
 
-/* The next datafiles from *@df on that have unsynced writes of ours; those are taken for synced from here on. */
+/*
+ * The next datafiles from *@df on that have unsynced writes of ours; those are taken for synced
+ * from here on.
+ */
 static unsigned int sync_collect(struct pvfs_inode *pi, u32 *df, struct sync_part *parts)
 {
 	unsigned int n = 0;
@@ -652,7 +676,8 @@ static void sync_restore(struct pvfs_inode *pi, const struct sync_part *p)
 
 static int sync_batch(struct inode *inode, struct sync_part *parts, unsigned int n, bool datasync)
 {
-	struct pvfs_fsync_req m = { .fid = PVFS_I(inode)->fid, .flags = datasync ? PVFS_FS_DATASYNC : 0 };
+	struct pvfs_fsync_req m = { .fid = PVFS_I(inode)->fid,
+				    .flags = datasync ? PVFS_FS_DATASYNC : 0 };
 	struct pvfs_volume *vol = PVFS_VOL(inode);
 	struct pvfs_inode *pi = PVFS_I(inode);
 	struct pvfs_layout layout;
@@ -672,7 +697,8 @@ static int sync_batch(struct inode *inode, struct sync_part *parts, unsigned int
 		return err;
 	}
 	for (i = 0; i < n; i++) {
-		struct pvfs_request *req = pvfs_req_alloc(pvfs_io_iod(vol, &layout, parts[i].df), PVFS_OP_FSYNC, 0);
+		struct pvfs_request *req = pvfs_req_alloc(pvfs_io_iod(vol, &layout, parts[i].df),
+							  PVFS_OP_FSYNC, 0);
 
 		parts[i].req = req;
 		if (IS_ERR(req))
@@ -711,8 +737,8 @@ static int sync_batch(struct inode *inode, struct sync_part *parts, unsigned int
  * @inode: the file
  * @datasync: times are of no interest
  *
- * Only the datafiles that we wrote to since the last time are asked. That writes were lost in a crash of an iod is not
- * returned, but noted in the mapping for each open file to be told once.
+ * Only the datafiles that we wrote to since the last time are asked. That writes were lost in a
+ * crash of an iod is not returned, but noted in the mapping for each open file to be told once.
  *
  * Return: 0 or -errno.
  */

@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * kcompat.h - what differs between the kernels we run on, 6.1 to 6.12. No other file asks for the version.
+ * kcompat.h - what differs between the kernels we run on, 6.1 to 6.12. No other file asks for the
+ * version.
  *
- * Gated on LINUX_VERSION_CODE and under names of our own: distributions carry parts of later interfaces back to
- * earlier kernels, so the presence of a name says nothing about what is behind it.
+ * Gated on LINUX_VERSION_CODE and under names of our own: distributions carry parts of later
+ * interfaces back to earlier kernels, so the presence of a name says nothing about what is behind
+ * it.
  */
 #ifndef PVFS_KCOMPAT_H
 #define PVFS_KCOMPAT_H
@@ -39,7 +41,8 @@ static inline struct pvfs_idmap *pvfs_file_idmap(const struct file *file)
 #endif
 }
 
-static inline void pvfs_fillattr(struct pvfs_idmap *idmap, u32 mask, struct inode *inode, struct kstat *stat)
+static inline void pvfs_fillattr(struct pvfs_idmap *idmap, u32 mask, struct inode *inode,
+				 struct kstat *stat)
 {
 #if PVFS_KERNEL_SINCE(6, 6)
 	generic_fillattr(idmap, mask, inode, stat);
@@ -55,8 +58,8 @@ static inline void pvfs_fillattr(struct pvfs_idmap *idmap, u32 mask, struct inod
 #endif
 
 /*
- * What inode operations have for ACLs. Up to 6.1 one call serves permission checks and getxattr(2); there our own
- * handlers for the two attributes' names come before it.
+ * What inode operations have for ACLs. Up to 6.1 one call serves permission checks and getxattr(2);
+ * there our own handlers for the two attributes' names come before it.
  */
 #if PVFS_KERNEL_SINCE(6, 2)
 #define PVFS_ACL_OPERATIONS \
@@ -126,13 +129,15 @@ static inline struct timespec64 pvfs_mtime(const struct inode *inode)
 /* ---------------------------------------------------------------- pages of an iterator */
 
 /**
- * pvfs_iter_pages - take pages from an iterator over user memory or bio_vecs, and advance it past them
+ * pvfs_iter_pages - take pages from an iterator over user memory or bio_vecs, and advance it past
+ * them
  * @pages: room for @maxpages; filled
  * @maxsize: bytes, at most
  * @off: where the first byte is in the first page
  *
- * The pages are held as this kernel holds pages for direct I/O: pinned (6.3 and later: only those of user memory;
- * a bio_vec's are its maker's business), else referenced. Give each back with pvfs_iter_page_put().
+ * The pages are held as this kernel holds pages for direct I/O: pinned (6.3 and later: only those
+ * of user memory; a bio_vec's are its maker's business), else referenced. Give each back with
+ * pvfs_iter_page_put().
  *
  * Return: bytes, contiguous in the pages but for page borders; or -errno.
  */
@@ -173,7 +178,9 @@ static inline void pvfs_iter_page_put(struct page *page, bool user, bool dirty)
 #include <linux/filelock.h>
 #endif
 
-/* A field of a struct file_lock that other kinds of locks have too: type, flags, owner, pid, file. */
+/*
+ * A field of a struct file_lock that other kinds of locks have too: type, flags, owner, pid, file.
+ */
 #if PVFS_KERNEL_SINCE(6, 9)
 #define pvfs_fl(fl, field) ((fl)->c.flc_##field)
 #define PVFS_FL_LIST c.flc_list
@@ -217,7 +224,10 @@ static inline bool pvfs_task_is_worker(const struct task_struct *task)
 #endif
 }
 
-/* A socket that is used under reclaim must not use the task's page fragment: a page fault may be using it. */
+/*
+ * A socket that is used under reclaim must not use the task's page fragment: a page fault may be
+ * using it.
+ */
 static inline void pvfs_sk_no_task_frag(struct sock *sk)
 {
 	sk->sk_use_task_frag = false;

@@ -1,13 +1,15 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * kpvfsd.c - the pool of kernel threads, bound one to a CPU, that receive for the channels and send what their
- * submitters could not.
+ * kpvfsd.c - the pool of kernel threads, bound one to a CPU, that receive for the channels and send
+ * what their submitters could not.
  *
- * Channel n of every server is served by thread n, and a request goes to the channel of its CPU, so the thread that
- * completes it wakes a task of its own CPU: a wake-up across CPUs costs about as much as the whole exchange.
+ * Channel n of every server is served by thread n, and a request goes to the channel of its CPU, so
+ * the thread that completes it wakes a task of its own CPU: a wake-up across CPUs costs about as
+ * much as the whole exchange.
  *
- * kick() is called by the socket's callbacks in softirq and by anyone else. A channel is on its thread's list while
- * KICKED is set; the thread clears it before it serves, so a kick during service makes it come again.
+ * kick() is called by the socket's callbacks in softirq and by anyone else. A channel is on its
+ * thread's list while KICKED is set; the thread clears it before it serves, so a kick during
+ * service makes it come again.
  */
 #include <linux/cpumask.h>
 #include <linux/kthread.h>
@@ -47,8 +49,12 @@ void pvfs_kpvfsd_kick(struct pvfs_conn *c)
 
 void pvfs_kpvfsd_flush(struct pvfs_conn *c)
 {
-	wait_event(c->thread->idle, !(READ_ONCE(c->flags) & (BIT(PVFS_CONN_KICKED) | BIT(PVFS_CONN_SERVING))));
-	/* The thread may still be between clearing SERVING and its wake_up(): that touches only the thread. */
+	wait_event(c->thread->idle,
+		   !(READ_ONCE(c->flags) & (BIT(PVFS_CONN_KICKED) | BIT(PVFS_CONN_SERVING))));
+	/*
+	 * The thread may still be between clearing SERVING and its wake_up(): that touches only the
+	 * thread.
+	 */
 }
 
 static int kpvfsd(void *arg)
@@ -67,7 +73,8 @@ static int kpvfsd(void *arg)
 			clear_bit(PVFS_CONN_KICKED, &c->flags);
 			smp_mb__after_atomic();		/* a kick from now on makes us come again */
 			pvfs_conn_service(c);
-			smp_mb__before_atomic();	/* whoever sees it cleared sees what we did */
+			/* whoever sees it cleared sees what we did */
+			smp_mb__before_atomic();
 			clear_bit(PVFS_CONN_SERVING, &c->flags);
 			wake_up_all(&t->idle);
 			cond_resched();
@@ -83,7 +90,8 @@ int pvfs_kpvfsd_init(void)
 	unsigned int cpu;
 	int err;
 
-	threads = kvcalloc(min_t(unsigned int, num_online_cpus(), KPVFSD_MAX), sizeof(*threads), GFP_KERNEL);
+	threads = kvcalloc(min_t(unsigned int, num_online_cpus(), KPVFSD_MAX), sizeof(*threads),
+			   GFP_KERNEL);
 	if (!threads)
 		return -ENOMEM;
 	for_each_online_cpu(cpu) {
@@ -93,7 +101,8 @@ int pvfs_kpvfsd_init(void)
 		init_llist_head(&t->ready);
 		init_waitqueue_head(&t->wait);
 		init_waitqueue_head(&t->idle);
-		t->task = kthread_create_on_node(kpvfsd, t, cpu_to_node(cpu), "kpvfsd/%u", nthreads);
+		t->task = kthread_create_on_node(kpvfsd, t, cpu_to_node(cpu), "kpvfsd/%u",
+						 nthreads);
 		if (IS_ERR(t->task)) {
 			err = PTR_ERR(t->task);
 			goto out_stop;

@@ -2,11 +2,12 @@
 /*
  * kreq.c - the life of a request: memory, references, states, waiting, giving up.
  *
- * Who holds a reference: the owner, from pvfs_req_alloc() to pvfs_req_put(); the lower half, from pvfs_req_submit()
- * to pvfs_req_complete() or, when the owner left earlier, to pvfs_req_forget().
+ * Who holds a reference: the owner, from pvfs_req_alloc() to pvfs_req_put(); the lower half, from
+ * pvfs_req_submit() to pvfs_req_complete() or, when the owner left earlier, to pvfs_req_forget().
  *
- * The number of requests that exist is bounded by `pool_room'; who wants one more sleeps until one is freed. What
- * gives something back is never behind that bound, nor stopped by a kill: see unbounded().
+ * The number of requests that exist is bounded by `pool_room'; who wants one more sleeps until one
+ * is freed. What gives something back is never behind that bound, nor stopped by a kill: see
+ * unbounded().
  */
 #include <linux/sched/signal.h>
 #include <linux/slab.h>
@@ -41,8 +42,9 @@ void pvfs_kreq_exit(void)
 }
 
 /*
- * Closes, locks, heartbeat and recovery. A close that were lost would keep the file open at the mgr; there are at most
- * as many of them as files were open. Of locks there are at most as many as tasks ask for one, and a few that were left.
+ * Closes, locks, heartbeat and recovery. A close that were lost would keep the file open at the
+ * mgr; there are at most as many of them as files were open. Of locks there are at most as many as
+ * tasks ask for one, and a few that were left.
  */
 static bool unbounded(enum pvfs_op op)
 {

@@ -1,16 +1,17 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * lock.c - flock(2), fcntl(2)'s record locks and open file description locks, which hold on all clients: the mgr keeps
- * them ("Locks" in docs/protocol.md). With locks=local only this node's kernel does.
+ * lock.c - flock(2), fcntl(2)'s record locks and open file description locks, which hold on all
+ * clients: the mgr keeps them ("Locks" in docs/protocol.md). With locks=local only this node's
+ * kernel does.
  *
- * The kernel's own lists (/proc/locks, what close unlocks) follow: a lock is entered there when the mgr has granted it
- * and taken out before the mgr is asked to unlock it, so they never say more than the mgr does. What is in them is what
- * a restarted mgr is told.
+ * The kernel's own lists (/proc/locks, what close unlocks) follow: a lock is entered there when the
+ * mgr has granted it and taken out before the mgr is asked to unlock it, so they never say more
+ * than the mgr does. What is in them is what a restarted mgr is told.
  *
- * Owners are pointers to the VFS, which are used again; the mgr knows them by numbers that are not. An owner's requests
- * go one after the other, each when the one before was answered: which of two calls came last does then not depend on
- * the channels they took. They are ASYNC, so that a killed task can leave at once and what it asked for is still
- * answered, and undone if it was a lock.
+ * Owners are pointers to the VFS, which are used again; the mgr knows them by numbers that are not.
+ * An owner's requests go one after the other, each when the one before was answered: which of two
+ * calls came last does then not depend on the channels they took. They are ASYNC, so that a killed
+ * task can leave at once and what it asked for is still answered, and undone if it was a lock.
  */
 #include <linux/sched/signal.h>
 #include <linux/slab.h>
@@ -36,16 +37,24 @@ struct held {
 	u64 start, end;
 };
 
-/* flc_lock held. Those of one list; @at < @room are filled in. Return: the number with those before. */
-static unsigned int held_list(struct list_head *list, struct held *held, unsigned int at, unsigned int room)
+/*
+ * flc_lock held. Those of one list; @at < @room are filled in. Return: the number with those
+ * before.
+ */
+static unsigned int held_list(struct list_head *list, struct held *held, unsigned int at,
+			      unsigned int room)
 {
 	struct file_lock *fl;
 
 	list_for_each_entry(fl, list, PVFS_FL_LIST) {
 		if (at < room)
 			held[at] = (struct held){
-				.key = pvfs_fl(fl, owner), .kind = pvfs_lock_kind(fl), .type = pvfs_lock_type(fl),
-				.pid = pvfs_fl(fl, pid), .start = fl->fl_start, .end = fl->fl_end,
+				.key = pvfs_fl(fl, owner),
+				.kind = pvfs_lock_kind(fl),
+				.type = pvfs_lock_type(fl),
+				.pid = pvfs_fl(fl, pid),
+				.start = fl->fl_start,
+				.end = fl->fl_end,
 			};
 		at++;
 	}
@@ -53,7 +62,8 @@ static unsigned int held_list(struct list_head *list, struct held *held, unsigne
 }
 
 /* The lock on appending, as the others. Return: the number with the @at before. */
-static unsigned int held_append(struct inode *inode, struct held *held, unsigned int at, unsigned int room)
+static unsigned int held_append(struct inode *inode, struct held *held, unsigned int at,
+				unsigned int room)
 {
 	struct pvfs_inode *pi = PVFS_I(inode);
 	struct lock_owner *o;
@@ -63,7 +73,10 @@ static unsigned int held_append(struct inode *inode, struct held *held, unsigned
 	if (o && o->appends) {
 		if (at < room)
 			held[at] = (struct held){
-				.key = pi, .kind = PVFS_LK_APPEND, .type = PVFS_LK_WRITE, .end = PVFS_FILE_MAX,
+				.key = pi,
+				.kind = PVFS_LK_APPEND,
+				.type = PVFS_LK_WRITE,
+				.end = PVFS_FILE_MAX,
 			};
 		at++;
 	}
@@ -117,7 +130,8 @@ bool pvfs_lock_owner_holds(const struct lock_owner *o)
 	if (!ctx || o->kind == PVFS_LK_APPEND)
 		return false;
 	spin_lock(&ctx->flc_lock);
-	list_for_each_entry(fl, o->kind == PVFS_LK_FLOCK ? &ctx->flc_flock : &ctx->flc_posix, PVFS_FL_LIST)
+	list_for_each_entry(fl, o->kind == PVFS_LK_FLOCK ? &ctx->flc_flock : &ctx->flc_posix,
+			    PVFS_FL_LIST)
 		ret |= pvfs_fl(fl, owner) == o->key && pvfs_lock_kind(fl) == o->kind;
 	spin_unlock(&ctx->flc_lock);
 	return ret;
@@ -131,7 +145,9 @@ static void unlock_here(struct inode *inode, const void *key, u8 kind, u64 start
 	locks_init_lock(&fl);
 	pvfs_fl(&fl, type) = F_UNLCK;
 	pvfs_fl(&fl, owner) = (fl_owner_t)key;
-	pvfs_fl(&fl, flags) = kind == PVFS_LK_FLOCK ? FL_FLOCK : kind == PVFS_LK_OFD ? FL_POSIX | FL_OFDLCK : FL_POSIX;
+	pvfs_fl(&fl, flags) = kind == PVFS_LK_FLOCK ? FL_FLOCK : FL_POSIX;
+	if (kind == PVFS_LK_OFD)
+		pvfs_fl(&fl, flags) |= FL_OFDLCK;
 	/* The VFS compares it; for flock it is the owner. */
 	pvfs_fl(&fl, file) = kind == PVFS_LK_FLOCK ? (struct file *)key : NULL;
 	fl.fl_start = start;
@@ -141,7 +157,10 @@ static void unlock_here(struct inode *inode, const void *key, u8 kind, u64 start
 
 /* ---------------------------------------------------------------- lock and unlock */
 
-/* The lock is ours: enter it into the kernel's lists. Another owner of this node may just be leaving them. */
+/*
+ * The lock is ours: enter it into the kernel's lists. Another owner of this node may just be
+ * leaving them.
+ */
 static int enter_here(struct file *file, struct file_lock *fl)
 {
 	unsigned int flags = pvfs_fl(fl, flags);
@@ -154,8 +173,8 @@ static int enter_here(struct file *file, struct file_lock *fl)
 }
 
 /*
- * Waits until it is time to ask again. Return: 0; -ERESTARTSYS a signal came: *@granted says whether the lock had come
- * first and is kept; -EIO umount -f.
+ * Waits until it is time to ask again. Return: 0; -ERESTARTSYS a signal came: *@granted says
+ * whether the lock had come first and is kept; -EIO umount -f.
  */
 static int call_pause(struct lock_call *call, bool *granted)
 {
@@ -165,7 +184,9 @@ static int call_pause(struct lock_call *call, bool *granted)
 
 	*granted = false;
 	left = wait_event_interruptible_timeout(call->wait, pvfs_lock_call_stirred(call),
-						msecs_to_jiffies(state == PVFS_LK_QUEUED ? PVFS_LOCK_ASK_MS : PVFS_LOCK_GRACE_MS));
+						msecs_to_jiffies(state == PVFS_LK_QUEUED ?
+									 PVFS_LOCK_ASK_MS :
+									 PVFS_LOCK_GRACE_MS));
 	if (pvfs_lock_call_aborted(call)) {
 		pvfs_lock_call_submit(call, PVFS_OP_LOCK_CANCEL, 0, true);
 		return -EIO;
@@ -235,11 +256,13 @@ static int lock_set(struct file *file, struct file_lock *fl, u8 kind, bool wait)
 			break;
 		granted = call->state == PVFS_LK_GRANTED;
 		/*
-		 * It was entered, but a restarted mgr had given it to another meanwhile. We had not used it; but what
-		 * the owner had before can't be told from it any more.
+		 * It was entered, but a restarted mgr had given it to another meanwhile. We had not
+		 * used it; but what the owner had before can't be told from it any more.
 		 */
 		if (!granted && entered && held) {
-			owner_lost(inode, &(struct held){ .key = o->key, .kind = kind, .pid = call->m.pid });
+			owner_lost(inode, &(struct held){ .key = o->key,
+							  .kind = kind,
+							  .pid = call->m.pid });
 			if (call->state == PVFS_LK_QUEUED)
 				pvfs_lock_call_submit(call, PVFS_OP_LOCK_CANCEL, 0, true);
 			err = -EIO;
@@ -273,14 +296,16 @@ static int lock_set(struct file *file, struct file_lock *fl, u8 kind, bool wait)
 		}
 		entered = true;
 		/*
-		 * If the mgr is a new one, it may have been told what we hold before this was in the lists: ask again.
-		 * If not, it will be told of this one too.
+		 * If the mgr is a new one, it may have been told what we hold before this was in
+		 * the lists: ask again. If not, it will be told of this one too.
 		 */
 		pvfs_session_sample(vol, &session_now, &epoch_now);
 		if (session_now == session && epoch_now == epoch)
 			break;
 	}
-	/* As the kernel's own flock: what was held goes when one begins to wait for another type. */
+	/*
+	 * As the kernel's own flock: what was held goes when one begins to wait for another type.
+	 */
 	if (err && queued && kind == PVFS_LK_FLOCK)
 		unlock_here(inode, o->key, kind, 0, OFFSET_MAX);
 	else if (err && entered)
@@ -299,11 +324,17 @@ static int lock_unset(struct file *file, struct file_lock *fl, u8 kind)
 	struct lock_call *call;
 	int err;
 
-	/* Who locks it next is to see what we wrote: data is with the iods, size and time are told now. */
+	/*
+	 * Who locks it next is to see what we wrote: data is with the iods, size and time are told
+	 * now.
+	 */
 	if (S_ISREG(inode->i_mode) && pvfs_writes_pending(inode))
 		pvfs_meta_report(inode);
 	o = pvfs_lock_owner_get(inode, pvfs_fl(fl, owner), kind, false);
-	/* At close the VFS unlocks an open file description's without saying that it is one; no process has that owner. */
+	/*
+	 * At close the VFS unlocks an open file description's without saying that it is one; no
+	 * process has that owner.
+	 */
 	if (!o && kind == PVFS_LK_RECORD)
 		o = pvfs_lock_owner_get(inode, pvfs_fl(fl, owner), PVFS_LK_OFD, false);
 	err = locks_lock_file_wait(file, fl);
@@ -325,7 +356,11 @@ static int lock_get(struct file *file, struct file_lock *fl, u8 kind)
 {
 	struct inode *inode = file_inode(file);
 	struct pvfs_getlk_req m = {
-		.fid = PVFS_I(inode)->fid, .kind = kind, .type = pvfs_lock_type(fl), .start = fl->fl_start, .end = fl->fl_end,
+		.fid = PVFS_I(inode)->fid,
+		.kind = kind,
+		.type = pvfs_lock_type(fl),
+		.start = fl->fl_start,
+		.end = fl->fl_end,
 	};
 	struct lock_owner *o = pvfs_lock_owner_get(inode, pvfs_fl(fl, owner), kind, false);
 	struct pvfs_getlk_rep r;
@@ -344,7 +379,10 @@ static int lock_get(struct file *file, struct file_lock *fl, u8 kind)
 	pvfs_fl(fl, type) = r.type == PVFS_LK_WRITE ? F_WRLCK : F_RDLCK;
 	fl->fl_start = r.start;
 	fl->fl_end = r.end;
-	/* An open file description's is told as -1; of another node's process the number is negative, as usual. */
+	/*
+	 * An open file description's is told as -1; of another node's process the number is
+	 * negative, as usual.
+	 */
 	pvfs_fl(fl, flags) &= ~FL_OFDLCK;
 	if (r.kind == PVFS_LK_OFD)
 		pvfs_fl(fl, flags) |= FL_OFDLCK;
@@ -353,7 +391,8 @@ static int lock_get(struct file *file, struct file_lock *fl, u8 kind)
 }
 
 /**
- * pvfs_file_lock - fcntl(2): F_GETLK, F_SETLK, F_SETLKW and their OFD kin; and the unlock of all at close
+ * pvfs_file_lock - fcntl(2): F_GETLK, F_SETLK, F_SETLKW and their OFD kin; and the unlock of all at
+ * close
  * @file: the file
  * @cmd: F_GETLK, F_SETLK or F_SETLKW; FL_OFDLCK in @fl tells the kinds apart
  * @fl: the lock
@@ -509,8 +548,14 @@ static int reclaim_one(struct inode *inode, const struct held *h)
 
 	if (o) {
 		m = (struct pvfs_lock_req){
-			.fid = o->fid, .kind = o->kind, .type = h->type, .flags = PVFS_LK_RECLAIM, .owner = o->id,
-			.pid = h->pid, .start = h->start, .end = h->end,
+			.fid = o->fid,
+			.kind = o->kind,
+			.type = h->type,
+			.flags = PVFS_LK_RECLAIM,
+			.owner = o->id,
+			.pid = h->pid,
+			.start = h->start,
+			.end = h->end,
 		};
 		if (h->kind == PVFS_LK_FLOCK) {
 			m.start = 0;
@@ -557,7 +602,8 @@ static int each_inode(struct pvfs_volume *vol, int (*fn)(struct inode *inode, co
 	int err = 0;
 
 	while (!err) {
-		inode = pvfs_walk_next(walk, &vol->locks_lock, &vol->lock_inodes, offsetof(struct pvfs_inode, locked));
+		inode = pvfs_walk_next(walk, &vol->locks_lock, &vol->lock_inodes,
+				       offsetof(struct pvfs_inode, locked));
 		if (!inode)
 			break;
 		err = each_held(inode, fn);
@@ -583,8 +629,8 @@ int pvfs_locks_lost(struct pvfs_volume *vol)
  * pvfs_locks_reclaim - tell a new mgr what is locked
  * @vol: the volume
  *
- * Called by volume.c, after pvfs_files_reclaim(). A call that is granted while this runs finds out by itself that the
- * mgr is another: lock_set().
+ * Called by volume.c, after pvfs_files_reclaim(). A call that is granted while this runs finds out
+ * by itself that the mgr is another: lock_set().
  *
  * Return: 0 or -errno: to be tried again.
  */
@@ -598,7 +644,8 @@ int pvfs_locks_reclaim(struct pvfs_volume *vol)
 /* ---------------------------------------------------------------- start and end */
 
 /**
- * pvfs_locks_wait - before unmounting: until what nobody waits for has been answered, for some seconds; then see to it
+ * pvfs_locks_wait - before unmounting: until what nobody waits for has been answered, for some
+ * seconds; then see to it
  * @vol: the volume, which nobody can use any more
  */
 void pvfs_locks_wait(struct pvfs_volume *vol)
@@ -606,7 +653,8 @@ void pvfs_locks_wait(struct pvfs_volume *vol)
 	unsigned int ms = UMOUNT_WAIT_MS;
 
 	/* Again, because one may have been on its way to the queue. */
-	while (!wait_event_timeout(vol->async_wait, !atomic_read(&vol->lock_calls), msecs_to_jiffies(ms))) {
+	while (!wait_event_timeout(vol->async_wait, !atomic_read(&vol->lock_calls),
+				   msecs_to_jiffies(ms))) {
 		WRITE_ONCE(vol->locks_dead, true);
 		pvfs_volume_abort(vol);
 		ms = 200;

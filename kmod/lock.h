@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * lock.h - what lock.c, lock_calls.c and lock_append.c share: owners of locks, and what they ask of the mgr.
+ * lock.h - what lock.c, lock_calls.c and lock_append.c share: owners of locks, and what they ask of
+ * the mgr.
  */
 #ifndef PVFS_LOCK_H
 #define PVFS_LOCK_H
@@ -15,8 +16,8 @@ extern struct workqueue_struct *pvfs_lock_wq;
 /*
  * An owner of locks of one inode; vol->locks_lock protects what is not constant.
  *
- * Exists while it has users (calls, and whoever looks at it), locks in the kernel's lists, or was told that it lost
- * them.
+ * Exists while it has users (calls, and whoever looks at it), locks in the kernel's lists, or was
+ * told that it lost them.
  */
 struct lock_owner {
 	struct list_head link;		/* pi->lock_owners */
@@ -27,7 +28,7 @@ struct lock_owner {
 	u64 id;				/* for the mgr */
 	u8 kind;			/* PVFS_LK_FLOCK .. APPEND */
 	bool lost;			/* the session that had its locks is gone */
-	bool appends;			/* of kind APPEND: it has the lock, and is a user of itself */
+	bool appends;	/* of kind APPEND: it has the lock, and is a user of itself */
 	unsigned long since;		/* jiffies when it got that; i_rwsem */
 	struct delayed_work append_work;	/* gives it back */
 	bool busy;			/* the first of its calls is on its way */
@@ -48,7 +49,7 @@ struct lock_call {
 	refcount_t ref;
 	u16 op;				/* LOCK or LOCK_CANCEL */
 	struct pvfs_lock_req m;
-	bool left;			/* locks_lock: nobody waits: a lock that comes now is undone */
+	bool left;	/* locks_lock: nobody waits: a lock that comes now is undone */
 	bool sent;			/* locks_lock */
 	bool done;			/* answered: err and state are final */
 	bool hinted;			/* a LOCK_GRANT named it */

@@ -1,13 +1,14 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * lock_append.c - the lock that makes appending atomic on all clients: of a kind of its own, whose owner is the inode,
- * and which no list of the kernel has. It is kept for a moment after a write, for the next one.
+ * lock_append.c - the lock that makes appending atomic on all clients: of a kind of its own, whose
+ * owner is the inode, and which no list of the kernel has. It is kept for a moment after a write,
+ * for the next one.
  */
 #include <linux/sched/signal.h>
 #include <linux/slab.h>
 #include "lock.h"
 
-#define APPEND_MS 50		/* to be kept by one append after the other, when others may wait for it */
+#define APPEND_MS 50	/* to be kept by one append after the other, when others may wait for it */
 
 /* The lock is not ours any more. Return: it was. */
 bool pvfs_lock_append_drop(struct lock_owner *o)
@@ -58,7 +59,9 @@ void pvfs_lock_append_late(struct work_struct *work)
 static int append_pause(struct lock_call *call)
 {
 	long left = wait_event_killable_timeout(call->wait, pvfs_lock_call_stirred(call),
-						msecs_to_jiffies(call->state == PVFS_LK_QUEUED ? PVFS_LOCK_ASK_MS : PVFS_LOCK_GRACE_MS));
+						msecs_to_jiffies(call->state == PVFS_LK_QUEUED ?
+									 PVFS_LOCK_ASK_MS :
+									 PVFS_LOCK_GRACE_MS));
 
 	if (pvfs_lock_call_aborted(call))
 		return -EIO;

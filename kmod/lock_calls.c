@@ -100,8 +100,13 @@ struct lock_call *pvfs_lock_call_new(struct lock_owner *o, const struct file_loc
 	init_waitqueue_head(&call->wait);
 	call->aborts = READ_ONCE(vol->aborts);
 	call->m = (struct pvfs_lock_req){
-		.fid = o->fid, .kind = o->kind, .owner = o->id, .pid = pvfs_fl(fl, pid),
-		.type = unlock ? PVFS_LK_UNLOCK : pvfs_lock_type(fl), .start = fl->fl_start, .end = fl->fl_end,
+		.fid = o->fid,
+		.kind = o->kind,
+		.owner = o->id,
+		.pid = pvfs_fl(fl, pid),
+		.type = unlock ? PVFS_LK_UNLOCK : pvfs_lock_type(fl),
+		.start = fl->fl_start,
+		.end = fl->fl_end,
 		.flags = wait && !unlock ? PVFS_LK_WAIT : 0,
 	};
 	if (o->kind == PVFS_LK_FLOCK || o->kind == PVFS_LK_APPEND) {
@@ -135,8 +140,8 @@ void pvfs_lock_call_put(struct lock_call *call)
 }
 
 /*
- * It was answered, or could not be sent. A lock that nobody waits for any more is taken back: the answer to the LOCK
- * has come, so the LOCK_CANCEL can't be overtaken by it.
+ * It was answered, or could not be sent. A lock that nobody waits for any more is taken back: the
+ * answer to the LOCK has come, so the LOCK_CANCEL can't be overtaken by it.
  */
 static void call_answered(struct lock_call *call, int err, u8 state)
 {
@@ -149,7 +154,8 @@ static void call_answered(struct lock_call *call, int err, u8 state)
 	o->busy = false;
 	call->err = err;
 	call->state = state;
-	undo = call->left && !err && call->m.type != PVFS_LK_UNLOCK && !READ_ONCE(vol->locks_dead) &&
+	undo = call->left && !err && call->m.type != PVFS_LK_UNLOCK &&
+	       !READ_ONCE(vol->locks_dead) &&
 	       (call->op == PVFS_OP_LOCK ? state == PVFS_LK_GRANTED || state == PVFS_LK_QUEUED :
 					   (call->m.flags & PVFS_LK_KEEP) && state);
 	if (undo) {
@@ -189,8 +195,8 @@ static void call_request_done(struct pvfs_request *req)
 	if (err == -EBADMSG || rep.state > PVFS_LK_DEADLOCK)
 		err = pvfs_bogus(call->o->vol, "an answer about locks", call->m.fid.ino);
 	if (err && call->m.type == PVFS_LK_UNLOCK)
-		pr_warn_ratelimited("%s: inode %llu: cannot unlock at the mgr: error %d\n", call->o->vol->opts.volume,
-				    call->m.fid.ino, err);
+		pr_warn_ratelimited("%s: inode %llu: cannot unlock at the mgr: error %d\n",
+				    call->o->vol->opts.volume, call->m.fid.ino, err);
 	call_answered(call, err, req->op == PVFS_OP_LOCK ? rep.state : cancelled.granted);
 }
 
@@ -200,7 +206,8 @@ static void call_send(struct lock_call *call)
 	struct pvfs_volume *vol = call->o->vol;
 	struct pvfs_request *req;
 
-	req = READ_ONCE(vol->locks_dead) ? ERR_PTR(-ESHUTDOWN) : pvfs_req_alloc(vol->mgr, call->op, 0);
+	req = READ_ONCE(vol->locks_dead) ? ERR_PTR(-ESHUTDOWN) :
+					   pvfs_req_alloc(vol->mgr, call->op, 0);
 	if (IS_ERR(req)) {
 		call_answered(call, PTR_ERR(req), 0);
 		return;
@@ -209,8 +216,14 @@ static void call_send(struct lock_call *call)
 		req->body_len = pvfs_lock_req_encode(&call->m, req->body, req->body_room);
 	} else {
 		struct pvfs_lock_cancel_req m = {
-			.fid = call->m.fid, .kind = call->m.kind, .type = call->m.type, .flags = call->m.flags,
-			.owner = call->m.owner, .start = call->m.start, .end = call->m.end, .ticket = call->m.ticket,
+			.fid = call->m.fid,
+			.kind = call->m.kind,
+			.type = call->m.type,
+			.flags = call->m.flags,
+			.owner = call->m.owner,
+			.start = call->m.start,
+			.end = call->m.end,
+			.ticket = call->m.ticket,
 		};
 
 		req->body_len = pvfs_lock_cancel_req_encode(&m, req->body, req->body_room);
@@ -267,8 +280,8 @@ static bool call_done(struct lock_call *call)
 }
 
 /*
- * Waits for the answer. Return: 0: it is there; -EINTR killed, -EIO time is up (soft): it will be dealt with when it
- * comes. An unlock is made in every case.
+ * Waits for the answer. Return: 0: it is there; -EINTR killed, -EIO time is up (soft): it will be
+ * dealt with when it comes. An unlock is made in every case.
  */
 int pvfs_lock_call_wait(struct lock_call *call)
 {
@@ -276,8 +289,9 @@ int pvfs_lock_call_wait(struct lock_call *call)
 	bool withdrawn = false, done;
 	long left;
 
-	left = wait_event_killable_timeout(call->wait, call_done(call), vol->opts.soft ?
-					   msecs_to_jiffies(vol->opts.timeo_ms) : MAX_SCHEDULE_TIMEOUT);
+	left = wait_event_killable_timeout(call->wait, call_done(call),
+					   vol->opts.soft ? msecs_to_jiffies(vol->opts.timeo_ms) :
+							    MAX_SCHEDULE_TIMEOUT);
 	if (left > 0)
 		return 0;
 	spin_lock(&vol->locks_lock);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * meta.c - asking the manager: whose name it is asked in, one exchange, and the operations on inodes. Whatever comes
- * back is checked here before anyone uses it.
+ * meta.c - asking the manager: whose name it is asked in, one exchange, and the operations on
+ * inodes. Whatever comes back is checked here before anyone uses it.
  */
 #include <linux/cred.h>
 #include <linux/sched/signal.h>
@@ -13,10 +13,11 @@
 /* ---------------------------------------------------------------- who asks */
 
 /*
- * More groups than the protocol carries are left out: that can refuse, but never grant. Who has to be checked here has
- * been; then only the ids matter, and only for what is made.
+ * More groups than the protocol carries are left out: that can refuse, but never grant. Who has to
+ * be checked here has been; then only the ids matter, and only for what is made.
  */
-int pvfs_who_get(struct who *w, struct inode *inode, struct pvfs_idmap *idmap, struct pvfs_cred *ret)
+int pvfs_who_get(struct who *w, struct inode *inode, struct pvfs_idmap *idmap,
+		 struct pvfs_cred *ret)
 {
 	bool checked = pvfs_checked_here(PVFS_VOL(inode), idmap);
 	const struct cred *cred = current_cred();
@@ -48,8 +49,8 @@ void pvfs_who_put(struct who *w)
 /* ---------------------------------------------------------------- one exchange */
 
 /*
- * EAGAIN: the mgr can't do it now (a truncation that waits for an iod). Hard mounts ask until it can, soft ones until
- * their time is up.
+ * EAGAIN: the mgr can't do it now (a truncation that waits for an iod). Hard mounts ask until it
+ * can, soft ones until their time is up.
  */
 int pvfs_ask_again(struct pvfs_volume *vol, unsigned int *tries)
 {
@@ -139,7 +140,8 @@ struct pvfs_request *pvfs_meta_getattr_start(struct inode *inode, struct pvfs_wr
  * @sent: what pvfs_meta_getattr_start() said went along
  * @req: from pvfs_meta_getattr_start(); taken
  */
-int pvfs_meta_getattr_finish(struct inode *inode, struct pvfs_request *req, const struct pvfs_wreport *sent)
+int pvfs_meta_getattr_finish(struct inode *inode, struct pvfs_request *req,
+			     const struct pvfs_wreport *sent)
 {
 	struct pvfs_getattr_rep r;
 	int err;
@@ -148,7 +150,8 @@ int pvfs_meta_getattr_finish(struct inode *inode, struct pvfs_request *req, cons
 	if (!err)
 		err = pvfs_getattr_rep_decode(&r, req->rep, req->rep_len);
 	pvfs_req_put(req);
-	err = pvfs_own_attr_result(inode, pvfs_final_error(PVFS_VOL(inode), PVFS_OP_GETATTR, err), &r.attr);
+	err = pvfs_own_attr_result(inode, pvfs_final_error(PVFS_VOL(inode), PVFS_OP_GETATTR, err),
+				   &r.attr);
 	if (!err)
 		pvfs_writes_ack(PVFS_I(inode)->use, sent);
 	return err;
@@ -182,7 +185,8 @@ void pvfs_meta_atime(struct inode *inode)
  *
  * Return: 0 or -errno, as all here: see vfs.h.
  */
-int pvfs_meta_getattr_fid(struct pvfs_volume *vol, const struct pvfs_fid *fid, struct pvfs_attr *attr)
+int pvfs_meta_getattr_fid(struct pvfs_volume *vol, const struct pvfs_fid *fid,
+			  struct pvfs_attr *attr)
 {
 	struct pvfs_getattr_req m = { .fid = *fid };
 	struct pvfs_getattr_rep r;
@@ -295,7 +299,8 @@ int pvfs_meta_open(struct inode *inode, u32 flags, struct pvfs_open_rep *rep)
  * @count: how many opens of this kind there are
  * @recovery: part of recovery: passes while other requests are held
  */
-int pvfs_meta_reclaim(struct inode *inode, u32 flags, u32 count, bool recovery, struct pvfs_reclaim_rep *rep)
+int pvfs_meta_reclaim(struct inode *inode, u32 flags, u32 count, bool recovery,
+		      struct pvfs_reclaim_rep *rep)
 {
 	struct pvfs_reclaim_req m = { .fid = fid_of(inode), .flags = flags, .count = count };
 	struct pvfs_volume *vol = PVFS_VOL(inode);
@@ -347,7 +352,10 @@ static void relayout_done(struct pvfs_request *req)
 	pvfs_use_iput(use);		/* also counts vol->closing down */
 }
 
-/* Waits until no SETLAYOUT is under way: as long as for any request. Return: 0, -EINTR, -EIO (soft). */
+/*
+ * Waits until no SETLAYOUT is under way: as long as for any request. Return: 0, -EINTR, -EIO
+ * (soft).
+ */
 static int relayout_wait(struct inode *inode)
 {
 	struct pvfs_volume *vol = PVFS_VOL(inode);
@@ -357,8 +365,9 @@ static int relayout_wait(struct inode *inode)
 	/* Pairs with relayout_done(). */
 	if (likely(!smp_load_acquire(&pi->relayout)))
 		return 0;
-	left = wait_event_killable_timeout(vol->async_wait, !smp_load_acquire(&pi->relayout), vol->opts.soft ?
-					   msecs_to_jiffies(vol->opts.timeo_ms) : MAX_SCHEDULE_TIMEOUT);
+	left = wait_event_killable_timeout(vol->async_wait, !smp_load_acquire(&pi->relayout),
+					   vol->opts.soft ? msecs_to_jiffies(vol->opts.timeo_ms) :
+							    MAX_SCHEDULE_TIMEOUT);
 	return left > 0 ? 0 : left ? -EINTR : -EIO;
 }
 
@@ -399,8 +408,8 @@ static int relayout(struct inode *inode, const struct pvfs_setlayout_req *m, u32
  * @inode: the inode; the caller holds its i_rwsem
  * @layout: pcount 1 or more, base 0xffff for any
  *
- * Whoever is killed waiting, or waited long enough (soft), leaves the request to itself: nobody here reads or writes the
- * file before it is known which layout it has, see pvfs_layout_settled().
+ * Whoever is killed waiting, or waited long enough (soft), leaves the request to itself: nobody
+ * here reads or writes the file before it is known which layout it has, see pvfs_layout_settled().
  *
  * Return: 0 or -errno, as all here: see vfs.h.
  */
@@ -426,7 +435,8 @@ int pvfs_meta_setlayout(struct inode *inode, const struct pvfs_layout *layout)
 }
 
 /**
- * pvfs_layout_settled - wait until no SETLAYOUT is under way, and learn what came of those that failed
+ * pvfs_layout_settled - wait until no SETLAYOUT is under way, and learn what came of those that
+ * failed
  * @inode: the inode
  *
  * Return: 0 or -errno, as all here: see vfs.h.
@@ -465,8 +475,8 @@ int pvfs_meta_getlk(struct inode *inode, const struct pvfs_getlk_req *m, struct 
 	struct pvfs_volume *vol = PVFS_VOL(inode);
 	int err = meta_getlk(vol, META_ROOM, m, rep);
 
-	if (!err && (rep->type > PVFS_LK_WRITE || rep->start > rep->end || rep->end > PVFS_FILE_MAX ||
-		     rep->pid > S32_MAX))
+	if (!err && (rep->type > PVFS_LK_WRITE || rep->start > rep->end ||
+		     rep->end > PVFS_FILE_MAX || rep->pid > S32_MAX))
 		err = pvfs_bogus(vol, "a lock", m->fid.ino);
 	return err;
 }

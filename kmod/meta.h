@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * meta.h - what the operations of the manager have in common; for meta*.c only. They are functions that encode,
- * exchange, decode and check: no state, no policy. Bodies and replies are in common/msg.def.
+ * meta.h - what the operations of the manager have in common; for meta*.c only. They are functions
+ * that encode, exchange, decode and check: no state, no policy. Bodies and replies are in
+ * common/msg.def.
  */
 #ifndef PVFS_META_H
 #define PVFS_META_H
@@ -19,7 +20,8 @@ struct who {
 	u8 small[4 * 32];
 };
 
-int pvfs_who_get(struct who *w, struct inode *inode, struct pvfs_idmap *idmap, struct pvfs_cred *ret);
+int pvfs_who_get(struct who *w, struct inode *inode, struct pvfs_idmap *idmap,
+		 struct pvfs_cred *ret);
 void pvfs_who_put(struct who *w);
 
 int pvfs_ask_again(struct pvfs_volume *vol, unsigned int *tries);
@@ -35,7 +37,8 @@ struct payload {
 	u32 len;		/* bytes to send, or room */
 	bool write;
 	u32 got;		/* bytes received */
-	char *text;		/* room for a string of the answer, and its NUL; it stays empty when there is none */
+	/* room for a string of the answer, and its NUL; it stays empty when there is none */
+	char *text;
 	u32 text_room;
 };
 
@@ -48,8 +51,9 @@ static inline void keep_text(struct payload *p, const struct pvfs_str *s)
 }
 
 /*
- * meta_<name>(vol, room, m, r): sends pvfs_<name>_req and decodes pvfs_<name>_rep, whose strings must not outlive the
- * request: for replies without any. data_<name>() has a payload too. @keep: what to do with a string.
+ * meta_<name>(vol, room, m, r): sends pvfs_<name>_req and decodes pvfs_<name>_rep, whose strings
+ * must not outlive the request: for replies without any. data_<name>() has a payload too. @keep:
+ * what to do with a string.
  */
 #define META_TEXT(OP, name, keep) \
 static int data_##name(struct pvfs_volume *vol, u32 room, const struct pvfs_##name##_req *m, \

@@ -20,11 +20,13 @@ META(RENAME, rename)
  * @dir: the directory
  * @name: the name
  * @attr: filled with the inode's attributes
- * @target: room for PVFS_SYMLINK_EAGER + 1 bytes: a symbolic link's target, if it came along; else empty. Or NULL
+ * @target: room for PVFS_SYMLINK_EAGER + 1 bytes: a symbolic link's target, if it came along; else
+ *	empty. Or NULL
  *
  * Return: 0, -ENOENT, -EACCES, -ENOTDIR, -ESTALE (no such directory any more), -EINTR, -EIO.
  */
-int pvfs_meta_lookup(struct inode *dir, const struct qstr *name, struct pvfs_attr *attr, char *target)
+int pvfs_meta_lookup(struct inode *dir, const struct qstr *name, struct pvfs_attr *attr,
+		     char *target)
 {
 	struct pvfs_lookup_req m = { .dir = fid_of(dir), .name = pvfs_qstr(name) };
 	struct payload p = { .text = target, .text_room = target ? PVFS_SYMLINK_EAGER + 1 : 0 };
@@ -56,11 +58,14 @@ int pvfs_meta_lookup(struct inode *dir, const struct qstr *name, struct pvfs_att
  *
  * On success the file is open at the mgr, once, if it is a regular one.
  */
-int pvfs_meta_create(struct pvfs_idmap *idmap, struct inode *dir, const struct qstr *name, u32 flags, umode_t mode,
-		     struct pvfs_create_rep *rep)
+int pvfs_meta_create(struct pvfs_idmap *idmap, struct inode *dir, const struct qstr *name,
+		     u32 flags, umode_t mode, struct pvfs_create_rep *rep)
 {
 	struct pvfs_create_req m = {
-		.dir = fid_of(dir), .name = pvfs_qstr(name), .flags = flags, .mode = mode & S_IALLUGO,
+		.dir = fid_of(dir),
+		.name = pvfs_qstr(name),
+		.flags = flags,
+		.mode = mode & S_IALLUGO,
 		.umask = current_umask(),
 	};
 	struct who w;
@@ -83,8 +88,8 @@ int pvfs_meta_create(struct pvfs_idmap *idmap, struct inode *dir, const struct q
  * @attr: filled with attributes, checked
  * @mode: type and permission bits
  */
-int pvfs_meta_mknod(struct pvfs_idmap *idmap, struct inode *dir, const struct qstr *name, umode_t mode,
-		    dev_t rdev, struct pvfs_attr *attr)
+int pvfs_meta_mknod(struct pvfs_idmap *idmap, struct inode *dir, const struct qstr *name,
+		    umode_t mode, dev_t rdev, struct pvfs_attr *attr)
 {
 	struct pvfs_mknod_req m = {
 		.dir = fid_of(dir), .name = pvfs_qstr(name), .mode = mode, .umask = current_umask(),
@@ -115,11 +120,14 @@ int pvfs_meta_mknod(struct pvfs_idmap *idmap, struct inode *dir, const struct qs
  *
  * Return: 0 or -errno, as all here: see vfs.h.
  */
-int pvfs_meta_mkdir(struct pvfs_idmap *idmap, struct inode *dir, const struct qstr *name, umode_t mode,
-		    struct pvfs_attr *attr)
+int pvfs_meta_mkdir(struct pvfs_idmap *idmap, struct inode *dir, const struct qstr *name,
+		    umode_t mode, struct pvfs_attr *attr)
 {
 	struct pvfs_mkdir_req m = {
-		.dir = fid_of(dir), .name = pvfs_qstr(name), .mode = mode & S_IALLUGO, .umask = current_umask(),
+		.dir = fid_of(dir),
+		.name = pvfs_qstr(name),
+		.mode = mode & S_IALLUGO,
+		.umask = current_umask(),
 	};
 	struct pvfs_mkdir_rep r;
 	struct who w;
@@ -149,7 +157,9 @@ int pvfs_meta_mkdir(struct pvfs_idmap *idmap, struct inode *dir, const struct qs
 int pvfs_meta_symlink(struct pvfs_idmap *idmap, struct inode *dir, const struct qstr *name,
 		      const char *target, struct pvfs_attr *attr)
 {
-	struct pvfs_symlink_req m = { .dir = fid_of(dir), .name = pvfs_qstr(name), .target = PVFS_STR(target) };
+	struct pvfs_symlink_req m = { .dir = fid_of(dir),
+				      .name = pvfs_qstr(name),
+				      .target = PVFS_STR(target) };
 	struct pvfs_symlink_rep r;
 	struct who w;
 	int err;
@@ -174,9 +184,12 @@ int pvfs_meta_symlink(struct pvfs_idmap *idmap, struct inode *dir, const struct 
  *
  * Return: 0 or -errno, as all here: see vfs.h.
  */
-int pvfs_meta_link(struct inode *inode, struct inode *dir, const struct qstr *name, struct pvfs_attr *attr)
+int pvfs_meta_link(struct inode *inode, struct inode *dir, const struct qstr *name,
+		   struct pvfs_attr *attr)
 {
-	struct pvfs_link_req m = { .fid = fid_of(inode), .dir = fid_of(dir), .name = pvfs_qstr(name) };
+	struct pvfs_link_req m = { .fid = fid_of(inode),
+				   .dir = fid_of(dir),
+				   .name = pvfs_qstr(name) };
 	struct pvfs_link_rep r;
 	struct who w;
 	int err;
@@ -249,8 +262,8 @@ int pvfs_meta_rmdir(struct inode *dir, const struct qstr *name)
  * @flags: RENAME_NOREPLACE, RENAME_EXCHANGE, RENAME_WHITEOUT: PVFS_RN_* have the same values
  * @rep: what moved, and what was replaced
  */
-int pvfs_meta_rename(struct inode *sdir, const struct qstr *sname, struct inode *ddir, const struct qstr *dname,
-		     unsigned int flags, struct pvfs_rename_rep *rep)
+int pvfs_meta_rename(struct inode *sdir, const struct qstr *sname, struct inode *ddir,
+		     const struct qstr *dname, unsigned int flags, struct pvfs_rename_rep *rep)
 {
 	struct pvfs_rename_req m = {
 		.sdir = fid_of(sdir), .sname = pvfs_qstr(sname),
@@ -324,11 +337,14 @@ int pvfs_meta_readlink(struct inode *inode, char *target)
  * @rep: filled
  * @ret_len: bytes of entries
  */
-int pvfs_meta_readdir(struct inode *dir, u64 cookie, bool attrs, const struct bio_vec *bv, unsigned int nbv,
-		      u32 bytes, struct pvfs_readdir_rep *rep, u32 *ret_len)
+int pvfs_meta_readdir(struct inode *dir, u64 cookie, bool attrs, const struct bio_vec *bv,
+		      unsigned int nbv, u32 bytes, struct pvfs_readdir_rep *rep, u32 *ret_len)
 {
 	struct pvfs_readdir_req m = {
-		.dir = fid_of(dir), .cookie = cookie, .bytes = bytes, .flags = attrs ? PVFS_RD_ATTRS : 0,
+		.dir = fid_of(dir),
+		.cookie = cookie,
+		.bytes = bytes,
+		.flags = attrs ? PVFS_RD_ATTRS : 0,
 	};
 	struct pvfs_volume *vol = PVFS_VOL(dir);
 	struct pvfs_request *req;

@@ -12,8 +12,8 @@ META_DATA(LISTXATTR, listxattr)
 META(REMOVEXATTR, removexattr)
 
 /*
- * Memory for a value or a list on its way. The caller's own could be anywhere, the stack or a module's constants, where
- * its pages can't be had.
+ * Memory for a value or a list on its way. The caller's own could be anywhere, the stack or a
+ * module's constants, where its pages can't be had.
  */
 struct bounce {
 	void *mem;
@@ -34,22 +34,28 @@ static int bounce_init(struct bounce *b, u32 size, bool write)
 		return -ENOMEM;
 	if (!is_vmalloc_addr(b->mem)) {
 		b->bv[b->p.nbv++] = (struct bio_vec){
-			.bv_page = virt_to_page(b->mem), .bv_len = size, .bv_offset = offset_in_page(b->mem),
+			.bv_page = virt_to_page(b->mem),
+			.bv_len = size,
+			.bv_offset = offset_in_page(b->mem),
 		};
 		return 0;
 	}
 	for (done = 0; done < size; done += n) {
 		n = min_t(u32, size - done, PAGE_SIZE);
-		b->bv[b->p.nbv++] = (struct bio_vec){ .bv_page = vmalloc_to_page(b->mem + done), .bv_len = n };
+		b->bv[b->p.nbv++] = (struct bio_vec){ .bv_page = vmalloc_to_page(b->mem + done),
+						      .bv_len = n };
 	}
 	return 0;
 }
 
-/* What came, @size bytes as the answer says, to the caller, who has @room (0: wants only the size). */
+/*
+ * What came, @size bytes as the answer says, to the caller, who has @room (0: wants only the size).
+ */
 static int bounce_take(struct bounce *b, struct inode *inode, void *to, u32 size, u32 room)
 {
 	if (size > PVFS_XATTR_VALUE_MAX || (room && (size > room || b->p.got != size)))
-		return pvfs_bogus(PVFS_VOL(inode), "an extended attribute's size", PVFS_I(inode)->fid.ino);
+		return pvfs_bogus(PVFS_VOL(inode), "an extended attribute's size",
+				  PVFS_I(inode)->fid.ino);
 	if (room)
 		memcpy(to, b->mem, size);
 	return size;
@@ -70,10 +76,13 @@ static void bounce_fini(struct bounce *b)
  *
  * Return: bytes of the value, or -errno: -ENODATA, -ERANGE, and as all here.
  */
-int pvfs_meta_getxattr(struct inode *inode, const char *name, void *value, size_t size, u64 *acl_version)
+int pvfs_meta_getxattr(struct inode *inode, const char *name, void *value, size_t size,
+		       u64 *acl_version)
 {
 	struct pvfs_getxattr_req m = {
-		.fid = fid_of(inode), .name = PVFS_STR(name), .size = min_t(size_t, size, PVFS_XATTR_VALUE_MAX),
+		.fid = fid_of(inode),
+		.name = PVFS_STR(name),
+		.size = min_t(size_t, size, PVFS_XATTR_VALUE_MAX),
 	};
 	struct pvfs_getxattr_rep r;
 	struct bounce b;
@@ -107,9 +116,12 @@ int pvfs_meta_getxattr(struct inode *inode, const char *name, void *value, size_
  *
  * Return: 0 or -errno, as all here: see vfs.h.
  */
-int pvfs_meta_setxattr(struct inode *inode, const char *name, const void *value, size_t size, int flags)
+int pvfs_meta_setxattr(struct inode *inode, const char *name, const void *value, size_t size,
+		       int flags)
 {
-	struct pvfs_setxattr_req m = { .fid = fid_of(inode), .name = PVFS_STR(name), .flags = flags };
+	struct pvfs_setxattr_req m = { .fid = fid_of(inode),
+				       .name = PVFS_STR(name),
+				       .flags = flags };
 	struct pvfs_setxattr_rep r;
 	struct bounce b;
 	struct who w;
@@ -142,7 +154,8 @@ int pvfs_meta_setxattr(struct inode *inode, const char *name, const void *value,
  */
 int pvfs_meta_listxattr(struct inode *inode, char *list, size_t size)
 {
-	struct pvfs_listxattr_req m = { .fid = fid_of(inode), .size = min_t(size_t, size, PVFS_XATTR_LIST_MAX) };
+	struct pvfs_listxattr_req m = { .fid = fid_of(inode),
+					.size = min_t(size_t, size, PVFS_XATTR_LIST_MAX) };
 	struct pvfs_listxattr_rep r;
 	struct bounce b;
 	struct who w;

@@ -2,9 +2,9 @@
 /*
  * namei.c - names: finding, making, removing, renaming them, and opening by name.
  *
- * A name that the dentry cache holds is asked again each time it is used, but where the operation that follows asks
- * by name itself: opening a regular file (which then compares what it got with what was cached) and unlink(2).
- * With actimeo names are believed for that long.
+ * A name that the dentry cache holds is asked again each time it is used, but where the operation
+ * that follows asks by name itself: opening a regular file (which then compares what it got with
+ * what was cached) and unlink(2). With actimeo names are believed for that long.
  */
 #include <linux/sched/task_stack.h>
 #include <asm/syscall.h>
@@ -38,10 +38,11 @@ static bool dentry_trusted(const struct dentry *dentry)
 }
 
 /*
- * Is this task in unlink(2)? It takes a name away whatever the name stands for, and the mgr finds out what that is; so
- * to ask before would be a second question for the same answer. The VFS tells us its intent for opening, creating and
- * renaming to, but not for removing; and rmdir(2), which looks the same from here, does need to know the type, because
- * the VFS refuses by it before we are called.
+ * Is this task in unlink(2)? It takes a name away whatever the name stands for, and the mgr finds
+ * out what that is; so to ask before would be a second question for the same answer. The VFS tells
+ * us its intent for opening, creating and renaming to, but not for removing; and rmdir(2), which
+ * looks the same from here, does need to know the type, because the VFS refuses by it before we are
+ * called.
  */
 static bool in_unlink(void)
 {
@@ -91,7 +92,10 @@ static bool in_rename(void)
 	return false;
 }
 
-/* The name by which the rename that this task is in has found the inode already, with a reference; or NULL. */
+/*
+ * The name by which the rename that this task is in has found the inode already, with a reference;
+ * or NULL.
+ */
 static struct dentry *found_before(struct inode *inode, const struct dentry *dentry)
 {
 	struct dentry *d, *ret = NULL;
@@ -109,14 +113,16 @@ static struct dentry *found_before(struct inode *inode, const struct dentry *den
 }
 
 /*
- * rename(2) from one name of an inode to another does nothing, and the VFS sees that by what it got when it looked them
- * up, one after the other. If another client has renamed between the two, it got the same inode twice though no inode
- * ever had both names. So when the second name is found to be of the first one's inode, the first is asked again.
+ * rename(2) from one name of an inode to another does nothing, and the VFS sees that by what it got
+ * when it looked them up, one after the other. If another client has renamed between the two, it
+ * got the same inode twice though no inode ever had both names. So when the second name is found to
+ * be of the first one's inode, the first is asked again.
  *
- * Both are looked up under the lock of their directory, or of both directories, so that nobody else's rename here can
- * put its mark (d_fsdata) on the first.
+ * Both are looked up under the lock of their directory, or of both directories, so that nobody
+ * else's rename here can put its mark (d_fsdata) on the first.
  *
- * Return: 0; -ESTALE: the VFS is to begin anew, or -EBUSY if it has done that (LOOKUP_REVAL) and it happened again.
+ * Return: 0; -ESTALE: the VFS is to begin anew, or -EBUSY if it has done that (LOOKUP_REVAL) and it
+ * happened again.
  */
 static int renamed_meanwhile(struct inode *inode, struct dentry *dentry, unsigned int flags)
 {
@@ -147,14 +153,15 @@ static int renamed_meanwhile(struct inode *inode, struct dentry *dentry, unsigne
 }
 
 /*
- * A symbolic link never changes, so its target is read once, with the LOOKUP or else by READLINK. From then on the VFS
- * finds it in i_link and does not ask; pvfs_free_inode() frees it.
+ * A symbolic link never changes, so its target is read once, with the LOOKUP or else by READLINK.
+ * From then on the VFS finds it in i_link and does not ask; pvfs_free_inode() frees it.
  */
 static void link_target_set(struct inode *inode, const char *target)
 {
 	char *copy;
 
-	if (!S_ISLNK(inode->i_mode) || READ_ONCE(inode->i_link) || strlen(target) != i_size_read(inode))
+	if (!S_ISLNK(inode->i_mode) || READ_ONCE(inode->i_link) ||
+	    strlen(target) != i_size_read(inode))
 		return;
 	copy = kstrdup(target, GFP_KERNEL_ACCOUNT);
 	/* Pairs with the VFS's READ_ONCE() and its address dependency. */
@@ -163,8 +170,8 @@ static void link_target_set(struct inode *inode, const char *target)
 }
 
 /*
- * The cached inode only has to pass the VFS's own checks, which a directory, or a file that is another's in a sticky
- * directory, may not.
+ * The cached inode only has to pass the VFS's own checks, which a directory, or a file that is
+ * another's in a sticky directory, may not.
  */
 static bool unlink_follows(struct inode *dir, struct inode *inode, unsigned int flags)
 {
@@ -172,19 +179,21 @@ static bool unlink_follows(struct inode *dir, struct inode *inode, unsigned int 
 }
 
 /*
- * Does ->open() follow, which asks by name? Only for the last component of a path is LOOKUP_OPEN set, but it stays set
- * while a symbolic link found there is followed; those components are not regular files, or not the last.
+ * Does ->open() follow, which asks by name? Only for the last component of a path is LOOKUP_OPEN
+ * set, but it stays set while a symbolic link found there is followed; those components are not
+ * regular files, or not the last.
  */
 static bool open_follows(struct dentry *dentry, struct inode *inode, unsigned int flags)
 {
-	return (flags & (LOOKUP_OPEN | LOOKUP_DIRECTORY | LOOKUP_EXCL | LOOKUP_REVAL)) == LOOKUP_OPEN &&
+	flags &= LOOKUP_OPEN | LOOKUP_DIRECTORY | LOOKUP_EXCL | LOOKUP_REVAL;
+	return flags == LOOKUP_OPEN &&
 	       S_ISREG(inode->i_mode) && !d_mountpoint(dentry);
 }
 
 /*
- * Are the attributes of what was looked up about to be read, in the same system call? Of the last component, but not of
- * a link that is followed, nor if it must be a directory and is none. Before it only of directories, and only if it is
- * here that their permissions are checked.
+ * Are the attributes of what was looked up about to be read, in the same system call? Of the last
+ * component, but not of a link that is followed, nor if it must be a directory and is none. Before
+ * it only of directories, and only if it is here that their permissions are checked.
  */
 static bool stat_follows(struct inode *dir, struct inode *inode, unsigned int flags)
 {
@@ -195,7 +204,8 @@ static bool stat_follows(struct inode *dir, struct inode *inode, unsigned int fl
 	return S_ISDIR(inode->i_mode) || !(flags & LOOKUP_DIRECTORY);
 }
 
-static int revalidate(struct inode *dir, struct dentry *dentry, struct inode *inode, unsigned int flags)
+static int revalidate(struct inode *dir, struct dentry *dentry, struct inode *inode,
+		      unsigned int flags)
 {
 	struct pvfs_inode *pi = PVFS_I(inode);
 	struct name_snapshot name;
@@ -231,7 +241,10 @@ static int pvfs_d_revalidate(struct dentry *dentry, unsigned int flags)
 	int ret;
 
 	if (flags & LOOKUP_RCU) {
-		/* A name about to be made or replaced is better looked up anew, which costs nothing: see lookup. */
+		/*
+		 * A name about to be made or replaced is better looked up anew, which costs
+		 * nothing: see lookup.
+		 */
 		if (trusted && !(flags & (LOOKUP_CREATE | LOOKUP_RENAME_TARGET)))
 			return 1;
 		return -ECHILD;
@@ -266,8 +279,9 @@ const struct dentry_operations pvfs_dentry_operations = {
 /* ---------------------------------------------------------------- finding */
 
 /*
- * A name that is to be made (and must not exist), or replaced: the mgr finds out in the request that does it. But when
- * the VFS would refuse for other reasons before it comes to that, the user is owed the better reason, EEXIST.
+ * A name that is to be made (and must not exist), or replaced: the mgr finds out in the request
+ * that does it. But when the VFS would refuse for other reasons before it comes to that, the user
+ * is owed the better reason, EEXIST.
  */
 static bool lookup_needless(struct inode *dir, unsigned int flags)
 {
@@ -278,7 +292,8 @@ static bool lookup_needless(struct inode *dir, unsigned int flags)
 	/* That it is a directory which is to be linked the VFS says (EPERM) before it asks us. */
 	if (in_link())
 		return false;
-	return !sb_rdonly(dir->i_sb) && !generic_permission(PVFS_NOP_IDMAP, dir, MAY_WRITE | MAY_EXEC);
+	return !sb_rdonly(dir->i_sb) &&
+	       !generic_permission(PVFS_NOP_IDMAP, dir, MAY_WRITE | MAY_EXEC);
 }
 
 static struct dentry *pvfs_lookup(struct inode *dir, struct dentry *dentry, unsigned int flags)
@@ -349,11 +364,11 @@ static struct dentry *splice(struct inode *inode, struct dentry *dentry)
 }
 
 /*
- * Finds, makes and opens in one request. Called for every open of a name that is not cached, with the directory locked
- * exclusively only when O_CREAT is set.
+ * Finds, makes and opens in one request. Called for every open of a name that is not cached, with
+ * the directory locked exclusively only when O_CREAT is set.
  */
-static int pvfs_atomic_open(struct inode *dir, struct dentry *dentry, struct file *file, unsigned int oflags,
-			    umode_t mode)
+static int pvfs_atomic_open(struct inode *dir, struct dentry *dentry, struct file *file,
+			    unsigned int oflags, umode_t mode)
 {
 	struct pvfs_volume *vol = PVFS_VOL(dir);
 	struct pvfs_create_rep rep;
@@ -374,7 +389,10 @@ static int pvfs_atomic_open(struct inode *dir, struct dentry *dentry, struct fil
 			return -EINVAL;
 		return no_open(dir, dentry, file);
 	}
-	/* Not to truncate: that goes with a report of our writes, and we do not know yet to what inode. */
+	/*
+	 * Not to truncate: that goes with a report of our writes, and we do not know yet to what
+	 * inode.
+	 */
 	pf = pvfs_file_alloc(pvfs_open_flags(file, oflags & ~O_TRUNC));
 	if (!pf)
 		return -ENOMEM;
@@ -419,7 +437,10 @@ static int pvfs_atomic_open(struct inode *dir, struct dentry *dentry, struct fil
 	}
 	if (rep.created)
 		file->f_mode |= FMODE_CREATED;
-	/* Before finish_open(): it may fail when the file already counts as open, and then ->release() comes. */
+	/*
+	 * Before finish_open(): it may fail when the file already counts as open, and then
+	 * ->release() comes.
+	 */
 	file->private_data = pf;
 	err = finish_open(file, alias ?: dentry, pvfs_open_noop);
 	dput(alias);
@@ -439,10 +460,11 @@ out_free:
 }
 
 /*
- * O_TMPFILE: a file without a name, which is gone with its last close unless linkat(2) gives it one. Whether it may be
- * given one the VFS decides first (O_EXCL), then the mgr.
+ * O_TMPFILE: a file without a name, which is gone with its last close unless linkat(2) gives it
+ * one. Whether it may be given one the VFS decides first (O_EXCL), then the mgr.
  */
-static int pvfs_tmpfile(struct pvfs_idmap *idmap, struct inode *dir, struct file *file, umode_t mode)
+static int pvfs_tmpfile(struct pvfs_idmap *idmap, struct inode *dir, struct file *file,
+			umode_t mode)
 {
 	struct pvfs_volume *vol = PVFS_VOL(dir);
 	struct dentry *dentry = file->f_path.dentry;
@@ -452,15 +474,18 @@ static int pvfs_tmpfile(struct pvfs_idmap *idmap, struct inode *dir, struct file
 	u64 session, epoch;
 	int err;
 
-	pf = pvfs_file_alloc(pvfs_open_flags(file, O_CREAT | (file->f_flags & O_EXCL)) | PVFS_O_TMPFILE);
+	pf = pvfs_file_alloc(pvfs_open_flags(file, O_CREAT | (file->f_flags & O_EXCL)) |
+			     PVFS_O_TMPFILE);
 	if (!pf)
 		return -ENOMEM;
 	pvfs_session_sample(vol, &session, &epoch);
-	err = pvfs_meta_create(idmap, dir, &(const struct qstr)QSTR_INIT("", 0), pf->flags, mode, &rep);
+	err = pvfs_meta_create(idmap, dir, &(const struct qstr)QSTR_INIT("", 0), pf->flags, mode,
+			       &rep);
 	if (err)
 		goto out_free;
-	inode = S_ISREG(rep.attr.mode) ? pvfs_iget(dir->i_sb, &rep.attr) :
-					 ERR_PTR(pvfs_bogus(vol, "a file without a name", rep.attr.fid.ino));
+	inode = S_ISREG(rep.attr.mode) ?
+			pvfs_iget(dir->i_sb, &rep.attr) :
+			ERR_PTR(pvfs_bogus(vol, "a file without a name", rep.attr.fid.ino));
 	if (IS_ERR(inode)) {
 		err = PTR_ERR(inode);
 		pvfs_close_at_mgr(vol, &rep.attr.fid, pf->flags, NULL);
@@ -509,7 +534,8 @@ static int made(struct inode *dir, struct dentry *dentry, const struct pvfs_attr
 	return 0;
 }
 
-static int pvfs_mknod(struct pvfs_idmap *idmap, struct inode *dir, struct dentry *dentry, umode_t mode, dev_t rdev)
+static int pvfs_mknod(struct pvfs_idmap *idmap, struct inode *dir, struct dentry *dentry,
+		      umode_t mode, dev_t rdev)
 {
 	struct pvfs_attr attr;
 	int err;
@@ -519,12 +545,14 @@ static int pvfs_mknod(struct pvfs_idmap *idmap, struct inode *dir, struct dentry
 }
 
 /* Without opening: mknod(2) of a regular file. */
-static int pvfs_create(struct pvfs_idmap *idmap, struct inode *dir, struct dentry *dentry, umode_t mode, bool excl)
+static int pvfs_create(struct pvfs_idmap *idmap, struct inode *dir, struct dentry *dentry,
+		       umode_t mode, bool excl)
 {
 	return pvfs_mknod(idmap, dir, dentry, (mode & S_IALLUGO) | S_IFREG, 0);
 }
 
-static int pvfs_mkdir(struct pvfs_idmap *idmap, struct inode *dir, struct dentry *dentry, umode_t mode)
+static int pvfs_mkdir(struct pvfs_idmap *idmap, struct inode *dir, struct dentry *dentry,
+		      umode_t mode)
 {
 	struct pvfs_attr attr;
 	int err;
@@ -533,7 +561,8 @@ static int pvfs_mkdir(struct pvfs_idmap *idmap, struct inode *dir, struct dentry
 	return err ?: made(dir, dentry, &attr);
 }
 
-static int pvfs_symlink(struct pvfs_idmap *idmap, struct inode *dir, struct dentry *dentry, const char *target)
+static int pvfs_symlink(struct pvfs_idmap *idmap, struct inode *dir, struct dentry *dentry,
+			const char *target)
 {
 	struct pvfs_attr attr;
 	int err;
@@ -598,8 +627,8 @@ static int pvfs_rmdir(struct inode *dir, struct dentry *dentry)
 	return 0;
 }
 
-static int pvfs_rename(struct pvfs_idmap *idmap, struct inode *sdir, struct dentry *sdentry, struct inode *ddir,
-		       struct dentry *ddentry, unsigned int flags)
+static int pvfs_rename(struct pvfs_idmap *idmap, struct inode *sdir, struct dentry *sdentry,
+		       struct inode *ddir, struct dentry *ddentry, unsigned int flags)
 {
 	struct inode *inode = d_inode(sdentry), *old = d_inode(ddentry);
 	struct pvfs_rename_rep rep;
@@ -619,22 +648,25 @@ static int pvfs_rename(struct pvfs_idmap *idmap, struct inode *sdir, struct dent
 		pvfs_attr_distrust(old);
 	if (rep.replaced)
 		pvfs_inode_update_cached(ddir->i_sb, &rep.old);
-	if (rep.attr.fid.ino == PVFS_I(inode)->fid.ino && rep.attr.fid.gen == PVFS_I(inode)->fid.gen) {
+	if (rep.attr.fid.ino == PVFS_I(inode)->fid.ino &&
+	    rep.attr.fid.gen == PVFS_I(inode)->fid.gen) {
 		pvfs_inode_update(inode, &rep.attr);
 		pvfs_dentry_validated(sdentry);
 	} else {
 		/* Another inode had got this name before: the VFS will move the wrong dentry. */
 		dentry_distrust(sdentry);
 	}
-	if ((flags & RENAME_EXCHANGE) && (!rep.replaced || rep.old.fid.ino != PVFS_I(old)->fid.ino ||
-					  rep.old.fid.gen != PVFS_I(old)->fid.gen))
+	if ((flags & RENAME_EXCHANGE) &&
+	    (!rep.replaced || rep.old.fid.ino != PVFS_I(old)->fid.ino ||
+	     rep.old.fid.gen != PVFS_I(old)->fid.gen))
 		dentry_distrust(ddentry);
 	return 0;
 }
 
 /* ---------------------------------------------------------------- symbolic links */
 
-static const char *pvfs_get_link(struct dentry *dentry, struct inode *inode, struct delayed_call *done)
+static const char *pvfs_get_link(struct dentry *dentry, struct inode *inode,
+				 struct delayed_call *done)
 {
 	char *target;
 	int err;

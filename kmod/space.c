@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * space.c - where the bytes of a file are, and where they will be: fallocate(2), SEEK_DATA and SEEK_HOLE, and
- * copy_file_range(2) by the iods.
+ * space.c - where the bytes of a file are, and where they will be: fallocate(2), SEEK_DATA and
+ * SEEK_HOLE, and copy_file_range(2) by the iods.
  *
- * A range of the file is one run in each datafile, so an operation is one request to each that has a share, all at once.
+ * A range of the file is one run in each datafile, so an operation is one request to each that has
+ * a share, all at once.
  */
 #include <linux/fs.h>
 #include <linux/falloc.h>
@@ -50,19 +51,31 @@ static void share_ask(struct job *j, struct share *s)
 		return;
 	if (j->op == PVFS_OP_SPACE) {
 		struct pvfs_space_req m = {
-			.fid = fid, .mode = j->mode, .off = s->e.off, .len = s->e.len, .cap = j->cap,
+			.fid = fid,
+			.mode = j->mode,
+			.off = s->e.off,
+			.len = s->e.len,
+			.cap = j->cap,
 		};
 
 		req->body_len = pvfs_space_req_encode(&m, req->body, req->body_room);
 	} else if (j->op == PVFS_OP_COPY) {
 		struct pvfs_copy_req m = {
-			.src = PVFS_I(j->src)->fid, .src_off = s->e.off, .src_cap = j->src_cap, .dst = fid,
-			.dst_off = s->e.off + j->shift, .dst_cap = j->cap, .len = s->e.len,
+			.src = PVFS_I(j->src)->fid,
+			.src_off = s->e.off,
+			.src_cap = j->src_cap,
+			.dst = fid,
+			.dst_off = s->e.off + j->shift,
+			.dst_cap = j->cap,
+			.len = s->e.len,
 		};
 
 		req->body_len = pvfs_copy_req_encode(&m, req->body, req->body_room);
 	} else {
-		struct pvfs_seek_req m = { .fid = fid, .off = s->e.off, .hole = j->hole, .cap = j->cap };
+		struct pvfs_seek_req m = { .fid = fid,
+					   .off = s->e.off,
+					   .hole = j->hole,
+					   .cap = j->cap };
 
 		req->body_len = pvfs_seek_req_encode(&m, req->body, req->body_room);
 	}
@@ -74,7 +87,8 @@ static int space_answer(struct job *j, struct share *s)
 {
 	struct pvfs_space_rep rep;
 
-	if (pvfs_space_rep_decode(&rep, s->req->rep, s->req->rep_len) || rep.wtime.nsec >= NSEC_PER_SEC)
+	if (pvfs_space_rep_decode(&rep, s->req->rep, s->req->rep_len) ||
+	    rep.wtime.nsec >= NSEC_PER_SEC)
 		return pvfs_bogus(PVFS_VOL(j->inode), "SPACE or COPY", PVFS_I(j->inode)->fid.ino);
 	pvfs_io_verf_note(j->inode, s->e.df, rep.verifier);
 	if (pvfs_ts_after(&rep.wtime, &j->wtime))
@@ -119,7 +133,9 @@ static int get_caps(struct job *j)
 		if (j->src)
 			err = pvfs_file_cap(j->src, PVFS_CAP_READ, &j->src_cap, &session);
 		/* To look for holes it need not be open for reading. */
-		err = err ?: pvfs_file_cap(j->inode, j->op == PVFS_OP_SEEK ? 0 : PVFS_CAP_WRITE, &j->cap, &j->session);
+		err = err   ?:
+			      pvfs_file_cap(j->inode, j->op == PVFS_OP_SEEK ? 0 : PVFS_CAP_WRITE,
+					    &j->cap, &j->session);
 	} while (!err && session && session != j->session);
 	return err;
 }
@@ -147,7 +163,10 @@ static int ask_batch(struct job *j, struct share *shares, unsigned int n)
 	return -EIO;
 }
 
-/* Asks all that have a share of the range. For SEEK *@found is the nearest of what was found, in the file. */
+/*
+ * Asks all that have a share of the range. For SEEK *@found is the nearest of what was found, in
+ * the file.
+ */
 static int ask_all(struct job *j, u64 pos, u64 len, u64 *found)
 {
 	struct share *shares;
@@ -172,7 +191,9 @@ static int ask_all(struct job *j, u64 pos, u64 len, u64 *found)
 
 			/* Not where the run is over: that is another datafile's to say. */
 			if (s->off < s->e.off + s->e.len)
-				*found = min(*found, max(pos, pvfs_stripe_file_off(&j->layout, s->e.df, s->off)));
+				*found = min(*found,
+					     max(pos, pvfs_stripe_file_off(&j->layout, s->e.df,
+									   s->off)));
 		}
 	}
 	kfree(shares);
@@ -226,8 +247,12 @@ static int change(struct inode *inode, u32 mode, loff_t pos, loff_t len, bool gr
 	}
 	if (!grow)
 		end = min_t(u64, end, i_size_read(inode));
-	/* As a write: see pvfs_io_finish(). Also when no byte is written: there has to be something in a report. */
-	pvfs_writes_note(inode, max_t(u64, end, 1), &j.wtime, err || !end ? PVFS_GEN_ASK : trunc_gen, true);
+	/*
+	 * As a write: see pvfs_io_finish(). Also when no byte is written: there has to be something
+	 * in a report.
+	 */
+	pvfs_writes_note(inode, max_t(u64, end, 1), &j.wtime,
+			 err || !end ? PVFS_GEN_ASK : trunc_gen, true);
 	return err;
 }
 
@@ -291,8 +316,9 @@ static void layout_of(struct inode *inode, struct pvfs_layout *ret)
 }
 
 /*
- * Are the bytes from @pos_in on with the same iods as those from @pos_out on will be? A file that was never written is
- * laid out so that they are, where that may be. Return: what to add to offsets in datafiles in *@shift.
+ * Are the bytes from @pos_in on with the same iods as those from @pos_out on will be? A file that
+ * was never written is laid out so that they are, where that may be. Return: what to add to offsets
+ * in datafiles in *@shift.
  */
 static bool alike(struct inode *src, loff_t pos_in, struct inode *dst, loff_t pos_out, s64 *shift)
 {
@@ -324,8 +350,12 @@ static ssize_t copy(struct job *j, loff_t pos_in, loff_t pos_out, size_t len)
 
 	spin_lock(&pi->lock);
 	trunc_gen = pi->trunc_gen;
-	/* Whole rounds, so that no iod's share is longer than COPY_STEP; with huge stripe units no step is. */
-	round = (u64)COPY_STEP / pi->layout.ssize * pi->layout.ssize * pi->layout.pcount ?: COPY_STEP;
+	/*
+	 * Whole rounds, so that no iod's share is longer than COPY_STEP; with huge stripe units no
+	 * step is.
+	 */
+	round = (u64)COPY_STEP / pi->layout.ssize * pi->layout.ssize * pi->layout.pcount;
+	round = round ?: COPY_STEP;
 	spin_unlock(&pi->lock);
 	for (; done < len; done += step) {
 		step = min_t(u64, len - done, round);
@@ -340,12 +370,14 @@ static ssize_t copy(struct job *j, loff_t pos_in, loff_t pos_out, size_t len)
 	}
 	/* As a write: see pvfs_io_finish(). Part of a step may have been copied when it failed. */
 	if (done || err)
-		pvfs_writes_note(j->inode, pos_out + done, &j->wtime, err ? PVFS_GEN_ASK : trunc_gen, true);
+		pvfs_writes_note(j->inode, pos_out + done, &j->wtime,
+				 err ? PVFS_GEN_ASK : trunc_gen, true);
 	return done ?: err;
 }
 
 /* Return: bytes copied; -EOPNOTSUPP: it has to go through here. */
-static ssize_t copy_by_iods(struct inode *src, loff_t pos_in, struct file *file_out, loff_t pos_out, size_t len)
+static ssize_t copy_by_iods(struct inode *src, loff_t pos_in, struct file *file_out, loff_t pos_out,
+			    size_t len)
 {
 	struct inode *dst = file_inode(file_out);
 	struct job j = { .inode = dst, .op = PVFS_OP_COPY, .src = src };
@@ -389,10 +421,11 @@ out:
  * @len: bytes, as the VFS has cut it
  * @flags: 0
  *
- * The iods do it where both files are on one volume and striped alike. Else, and for little, the bytes come and go.
+ * The iods do it where both files are on one volume and striped alike. Else, and for little, the
+ * bytes come and go.
  */
-ssize_t pvfs_copy_file_range(struct file *file_in, loff_t pos_in, struct file *file_out, loff_t pos_out, size_t len,
-			     unsigned int flags)
+ssize_t pvfs_copy_file_range(struct file *file_in, loff_t pos_in, struct file *file_out,
+			     loff_t pos_out, size_t len, unsigned int flags)
 {
 	ssize_t ret = -EOPNOTSUPP;
 
@@ -406,5 +439,7 @@ ssize_t pvfs_copy_file_range(struct file *file_in, loff_t pos_in, struct file *f
 			ret = err ?: ret;
 		}
 	}
-	return ret == -EOPNOTSUPP ? pvfs_copy_through(file_in, pos_in, file_out, pos_out, len) : ret;
+	if (ret == -EOPNOTSUPP)
+		ret = pvfs_copy_through(file_in, pos_in, file_out, pos_out, len);
+	return ret;
 }

@@ -95,15 +95,16 @@ static int stats_show(struct seq_file *m, void *v)
 	unsigned int i;
 	int cpu;
 
-	seq_puts(m, "# operation count errors bytes_out bytes_in queued_us_mean queued_us_max flight_us_mean flight_us_max\n");
+	seq_puts(m,
+		 "# operation count errors bytes_out bytes_in queued_us_mean queued_us_max flight_us_mean flight_us_max\n");
 	for (i = 0; i < PVFS_OP_LIMIT; i++) {
 		if (!pvfs_op_info(i))
 			continue;
 		sum_op(vol, i, &s);
 		if (!s.count)
 			continue;
-		seq_printf(m, "%s %llu %llu %llu %llu %llu %llu %llu %llu\n", pvfs_op_name(i), s.count, s.errors,
-			   s.bytes_out, s.bytes_in,
+		seq_printf(m, "%s %llu %llu %llu %llu %llu %llu %llu %llu\n", pvfs_op_name(i),
+			   s.count, s.errors, s.bytes_out, s.bytes_in,
 			   div64_u64(s.queued, s.count * 1000), div_u64(s.queued_max, 1000),
 			   div64_u64(s.flight, s.count * 1000), div_u64(s.flight_max, 1000));
 	}
@@ -173,9 +174,10 @@ static void show_server(struct seq_file *m, struct pvfs_server *s)
 		state = "idle";
 	else
 		state = s->last_err == -EACCES || s->last_err == -EPROTO ? "refused" : "down";
-	seq_printf(m, "%s %u %pISpc state %s connections %u/%u in_flight %u queued %u connects %llu error %d\n",
-		   s->role == PVFS_ROLE_MGR ? "mgr" : "iod", s->index, &s->addr, state, up, s->nchan, posted, queued,
-		   connects, s->last_err);
+	seq_printf(m,
+		   "%s %u %pISpc state %s connections %u/%u in_flight %u queued %u connects %llu error %d\n",
+		   s->role == PVFS_ROLE_MGR ? "mgr" : "iod", s->index, &s->addr, state, up,
+		   s->nchan, posted, queued, connects, s->last_err);
 	spin_unlock(&s->lock);
 }
 
@@ -200,12 +202,17 @@ static void show_requests(struct seq_file *m, struct pvfs_server *s, u64 now)
 
 		spin_lock_bh(&c->lock);
 		list_for_each_entry(req, &c->posted, link)
-			seq_printf(m, "%s %u %s posted %llu ms%s%s\n", s->role == PVFS_ROLE_MGR ? "mgr" : "iod", s->index,
-				   pvfs_op_name(req->op), div_u64(now - req->t_submit, NSEC_PER_MSEC),
-				   req->resend ? " sent again" : "", req->detached ? " given up" : "");
+			seq_printf(m, "%s %u %s posted %llu ms%s%s\n",
+				   s->role == PVFS_ROLE_MGR ? "mgr" : "iod", s->index,
+				   pvfs_op_name(req->op),
+				   div_u64(now - req->t_submit, NSEC_PER_MSEC),
+				   req->resend ? " sent again" : "",
+				   req->detached ? " given up" : "");
 		list_for_each_entry(req, &c->queue, link)
-			seq_printf(m, "%s %u %s queued %llu ms\n", s->role == PVFS_ROLE_MGR ? "mgr" : "iod", s->index,
-				   pvfs_op_name(req->op), div_u64(now - req->t_submit, NSEC_PER_MSEC));
+			seq_printf(m, "%s %u %s queued %llu ms\n",
+				   s->role == PVFS_ROLE_MGR ? "mgr" : "iod", s->index,
+				   pvfs_op_name(req->op),
+				   div_u64(now - req->t_submit, NSEC_PER_MSEC));
 		spin_unlock_bh(&c->lock);
 	}
 }

@@ -2,7 +2,8 @@
 /*
  * super.c - mount options, the super block, and the file system's registration.
  *
- * mount.pvfs(8) resolves names and reads the key; what arrives here is an address, a volume's name and a key in hex.
+ * mount.pvfs(8) resolves names and reads the key; what arrives here is an address, a volume's name
+ * and a key in hex.
  */
 #include <linux/fs_context.h>
 #include <linux/fs_parser.h>
@@ -22,7 +23,16 @@
 #define TIMEO_MAX_DS 36000		/* an hour */
 
 enum {
-	OPT_SOURCE, OPT_ADDR, OPT_PORT, OPT_VOL, OPT_HOST, OPT_KEYHEX, OPT_HARD, OPT_SOFT, OPT_TIMEO, OPT_NCONNECT,
+	OPT_SOURCE,
+	OPT_ADDR,
+	OPT_PORT,
+	OPT_VOL,
+	OPT_HOST,
+	OPT_KEYHEX,
+	OPT_HARD,
+	OPT_SOFT,
+	OPT_TIMEO,
+	OPT_NCONNECT,
 	OPT_RSIZE, OPT_WSIZE, OPT_ACTIMEO, OPT_MOUNT_TIMEOUT, OPT_LOCKS,
 };
 
@@ -74,11 +84,14 @@ static int parse_addr(struct fs_context *fc, struct pvfs_opts *o, const char *te
 	/* A link-local address names its interface: "fe80::1%2". */
 	if (in6_pton(text, -1, (u8 *)&in6->sin6_addr, '%', &end) && (!*end || *end == '%')) {
 		if (*end && kstrtou32(end + 1, 10, &in6->sin6_scope_id))
-			return invalf(fc, "pvfs: addr=%s: the scope must be an interface's number", text);
+			return invalf(fc, "pvfs: addr=%s: the scope must be an interface's number",
+				      text);
 		in6->sin6_family = AF_INET6;
 		return 0;
 	}
-	return invalf(fc, "pvfs: addr=%s is not an IP address (mount through mount.pvfs, which resolves names)", text);
+	return invalf(fc,
+		      "pvfs: addr=%s is not an IP address (mount through mount.pvfs, which resolves names)",
+		      text);
 }
 
 static int parse_key(struct fs_context *fc, struct pvfs_opts *o, char *text)
@@ -87,18 +100,21 @@ static int parse_key(struct fs_context *fc, struct pvfs_opts *o, char *text)
 
 	/* Not left behind in freed memory, nor ever shown. */
 	memzero_explicit(text, strlen(text));
-	return good ? 0 : invalf(fc, "pvfs: keyhex must be %u hexadecimal digits", 2 * PVFS_KEY_LEN);
+	return good ? 0 :
+		      invalf(fc, "pvfs: keyhex must be %u hexadecimal digits", 2 * PVFS_KEY_LEN);
 }
 
 static int parse_iosize(struct fs_context *fc, const char *name, u32 value, u32 *ret)
 {
 	if (!is_power_of_2(value) || value < 4096 || value > PVFS_PAYLOAD_MAX)
-		return invalf(fc, "pvfs: %s=%u must be a power of two from 4096 to %u", name, value, PVFS_PAYLOAD_MAX);
+		return invalf(fc, "pvfs: %s=%u must be a power of two from 4096 to %u", name, value,
+			      PVFS_PAYLOAD_MAX);
 	*ret = value;
 	return 0;
 }
 
-static int parse_text(struct fs_context *fc, const char *name, const char *text, char *ret, size_t room)
+static int parse_text(struct fs_context *fc, const char *name, const char *text, char *ret,
+		      size_t room)
 {
 	if (!*text || strlen(text) >= room)
 		return invalf(fc, "pvfs: %s must have 1 to %zu bytes", name, room - 1);
@@ -207,7 +223,8 @@ static int check_options(struct fs_context *fc, struct pvfs_fc *ctx)
 	if (!seen(ctx, OPT_VOL))
 		return invalf(fc, "pvfs: no vol=");
 	if (!seen(ctx, OPT_KEYHEX))
-		return invalf(fc, "pvfs: no keyhex= (mount through mount.pvfs, which reads the key file)");
+		return invalf(fc,
+			      "pvfs: no keyhex= (mount through mount.pvfs, which reads the key file)");
 	if (seen(ctx, OPT_TIMEO) && !ctx->opts.soft)
 		return invalf(fc, "pvfs: timeo= is for soft mounts; hard ones wait");
 	set_port(&ctx->opts.addr, ctx->port);
@@ -321,12 +338,13 @@ static int pvfs_fill_super(struct super_block *sb, struct fs_context *fc)
 	err = super_setup_bdi(sb);
 	if (err)
 		return err;
-	sb->s_bdi->ra_pages = max_t(unsigned long, vol->rsize, VM_READAHEAD_PAGES * PAGE_SIZE) / PAGE_SIZE;
+	sb->s_bdi->ra_pages = max_t(u32, vol->rsize / PAGE_SIZE, VM_READAHEAD_PAGES);
 	sb->s_bdi->io_pages = vol->rsize / PAGE_SIZE;
 
 	root = get_root(sb, vol);
 	if (IS_ERR(root)) {
-		errorf(fc, "pvfs: cannot read the root of volume %s: error %ld", vol->opts.volume, PTR_ERR(root));
+		errorf(fc, "pvfs: cannot read the root of volume %s: error %ld", vol->opts.volume,
+		       PTR_ERR(root));
 		return PTR_ERR(root);
 	}
 	sb->s_root = d_make_root(root);
@@ -358,8 +376,8 @@ static int pvfs_get_tree(struct fs_context *fc)
 }
 
 /*
- * Only what the VFS itself looks at (ro and the like) can change. mount(8) repeats the options that it finds in
- * /proc/mounts or fstab: those are fine as long as they say what is.
+ * Only what the VFS itself looks at (ro and the like) can change. mount(8) repeats the options that
+ * it finds in /proc/mounts or fstab: those are fine as long as they say what is.
  */
 static int pvfs_reconfigure(struct fs_context *fc)
 {

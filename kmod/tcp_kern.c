@@ -1,16 +1,19 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * tcp_kern.c - the TCP transport in the kernel: a socket, its callbacks, and moving bytes without a bounce buffer.
+ * tcp_kern.c - the TCP transport in the kernel: a socket, its callbacks, and moving bytes without a
+ * bounce buffer.
  *
- * Everything after the hello is non-blocking. Bulk data goes from its pages to the socket by a bvec iterator (on
- * kernels that can, the pages themselves are handed over) and from the socket into its pages the same way.
+ * Everything after the hello is non-blocking. Bulk data goes from its pages to the socket by a bvec
+ * iterator (on kernels that can, the pages themselves are handed over) and from the socket into its
+ * pages the same way.
  */
 #include <linux/tcp.h>
 #include <net/sock.h>
 #include <net/tcp.h>
 #include "conn.h"
 
-int pvfs_tcp_connect(struct net *net, const struct sockaddr_storage *addr, unsigned int ms, struct socket **ret)
+int pvfs_tcp_connect(struct net *net, const struct sockaddr_storage *addr, unsigned int ms,
+		     struct socket **ret)
 {
 	struct socket *sock;
 	int err;
@@ -21,7 +24,10 @@ int pvfs_tcp_connect(struct net *net, const struct sockaddr_storage *addr, unsig
 	sock->sk->sk_allocation = GFP_NOFS;
 	pvfs_sk_no_task_frag(sock->sk);
 	tcp_sock_set_nodelay(sock->sk);
-	/* A peer that vanished without a word is noticed in half a minute, with or without data on the way. */
+	/*
+	 * A peer that vanished without a word is noticed in half a minute, with or without data on
+	 * the way.
+	 */
 	sock_set_keepalive(sock->sk);
 	tcp_sock_set_keepidle(sock->sk, 10);
 	tcp_sock_set_keepintvl(sock->sk, 5);
@@ -30,7 +36,9 @@ int pvfs_tcp_connect(struct net *net, const struct sockaddr_storage *addr, unsig
 	sock->sk->sk_sndtimeo = msecs_to_jiffies(ms);
 	sock->sk->sk_rcvtimeo = msecs_to_jiffies(ms);
 	err = kernel_connect(sock, (struct sockaddr *)addr,
-			     addr->ss_family == AF_INET6 ? sizeof(struct sockaddr_in6) : sizeof(struct sockaddr_in), 0);
+			     addr->ss_family == AF_INET6 ? sizeof(struct sockaddr_in6) :
+							   sizeof(struct sockaddr_in),
+			     0);
 	if (err == -EINPROGRESS || err == -EAGAIN)
 		err = -ETIMEDOUT;
 	if (err) {
@@ -85,7 +93,8 @@ int pvfs_tcp_send(struct socket *sock, const void *a, u32 an, const void *b, u32
 	return n ?: -EAGAIN;
 }
 
-int pvfs_tcp_send_pages(struct socket *sock, const struct bio_vec *bv, unsigned int nbv, u32 skip, u32 n)
+int pvfs_tcp_send_pages(struct socket *sock, const struct bio_vec *bv, unsigned int nbv, u32 skip,
+			u32 n)
 {
 	struct msghdr m = { .msg_flags = MSG_NOSIGNAL | MSG_DONTWAIT };
 	int did;
@@ -105,7 +114,8 @@ int pvfs_tcp_recv(struct socket *sock, void *p, u32 n)
 	return did ?: -ECONNRESET;
 }
 
-int pvfs_tcp_recv_pages(struct socket *sock, const struct bio_vec *bv, unsigned int nbv, u32 skip, u32 n)
+int pvfs_tcp_recv_pages(struct socket *sock, const struct bio_vec *bv, unsigned int nbv, u32 skip,
+			u32 n)
 {
 	struct msghdr m = {};
 	int did;

@@ -10,15 +10,16 @@
  *   io.c     one transfer between memory and the iods   space.c  fallocate, holes
  *   lock*.c  file locks                        export.c file handles
  *
- * What is trusted: by default nothing that was learned before the present system call began. Names are asked by
- * LOOKUP, whose answer brings the attributes along; open files' attributes by GETATTR; data by READ. With actimeo
- * names and attributes may be that old.
+ * What is trusted: by default nothing that was learned before the present system call began. Names
+ * are asked by LOOKUP, whose answer brings the attributes along; open files' attributes by GETATTR;
+ * data by READ. With actimeo names and attributes may be that old.
  *
- * Lock order: inode->i_rwsem, pvfs_inode.sync_mutex, mapping->invalidate_lock, folio lock, then the leaves:
- * vol->open_lock, vol->locks_lock (the VFS's flc_lock and a call's wait queue inside), pvfs_inode.lock, pvfs_use.lock;
- * inode->i_lock may be taken under vol->open_lock. No request is made under a leaf. Requests are made under i_rwsem (as
- * the VFS takes it; shared by writers), invalidate_lock and folio locks (filling a page); nothing that completes a
- * request takes any of them.
+ * Lock order: inode->i_rwsem, pvfs_inode.sync_mutex, mapping->invalidate_lock, folio lock, then the
+ * leaves: vol->open_lock, vol->locks_lock (the VFS's flc_lock and a call's wait queue inside),
+ * pvfs_inode.lock, pvfs_use.lock; inode->i_lock may be taken under vol->open_lock. No request is
+ * made under a leaf. Requests are made under i_rwsem (as the VFS takes it; shared by writers),
+ * invalidate_lock and folio locks (filling a page); nothing that completes a request takes any of
+ * them.
  */
 #ifndef PVFS_VFS_H
 #define PVFS_VFS_H
@@ -34,21 +35,23 @@ struct posix_acl;
 /**
  * struct pvfs_use - what the answer to a CLOSE may still want of an inode
  *
- * Apart from the inode because that may be gone when the answer comes. One reference is the inode's, one each
- * CLOSE's on its way, one @put_work's while it is queued.
+ * Apart from the inode because that may be gone when the answer comes. One reference is the
+ * inode's, one each CLOSE's on its way, one @put_work's while it is queued.
  */
 struct pvfs_use {
 	refcount_t ref;
 	struct pvfs_volume *vol;
 	struct pvfs_inode *pi;		/* vol->open_lock; NULL: gone */
 	spinlock_t lock;		/* protects rep */
-	struct pvfs_wreport rep;	/* what our writes did and the mgr may not know; end 0: nothing */
+	/* what our writes did and the mgr may not know; end 0: nothing */
+	struct pvfs_wreport rep;
 	struct work_struct put_work;	/* drops @puts references to the inode */
 	atomic_t puts;
 };
 
 /*
- * Leave to use attributes that came with a LOOKUP of the system call that is still running; see pvfs_fresh_leave().
+ * Leave to use attributes that came with a LOOKUP of the system call that is still running; see
+ * pvfs_fresh_leave().
  */
 struct pvfs_fresh {
 	const struct task_struct *task;	/* NULL: none */
@@ -56,7 +59,10 @@ struct pvfs_fresh {
 	int nr;				/* of the system call */
 };
 
-/* An inode's place on a list of its volume that pvfs_walk_next() walks. The list's lock protects it. */
+/*
+ * An inode's place on a list of its volume that pvfs_walk_next() walks. The list's lock protects
+ * it.
+ */
 struct pvfs_walked {
 	struct list_head link;
 	u64 pass;			/* the last walk that has been here */
@@ -68,7 +74,7 @@ struct pvfs_inode {
 
 	/* vol->open_lock protects these */
 	struct pvfs_walked opened;	/* on vol->open_list while anything is open */
-	u32 nopen[4];			/* opens by PVFS_O_READ | PVFS_O_WRITE, until their CLOSE was answered */
+	u32 nopen[4];	/* opens by PVFS_O_READ | PVFS_O_WRITE, until their CLOSE was answered */
 
 	/* vol->locks_lock protects these */
 	struct list_head lock_owners;	/* who has, wants or lost locks */
@@ -77,30 +83,34 @@ struct pvfs_inode {
 	bool relayout;			/* a SETLAYOUT is under way: one at a time, under i_rwsem */
 	int relayout_err;		/* what came of the last; good while relayout is false */
 	u32 relayouts_lost;		/* that failed, so that nobody knows what they did */
-	u32 relayouts_known;		/* of those, how many had ended when the attributes were asked for */
+	/* of those, how many had ended when the attributes were asked for */
+	u32 relayouts_known;
 
-	spinlock_t lock;		/* protects all that follows, and i_size of a regular file */
+	spinlock_t lock;	/* protects all that follows, and i_size of a regular file */
 	struct pvfs_layout layout;
 	u64 version;			/* of the attributes we have */
 	u32 trunc_gen;
 	struct timespec64 btime;
-	u32 has;			/* of the attributes we have: PVFS_AF_XATTR, ACL, DEFACL, CAPS */
+	u32 has;	/* of the attributes we have: PVFS_AF_XATTR, ACL, DEFACL, CAPS */
 	u64 acl_version;		/* of the attributes we have */
 	u64 acl_have;			/* the acl_version that @acl came with */
 	struct posix_acl *acl;		/* access ACL; freed by RCU */
-	unsigned long attr_time;	/* jiffies when they were asked for; with actimeo they are good for a while */
+	/* jiffies when they were asked for; with actimeo they are good for a while */
+	unsigned long attr_time;
 	bool attr_valid;		/* nothing we did since has made them stale */
 	bool stale;			/* the mgr does not know it any more */
-	struct timespec64 atime_due;	/* it was read then, and the mgr is to know; 0: nothing new */
+	/* it was read then, and the mgr is to know; 0: nothing new */
+	struct timespec64 atime_due;
 	struct pvfs_fresh fresh;
-	u64 floor;			/* the file was at least so long with trunc_gen floor_gen: our writes */
+	u64 floor;	/* the file was at least so long with trunc_gen floor_gen: our writes */
 	u32 floor_gen;
 	u8 caps;			/* bit i: cap[i] is there */
 	u64 cap_session;		/* they are good in */
 	struct pvfs_cap cap[4];		/* by rights */
-	u64 cache_version;		/* version when the page cache was last known to be right or empty */
+	/* version when the page cache was last known to be right or empty */
+	u64 cache_version;
 	struct pvfs_use *use;		/* from the first open on; then constant */
-	u64 *verf;			/* by datafile: verifier of writes since the last fsync, 0: none */
+	u64 *verf;	/* by datafile: verifier of writes since the last fsync, 0: none */
 	u32 nverf;
 
 	struct mutex sync_mutex;	/* one fsync at a time; outside everything but i_rwsem */
@@ -111,7 +121,7 @@ struct pvfs_inode {
 /* An open regular file. */
 struct pvfs_file {
 	u32 flags;			/* PVFS_O_READ, WRITE, EXEC as opened */
-	bool truncated;			/* the open did the O_TRUNC; the VFS is about to ask for it */
+	bool truncated;	/* the open did the O_TRUNC; the VFS is about to ask for it */
 };
 
 static inline struct pvfs_inode *PVFS_I(const struct inode *inode)
@@ -188,11 +198,13 @@ void pvfs_closes_wait(struct pvfs_volume *vol);
 bool pvfs_atime_report(struct inode *inode, struct pvfs_wreport *ret);
 void pvfs_writes_report(struct inode *inode, struct pvfs_wreport *ret);
 void pvfs_writes_ack(struct pvfs_use *use, const struct pvfs_wreport *sent);
-void pvfs_writes_note(struct inode *inode, u64 end, const struct pvfs_ts *wtime, u32 trunc_gen, bool ask);
+void pvfs_writes_note(struct inode *inode, u64 end, const struct pvfs_ts *wtime, u32 trunc_gen,
+		      bool ask);
 bool pvfs_writes_pending(struct inode *inode);
 void pvfs_inode_update_cached(struct super_block *sb, const struct pvfs_attr *attr);
 
-int pvfs_getattr(struct pvfs_idmap *idmap, const struct path *path, struct kstat *stat, u32 mask, unsigned int flags);
+int pvfs_getattr(struct pvfs_idmap *idmap, const struct path *path, struct kstat *stat, u32 mask,
+		 unsigned int flags);
 int pvfs_setattr(struct pvfs_idmap *idmap, struct dentry *dentry, struct iattr *attr);
 int pvfs_update_time(PVFS_UPDATE_TIME_ARGS);
 /* What all types of inodes have. */
@@ -202,7 +214,10 @@ int pvfs_update_time(PVFS_UPDATE_TIME_ARGS);
 bool pvfs_checked_here(struct pvfs_volume *vol, struct pvfs_idmap *idmap);
 int pvfs_permission(struct pvfs_idmap *idmap, struct inode *inode, int mask);
 
-/* ---------------------------------------------------------------- namei.c, dir.c, file.c, addr.c, xattr.c */
+/*
+ * ---------------------------------------------------------------- namei.c, dir.c, file.c, addr.c,
+ * xattr.c
+ */
 
 extern const struct inode_operations pvfs_dir_inode_operations;
 extern const struct inode_operations pvfs_file_inode_operations;
@@ -217,8 +232,10 @@ void pvfs_dentry_validated(struct dentry *dentry);
 int pvfs_file_flush(struct file *file, fl_owner_t id);
 u32 pvfs_open_flags(const struct file *file, unsigned int oflags);
 struct pvfs_file *pvfs_file_alloc(u32 flags);
-int pvfs_file_opened(struct inode *inode, struct pvfs_file *pf, const struct pvfs_cap *cap, u64 session, u64 epoch);
-void pvfs_close_at_mgr(struct pvfs_volume *vol, const struct pvfs_fid *fid, u32 flags, struct inode *inode);
+int pvfs_file_opened(struct inode *inode, struct pvfs_file *pf, const struct pvfs_cap *cap,
+		     u64 session, u64 epoch);
+void pvfs_close_at_mgr(struct pvfs_volume *vol, const struct pvfs_fid *fid, u32 flags,
+		       struct inode *inode);
 int pvfs_open_noop(struct inode *inode, struct file *file);
 void pvfs_session_sample(struct pvfs_volume *vol, u64 *session, u64 *epoch);
 int pvfs_file_cap(struct inode *inode, u32 rights, struct pvfs_cap *cap, u64 *session);
@@ -238,9 +255,11 @@ void pvfs_acl_inode_setup(struct inode *inode);
 void pvfs_acl_inode_evict(struct inode *inode);
 struct posix_acl *pvfs_acl_for_check(struct inode *inode, int type, bool rcu);
 struct posix_acl *pvfs_get_acl(struct pvfs_idmap *idmap, struct dentry *dentry, int type);
-int pvfs_set_acl(struct pvfs_idmap *idmap, struct pvfs_acl_target *target, struct posix_acl *acl, int type);
+int pvfs_set_acl(struct pvfs_idmap *idmap, struct pvfs_acl_target *target, struct posix_acl *acl,
+		 int type);
 #ifndef pvfs_acl_set_mapped
-int pvfs_acl_set_mapped(struct pvfs_idmap *idmap, struct inode *inode, u32 flag, const void *value, size_t size);
+int pvfs_acl_set_mapped(struct pvfs_idmap *idmap, struct inode *inode, u32 flag, const void *value,
+			size_t size);
 #endif
 
 /* ---------------------------------------------------------------- lock.c, lock_append.c */
@@ -256,64 +275,78 @@ void pvfs_locks_released(struct inode *inode, struct file *file);
 void pvfs_locks_evict(struct inode *inode);
 void pvfs_locks_wait(struct pvfs_volume *vol);
 
-/* ---------------------------------------------------------------- meta.c, meta_names.c, meta_xattr.c */
+/*
+ * ---------------------------------------------------------------- meta.c, meta_names.c,
+ * meta_xattr.c
+ */
 
 /*
- * Each sends one request to the mgr and waits. Return: 0 or -errno; -EINTR killed. An answer that makes no sense is
- * -EIO and one line in the log. Attributes returned have been checked by pvfs_attr_sane().
+ * Each sends one request to the mgr and waits. Return: 0 or -errno; -EINTR killed. An answer that
+ * makes no sense is -EIO and one line in the log. Attributes returned have been checked by
+ * pvfs_attr_sane().
  */
-int pvfs_meta_lookup(struct inode *dir, const struct qstr *name, struct pvfs_attr *attr, char *target);
-int pvfs_meta_getattr_fid(struct pvfs_volume *vol, const struct pvfs_fid *fid, struct pvfs_attr *attr);
+int pvfs_meta_lookup(struct inode *dir, const struct qstr *name, struct pvfs_attr *attr,
+		     char *target);
+int pvfs_meta_getattr_fid(struct pvfs_volume *vol, const struct pvfs_fid *fid,
+			  struct pvfs_attr *attr);
 int pvfs_meta_getattr(struct inode *inode);
 struct pvfs_request *pvfs_meta_getattr_start(struct inode *inode, struct pvfs_wreport *sent);
-int pvfs_meta_getattr_finish(struct inode *inode, struct pvfs_request *req, const struct pvfs_wreport *sent);
+int pvfs_meta_getattr_finish(struct inode *inode, struct pvfs_request *req,
+			     const struct pvfs_wreport *sent);
 void pvfs_meta_atime(struct inode *inode);
 int pvfs_meta_setattr(struct inode *inode, struct pvfs_setattr_req *m);
-int pvfs_meta_create(struct pvfs_idmap *idmap, struct inode *dir, const struct qstr *name, u32 flags, umode_t mode,
-		     struct pvfs_create_rep *rep);
-int pvfs_meta_mknod(struct pvfs_idmap *idmap, struct inode *dir, const struct qstr *name, umode_t mode,
-		    dev_t rdev, struct pvfs_attr *attr);
-int pvfs_meta_mkdir(struct pvfs_idmap *idmap, struct inode *dir, const struct qstr *name, umode_t mode,
-		    struct pvfs_attr *attr);
+int pvfs_meta_create(struct pvfs_idmap *idmap, struct inode *dir, const struct qstr *name,
+		     u32 flags, umode_t mode, struct pvfs_create_rep *rep);
+int pvfs_meta_mknod(struct pvfs_idmap *idmap, struct inode *dir, const struct qstr *name,
+		    umode_t mode, dev_t rdev, struct pvfs_attr *attr);
+int pvfs_meta_mkdir(struct pvfs_idmap *idmap, struct inode *dir, const struct qstr *name,
+		    umode_t mode, struct pvfs_attr *attr);
 int pvfs_meta_symlink(struct pvfs_idmap *idmap, struct inode *dir, const struct qstr *name,
 		      const char *target, struct pvfs_attr *attr);
-int pvfs_meta_link(struct inode *inode, struct inode *dir, const struct qstr *name, struct pvfs_attr *attr);
+int pvfs_meta_link(struct inode *inode, struct inode *dir, const struct qstr *name,
+		   struct pvfs_attr *attr);
 int pvfs_meta_unlink(struct inode *dir, const struct qstr *name, struct pvfs_attr *attr);
 int pvfs_meta_rmdir(struct inode *dir, const struct qstr *name);
-int pvfs_meta_rename(struct inode *sdir, const struct qstr *sname, struct inode *ddir, const struct qstr *dname,
-		     unsigned int flags, struct pvfs_rename_rep *rep);
+int pvfs_meta_rename(struct inode *sdir, const struct qstr *sname, struct inode *ddir,
+		     const struct qstr *dname, unsigned int flags, struct pvfs_rename_rep *rep);
 int pvfs_meta_readlink(struct inode *inode, char *target);
-int pvfs_meta_readdir(struct inode *dir, u64 cookie, bool attrs, const struct bio_vec *bv, unsigned int nbv,
-		      u32 bytes, struct pvfs_readdir_rep *rep, u32 *ret_len);
+int pvfs_meta_readdir(struct inode *dir, u64 cookie, bool attrs, const struct bio_vec *bv,
+		      unsigned int nbv, u32 bytes, struct pvfs_readdir_rep *rep, u32 *ret_len);
 int pvfs_meta_open(struct inode *inode, u32 flags, struct pvfs_open_rep *rep);
-int pvfs_meta_reclaim(struct inode *inode, u32 flags, u32 count, bool recovery, struct pvfs_reclaim_rep *rep);
+int pvfs_meta_reclaim(struct inode *inode, u32 flags, u32 count, bool recovery,
+		      struct pvfs_reclaim_rep *rep);
 int pvfs_meta_report(struct inode *inode);
-int pvfs_meta_getlk(struct inode *inode, const struct pvfs_getlk_req *m, struct pvfs_getlk_rep *rep);
+int pvfs_meta_getlk(struct inode *inode, const struct pvfs_getlk_req *m,
+		    struct pvfs_getlk_rep *rep);
 int pvfs_meta_lock_reclaim(struct pvfs_volume *vol, const struct pvfs_lock_req *m, u8 *state);
 int pvfs_meta_reclaim_done(struct pvfs_volume *vol);
 int pvfs_meta_statfs(struct pvfs_volume *vol, struct pvfs_statfs_rep *rep);
 int pvfs_meta_setlayout(struct inode *inode, const struct pvfs_layout *layout);
 int pvfs_layout_settled(struct inode *inode);
-int pvfs_meta_getxattr(struct inode *inode, const char *name, void *value, size_t size, u64 *acl_version);
-int pvfs_meta_setxattr(struct inode *inode, const char *name, const void *value, size_t size, int flags);
+int pvfs_meta_getxattr(struct inode *inode, const char *name, void *value, size_t size,
+		       u64 *acl_version);
+int pvfs_meta_setxattr(struct inode *inode, const char *name, const void *value, size_t size,
+		       int flags);
 int pvfs_meta_listxattr(struct inode *inode, char *list, size_t size);
 int pvfs_meta_removexattr(struct inode *inode, const char *name);
 
 /* ---------------------------------------------------------------- io.c */
 
 #define PVFS_IO_MAX (8u << 20)		/* bytes of one transfer */
-#define PVFS_IO_SMALL (64u << 10)	/* up to here the bookkeeping is of one size and from a pool */
+/* up to here the bookkeeping is of one size and from a pool */
+#define PVFS_IO_SMALL (64u << 10)
 
 /*
- * One transfer: a contiguous range of a file, and memory that holds it. Made by pvfs_io_get(), filled by the caller
- * (mem, nmem, len), moved by pvfs_io_run() or by pvfs_io_start() and pvfs_io_finish(), given back by pvfs_io_put().
+ * One transfer: a contiguous range of a file, and memory that holds it. Made by pvfs_io_get(),
+ * filled by the caller (mem, nmem, len), moved by pvfs_io_run() or by pvfs_io_start() and
+ * pvfs_io_finish(), given back by pvfs_io_put().
  */
 struct pvfs_io_part;
 
 struct pvfs_io {
 	struct inode *inode;
 	bool write;
-	bool big;			/* bookkeeping from kvmalloc() and counted; else from the pool */
+	bool big;	/* bookkeeping from kvmalloc() and counted; else from the pool */
 	loff_t pos;			/* in the file */
 	u32 len;			/* bytes to move; start may cut it down */
 	struct bio_vec *mem;		/* the memory, in file order; room for mem_room */
@@ -354,8 +387,8 @@ struct pvfs_server *pvfs_io_iod(const struct pvfs_volume *vol, const struct pvfs
 /* ---------------------------------------------------------------- space.c */
 
 long pvfs_fallocate(struct file *file, int mode, loff_t offset, loff_t len);
-ssize_t pvfs_copy_file_range(struct file *file_in, loff_t pos_in, struct file *file_out, loff_t pos_out, size_t len,
-			     unsigned int flags);
+ssize_t pvfs_copy_file_range(struct file *file_in, loff_t pos_in, struct file *file_out,
+			     loff_t pos_out, size_t len, unsigned int flags);
 loff_t pvfs_seek_extent(struct inode *inode, loff_t pos, bool hole);
 
 static inline int pvfs_io_run(struct pvfs_io *io)

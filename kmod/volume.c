@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * volume.c - a mounted volume: opening and closing it, its session with the mgr, heartbeat, and coming back after the
- * mgr or the session was lost.
+ * volume.c - a mounted volume: opening and closing it, its session with the mgr, heartbeat, and
+ * coming back after the mgr or the session was lost.
  *
- * Recovery: while vol->recovering is set only RECOVERY requests go to the mgr; they use channel 0. It is set when a
- * connection finds a mgr with another epoch (it restarted: our opens must be told again) or no session of ours (it
- * expired: a new one is opened first). recover_work does both and clears it.
+ * Recovery: while vol->recovering is set only RECOVERY requests go to the mgr; they use channel 0.
+ * It is set when a connection finds a mgr with another epoch (it restarted: our opens must be told
+ * again) or no session of ours (it expired: a new one is opened first). recover_work does both and
+ * clears it.
  */
 #include <linux/bitmap.h>
 #include <linux/inet.h>
@@ -51,7 +52,10 @@ int pvfs_slot_get(struct pvfs_volume *vol, struct pvfs_request *req)
 	killed = wait_event_killable(vol->slot_wait, (err = slot_try(vol, req)) != -EAGAIN);
 	if (!killed)
 		return err;
-	/* A close is made by dying tasks too, and a little patience saves the mgr from thinking the file open. */
+	/*
+	 * A close is made by dying tasks too, and a little patience saves the mgr from thinking the
+	 * file open.
+	 */
 	if (req->op != PVFS_OP_CLOSE)
 		return -EINTR;
 	wait_event_idle_timeout(vol->slot_wait, (err = slot_try(vol, req)) != -EAGAIN, 5 * HZ);
@@ -104,7 +108,8 @@ static int landing_alloc(struct landing *l, u32 bytes)
 }
 
 /* SESSION_OPEN; the iod table is left in @table, @ret_len bytes of it. */
-static int session_open(struct pvfs_volume *vol, struct pvfs_session_open_rep *ret, struct landing *table, u32 *ret_len)
+static int session_open(struct pvfs_volume *vol, struct pvfs_session_open_rep *ret,
+			struct landing *table, u32 *ret_len)
 {
 	struct pvfs_session_open_req m = { .host = PVFS_STR(vol->client_host) };
 	struct pvfs_request *req;
@@ -189,7 +194,8 @@ static int new_session(struct pvfs_volume *vol)
 	landing_free(&table);
 	if (err)
 		return err;
-	if (rep.niods != vol->niods || rep.nslots < vol->nslots || memcmp(rep.volume_uuid, vol->uuid, sizeof(vol->uuid))) {
+	if (rep.niods != vol->niods || rep.nslots < vol->nslots ||
+	    memcmp(rep.volume_uuid, vol->uuid, sizeof(vol->uuid))) {
 		pr_err("%s: the mgr serves another volume now; unmount\n", vol->opts.volume);
 		return -EPROTO;
 	}
@@ -197,7 +203,10 @@ static int new_session(struct pvfs_volume *vol)
 	pvfs_server_fail_unsure(vol->mgr);
 	for (i = 0; i < vol->niods; i++)
 		pvfs_server_reconnect(vol->iods[i]);
-	/* The mgr's other channels have no connection, or one of the dead session that the mgr closes. */
+	/*
+	 * The mgr's other channels have no connection, or one of the dead session that the mgr
+	 * closes.
+	 */
 	return 0;
 }
 
@@ -244,12 +253,14 @@ static void renew_done(struct pvfs_request *req)
 	if (req->err == -ESTALE)
 		pvfs_volume_session_lost(vol, (unsigned long)req->priv);
 	if (!READ_ONCE(vol->dead))
-		queue_delayed_work(system_unbound_wq, &vol->renew_work, msecs_to_jiffies(vol->lease_ms / 3));
+		queue_delayed_work(system_unbound_wq, &vol->renew_work,
+				   msecs_to_jiffies(vol->lease_ms / 3));
 }
 
 static void renew_work(struct work_struct *work)
 {
-	struct pvfs_volume *vol = container_of(to_delayed_work(work), struct pvfs_volume, renew_work);
+	struct pvfs_volume *vol = container_of(to_delayed_work(work), struct pvfs_volume,
+					       renew_work);
 	struct pvfs_session_renew_req m = {};
 	struct pvfs_request *req;
 
@@ -323,7 +334,8 @@ static void explain(char *why, const struct pvfs_volume *vol, int err)
 
 	switch (err) {
 	case -EACCES:
-		snprintf(why, 160, "mgr %.60s refused the cluster key (or does not know it itself)", host);
+		snprintf(why, 160, "mgr %.60s refused the cluster key (or does not know it itself)",
+			 host);
 		break;
 	case -ENOENT:
 		snprintf(why, 160, "mgr %.60s has no volume %.40s", host, volume);
@@ -332,11 +344,13 @@ static void explain(char *why, const struct pvfs_volume *vol, int err)
 		snprintf(why, 160, "mgr %.60s speaks another protocol version", host);
 		break;
 	default:
-		snprintf(why, 160, "mgr %.60s (%pISpc) does not answer: error %d", host, &vol->opts.addr, err);
+		snprintf(why, 160, "mgr %.60s (%pISpc) does not answer: error %d", host,
+			 &vol->opts.addr, err);
 	}
 }
 
-int pvfs_volume_open(const struct pvfs_opts *opts, unsigned int timeout_ms, struct pvfs_volume **ret, char *why)
+int pvfs_volume_open(const struct pvfs_opts *opts, unsigned int timeout_ms,
+		     struct pvfs_volume **ret, char *why)
 {
 	struct pvfs_session_open_rep rep;
 	struct pvfs_volume *vol;
@@ -405,14 +419,16 @@ int pvfs_volume_open(const struct pvfs_opts *opts, unsigned int timeout_ms, stru
 	}
 	err = add_iods(vol, table.mem, len);
 	if (err) {
-		snprintf(why, 160, "mgr %.60s sent a table of iods that makes no sense", opts->host);
+		snprintf(why, 160, "mgr %.60s sent a table of iods that makes no sense",
+			 opts->host);
 		goto out_table;
 	}
 	err = pvfs_stats_add_volume(vol);
 	if (err)
 		goto out_table;
 	set_session(vol, rep.session, rep.epoch);
-	queue_delayed_work(system_unbound_wq, &vol->renew_work, msecs_to_jiffies(vol->lease_ms / 3));
+	queue_delayed_work(system_unbound_wq, &vol->renew_work,
+			   msecs_to_jiffies(vol->lease_ms / 3));
 	landing_free(&table);
 	*ret = vol;
 	return 0;

@@ -2,16 +2,16 @@
 /*
  * xattr.c - extended attributes.
  *
- * user.*, trusted.*, security.* and the two of ACLs are the mgr's, which also checks who may do what; attributes that
- * are fresh and say that there are none save the question. pvfs.layout is ours: how a file is striped, or a directory's
- * new files will be.
+ * user.*, trusted.*, security.* and the two of ACLs are the mgr's, which also checks who may do
+ * what; attributes that are fresh and say that there are none save the question. pvfs.layout is
+ * ours: how a file is striped, or a directory's new files will be.
  *
  *   $ getfattr -n pvfs.layout big
  *   pvfs.layout="base=0 pcount=4 ssize=65536"
  *   $ setfattr -n pvfs.layout -v "pcount=2 ssize=1048576" dir
  *
- * Settable on directories and on files that were never written; what is left out stays, base=any lets the mgr choose,
- * pcount=0 is all iods, ssize=0 the default.
+ * Settable on directories and on files that were never written; what is left out stays, base=any
+ * lets the mgr choose, pcount=0 is all iods, ssize=0 the default.
  */
 #include <linux/compat.h>
 #include <linux/slab.h>
@@ -38,8 +38,8 @@ static void layout_get(struct inode *inode, struct pvfs_layout *l)
 	spin_unlock(&pi->lock);
 }
 
-static int layout_xattr_get(const struct xattr_handler *handler, struct dentry *dentry, struct inode *inode,
-			    const char *name, void *buffer, size_t size)
+static int layout_xattr_get(const struct xattr_handler *handler, struct dentry *dentry,
+			    struct inode *inode, const char *name, void *buffer, size_t size)
 {
 	struct pvfs_layout l;
 	char text[TEXT_MAX];
@@ -54,7 +54,8 @@ static int layout_xattr_get(const struct xattr_handler *handler, struct dentry *
 	if (l.base == BASE_ANY)
 		n = snprintf(text, sizeof(text), "base=any pcount=%u ssize=%u", l.pcount, l.ssize);
 	else
-		n = snprintf(text, sizeof(text), "base=%u pcount=%u ssize=%u", l.base, l.pcount, l.ssize);
+		n = snprintf(text, sizeof(text), "base=%u pcount=%u ssize=%u", l.base, l.pcount,
+			     l.ssize);
 	if (!size)
 		return n;
 	if (n > size)
@@ -79,8 +80,9 @@ static int parse_word(struct pvfs_layout *l, const char *word)
 	return -EINVAL;
 }
 
-static int layout_xattr_set(const struct xattr_handler *handler, struct pvfs_idmap *idmap, struct dentry *dentry,
-			    struct inode *inode, const char *name, const void *value, size_t size, int flags)
+static int layout_xattr_set(const struct xattr_handler *handler, struct pvfs_idmap *idmap,
+			    struct dentry *dentry, struct inode *inode, const char *name,
+			    const void *value, size_t size, int flags)
 {
 	struct pvfs_layout l, check;
 	char text[TEXT_MAX], *rest = text, *word;
@@ -122,7 +124,8 @@ static int layout_xattr_set(const struct xattr_handler *handler, struct pvfs_idm
  */
 bool pvfs_xattr_absent(struct inode *inode, u32 flag)
 {
-	return (pvfs_fresh_take(inode) || pvfs_attr_trusted(inode)) && !(READ_ONCE(PVFS_I(inode)->has) & flag);
+	return (pvfs_fresh_take(inode) || pvfs_attr_trusted(inode)) &&
+	       !(READ_ONCE(PVFS_I(inode)->has) & flag);
 }
 
 static u32 flag_of(const char *name)
@@ -135,19 +138,20 @@ static u32 flag_of(const char *name)
 }
 
 /*
- * Does a program want to know? Else it is the kernel that looks for security.capability: before it runs a program, whose
- * open has just brought the attributes; or before a write, truncation or chown, which take it away at the mgr.
+ * Does a program want to know? Else it is the kernel that looks for security.capability: before it
+ * runs a program, whose open has just brought the attributes; or before a write, truncation or
+ * chown, which take it away at the mgr.
  */
 static bool program_asks(void)
 {
 	int nr = pvfs_syscall_nr();
 
-	return nr < 0 || in_compat_syscall() || nr == __NR_getxattr || nr == __NR_lgetxattr || nr == __NR_fgetxattr ||
-	       nr == __NR_io_uring_enter;
+	return nr < 0 || in_compat_syscall() || nr == __NR_getxattr || nr == __NR_lgetxattr ||
+	       nr == __NR_fgetxattr || nr == __NR_io_uring_enter;
 }
 
-static int pvfs_xattr_get(const struct xattr_handler *handler, struct dentry *dentry, struct inode *inode,
-			  const char *name, void *buffer, size_t size)
+static int pvfs_xattr_get(const struct xattr_handler *handler, struct dentry *dentry,
+			  struct inode *inode, const char *name, void *buffer, size_t size)
 {
 	const char *full = xattr_full_name(handler, name);
 	u32 flag = flag_of(full);
@@ -162,13 +166,18 @@ static int pvfs_xattr_get(const struct xattr_handler *handler, struct dentry *de
 	return pvfs_meta_getxattr(inode, full, buffer, size, NULL);
 }
 
-static int pvfs_xattr_set(const struct xattr_handler *handler, struct pvfs_idmap *idmap, struct dentry *dentry,
-			  struct inode *inode, const char *name, const void *value, size_t size, int flags)
+static int pvfs_xattr_set(const struct xattr_handler *handler, struct pvfs_idmap *idmap,
+			  struct dentry *dentry, struct inode *inode, const char *name,
+			  const void *value, size_t size, int flags)
 {
 	const char *full = xattr_full_name(handler, name);
 
-	/* Up to Linux 6.1 ACLs come here; for the others the VFS has checked what there is to check. */
-	if ((flag_of(full) & (PVFS_AF_ACL | PVFS_AF_DEFACL)) && pvfs_checked_here(PVFS_VOL(inode), idmap)) {
+	/*
+	 * Up to Linux 6.1 ACLs come here; for the others the VFS has checked what there is to
+	 * check.
+	 */
+	if ((flag_of(full) & (PVFS_AF_ACL | PVFS_AF_DEFACL)) &&
+	    pvfs_checked_here(PVFS_VOL(inode), idmap)) {
 		if (!inode_owner_or_capable(idmap, inode))
 			return -EPERM;
 		if (value && idmap != PVFS_NOP_IDMAP)
@@ -213,8 +222,8 @@ const struct xattr_handler *pvfs_xattr_handlers[] = {
  * @list: room for them, a NUL behind each
  * @size: bytes of @list; 0: only the size is wanted
  *
- * Our own pvfs.layout is not listed: who copies all attributes of a file, or makes those of a copy the same, must not
- * stumble over it.
+ * Our own pvfs.layout is not listed: who copies all attributes of a file, or makes those of a copy
+ * the same, must not stumble over it.
  */
 ssize_t pvfs_listxattr(struct dentry *dentry, char *list, size_t size)
 {

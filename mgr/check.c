@@ -72,7 +72,8 @@ static int walk(struct check *c, enum mdb_table tab,
 		int (*fn)(struct check *c, const struct mdb_rec *rec))
 {
 	u8 key[1] = { 0 };
-	struct mdb_rec rec = { .room = max(sizeof(struct mgr_slot_disk) + MGR_BODY_MAX, MGR_XATTR_MAX) };
+	struct mdb_rec rec = { .room = max(sizeof(struct mgr_slot_disk) + MGR_BODY_MAX,
+					   MGR_XATTR_MAX) };
 	struct mdb_cursor cur;
 	int err;
 
@@ -224,8 +225,8 @@ static int on_xattr(struct check *c, const struct mdb_rec *rec)
 	name.len = rec->klen - MGR_INO_KEY;
 	nd = find(c, ino);
 	if (!nd) {
-		problem(c, "extended attribute %.*s of inode %llu, which does not exist", (int)name.len,
-			(const char *)name.p, (unsigned long long)ino);
+		problem(c, "extended attribute %.*s of inode %llu, which does not exist",
+			(int)name.len, (const char *)name.p, (unsigned long long)ino);
 		return 0;
 	}
 	nd->xattr_names += name.len + 1;

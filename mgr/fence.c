@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * fence.c - telling the iods that a session was evicted, so that its client, which may only have lost the way to us,
- * writes nothing any more: others are about to get its locks.
+ * fence.c - telling the iods that a session was evicted, so that its client, which may only have
+ * lost the way to us, writes nothing any more: others are about to get its locks.
  *
- * An iod that does not answer is not waited for longer than some seconds, and told later. What an mgr that ends has not
- * got through is not told any more.
+ * An iod that does not answer is not waited for longer than some seconds, and told later. What an
+ * mgr that ends has not got through is not told any more.
  *
  * Context: the thread that expires sessions.
  */
@@ -27,7 +27,9 @@ static void tell(struct mgr *m, struct mgr_eviction *e, struct mgr_iocall *calls
 
 	for (i = 0; i < m->niods; i++)
 		if (!e->known[i])
-			calls[n++] = (struct mgr_iocall){ .iod = i, .op = PVFS_OP_EVICT, .session = e->session };
+			calls[n++] = (struct mgr_iocall){ .iod = i,
+							  .op = PVFS_OP_EVICT,
+							  .session = e->session };
 	m->iod_ops->call(m->iod_arg, calls, n, FENCE_MS);
 	for (i = 0; i < n; i++) {
 		if (calls[i].err)
@@ -38,7 +40,8 @@ static void tell(struct mgr *m, struct mgr_eviction *e, struct mgr_iocall *calls
 }
 
 /**
- * mgr_fence - a session is dead: no iod does anything for it when this returns, if all of them answer
+ * mgr_fence - a session is dead: no iod does anything for it when this returns, if all of them
+ * answer
  * @session: its number
  */
 void mgr_fence(struct mgr *m, u64 session)
@@ -46,7 +49,8 @@ void mgr_fence(struct mgr *m, u64 session)
 	struct mgr_eviction *e = calloc(1, sizeof(*e) + m->niods);
 
 	if (!e) {
-		pvfs_warn("session %llu: no memory to have the iods refuse it", (unsigned long long)session);
+		pvfs_warn("session %llu: no memory to have the iods refuse it",
+			  (unsigned long long)session);
 		return;
 	}
 	e->session = session;

@@ -16,8 +16,8 @@
 #include <stdlib.h>
 
 #define DEADLOCK_DEPTH 256u		/* longer chains of waiters are not followed */
-#define DEADLOCK_STEPS 100000u		/* nor more of them than this, as all else waits meanwhile */
-#define TELL_MS 1000u			/* for a client's answer to LOCK_GRANT; it asks by itself too */
+#define DEADLOCK_STEPS 100000u	/* nor more of them than this, as all else waits meanwhile */
+#define TELL_MS 1000u	/* for a client's answer to LOCK_GRANT; it asks by itself too */
 
 static void count(atomic_ullong *c)
 {
@@ -417,7 +417,10 @@ static int enqueue(struct mgr_locks *l, struct mgr_lock_file *f, struct mgr_lock
 	l->count++;
 	count(&l->queued);
 	if (h && a->kind == PVFS_LK_FLOCK) {
-		/* flock(2) gives up the old lock before it waits: two that upgrade don't block each other. */
+		/*
+		 * flock(2) gives up the old lock before it waits: two that upgrade don't block each
+		 * other.
+		 */
 		none.type = PVFS_LK_UNLOCK;
 		holder_set(l, h, &none);
 		holder_trim(h);
@@ -652,7 +655,9 @@ void mgr_locks_sweep(struct mgr_locks *l, u64 session)
 	c = client_find(l, session);
 	if (!c)
 		goto out;
-	/* All its waiters of a file go before others are let in there, or it might be one of them. */
+	/*
+	 * All its waiters of a file go before others are let in there, or it might be one of them.
+	 */
 	while ((w = LIST_FIRST(&c->waits))) {
 		f = w->f;
 		for (w = TAILQ_FIRST(&f->waits); w; w = next) {

@@ -115,7 +115,8 @@ bool mgr_locks_cancel(struct mgr_locks *l, u64 session, const struct pvfs_lock_c
  * A truncation for session @s begins: nobody else may be appending from here on to the end. Return:
  * 0, -EAGAIN (somebody is), -ENOLCK, -ESTALE.
  */
-int mgr_locks_truncate_begin(struct mgr_locks *l, struct mgr_session *s, const struct pvfs_fid *fid);
+int mgr_locks_truncate_begin(struct mgr_locks *l, struct mgr_session *s,
+			     const struct pvfs_fid *fid);
 void mgr_locks_truncate_end(struct mgr_locks *l, struct mgr_session *s, const struct pvfs_fid *fid);
 
 /* Drops all that a session, which is dead, holds and waits for. */

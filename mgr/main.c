@@ -12,7 +12,8 @@
 #include <sys/un.h>
 #include <unistd.h>
 
-#define PAYLOAD_MAX PVFS_XATTR_VALUE_MAX	/* SETXATTR's is the only payload that a manager is sent */
+/* SETXATTR's is the only payload that a manager is sent */
+#define PAYLOAD_MAX PVFS_XATTR_VALUE_MAX
 #define CREDITS 256u
 #define STOP_MS 5000u
 

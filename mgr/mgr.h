@@ -9,8 +9,8 @@
  *   xattr.c     extended attributes, ACLs, and the permission check that uses them
  *   opens.c     who has what open, in memory          size.c    how long a file is
  *   locks.c     who has locked what, in memory
- *   session.c   sessions and their leases             iodtab.c  calls to the iods; fence.c evictions
- *   reap.c      the thread behind unlink and truncate recover.c start and stop of all this
+ *   session.c   sessions and their leases             iodtab.c  calls to the iods; fence.c
+ * evictions reap.c      the thread behind unlink and truncate recover.c start and stop of all this
  *   schema.c    records                               mdb_*.c   the database
  *
  * A handler gets a decoded request and fills a reply; it knows nothing of connections. It may be
@@ -240,7 +240,9 @@ struct mgr_op {
 
 static inline u64 mgr_op_session(const struct mgr_op *op);
 
-/* What mgr_execute() is asked, without any transport. @body and @data (the payload) are borrowed. */
+/*
+ * What mgr_execute() is asked, without any transport. @body and @data (the payload) are borrowed.
+ */
 struct mgr_request {
 	u16 op, slot;
 	u32 slot_seq;
@@ -443,19 +445,22 @@ static inline bool ns_str_is(const struct pvfs_str *s, const char *text)
 }
 
 /* ---- xattr.c ---- */
-int mgr_xattr_read(struct mgr_op *op, const struct mgr_inode *in, const struct pvfs_str *name, void *room, u32 size,
-		   u8 **ret);
-int mgr_xattr_put(struct mgr_op *op, struct mgr_inode *in, const struct pvfs_str *name, const void *value, u32 len,
-		  u32 flags);
+int mgr_xattr_read(struct mgr_op *op, const struct mgr_inode *in, const struct pvfs_str *name,
+		   void *room, u32 size, u8 **ret);
+int mgr_xattr_put(struct mgr_op *op, struct mgr_inode *in, const struct pvfs_str *name,
+		  const void *value, u32 len, u32 flags);
 int mgr_xattr_del(struct mgr_op *op, struct mgr_inode *in, const struct pvfs_str *name);
 int mgr_xattr_del_all(struct mgr_op *op, const struct mgr_inode *in);
 int mgr_xattr_walk(struct mgr_op *op, const struct mgr_inode *in,
 		   int (*fn)(void *arg, const struct pvfs_str *name), void *arg);
 int mgr_xattr_kill_caps(struct mgr_op *op, struct mgr_inode *in);
-int mgr_acl_read(struct mgr_op *op, const struct mgr_inode *in, const char *name, struct pvfs_acl *a);
-int mgr_acl_set(struct mgr_op *op, struct mgr_inode *in, const char *name, const struct pvfs_acl *a);
+int mgr_acl_read(struct mgr_op *op, const struct mgr_inode *in, const char *name,
+		 struct pvfs_acl *a);
+int mgr_acl_set(struct mgr_op *op, struct mgr_inode *in, const char *name,
+		const struct pvfs_acl *a);
 int mgr_acl_chmod(struct mgr_op *op, struct mgr_inode *in);
-int mgr_acl_inherit(struct mgr_op *op, const struct mgr_inode *dir, struct mgr_inode *in, u32 umask);
+int mgr_acl_inherit(struct mgr_op *op, const struct mgr_inode *dir, struct mgr_inode *in,
+		    u32 umask);
 int ns_may(struct mgr_op *op, const struct pvfs_cred *cred, const struct mgr_inode *in, u32 mask);
 
 /* ---- size.c ---- */

@@ -205,8 +205,8 @@ void ns_inode_init(struct mgr_op *op, struct mgr_inode *in, const struct pvfs_fi
 		in->gid = dir->gid;
 		if (S_ISDIR(mode))
 			in->mode |= S_ISGID;
-		else if ((mode & (S_ISGID | S_IXGRP)) == (S_ISGID | S_IXGRP) && !ns_all_powerful(cred) &&
-			 !ns_in_group(cred, dir->gid))
+		else if ((mode & (S_ISGID | S_IXGRP)) == (S_ISGID | S_IXGRP) &&
+			 !ns_all_powerful(cred) && !ns_in_group(cred, dir->gid))
 			in->mode &= ~S_ISGID;
 	}
 	in->atime = in->mtime = in->ctime = in->btime = op->now;
@@ -394,7 +394,8 @@ void ns_attr(const struct mgr_inode *in, struct pvfs_attr *attr)
 	attr->trunc_gen = in->trunc_gen;
 	attr->layout = in->layout;
 	attr->acl_version = in->acl_version;
-	attr->flags = (in->xattr_names ? PVFS_AF_XATTR : 0) | (in->flags & MGR_IF_ACL ? PVFS_AF_ACL : 0) |
+	attr->flags = (in->xattr_names ? PVFS_AF_XATTR : 0) |
+		      (in->flags & MGR_IF_ACL ? PVFS_AF_ACL : 0) |
 		      (in->flags & MGR_IF_DEFACL ? PVFS_AF_DEFACL : 0) |
 		      (in->flags & MGR_IF_CAPS ? PVFS_AF_CAPS : 0);
 }

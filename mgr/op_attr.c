@@ -103,7 +103,8 @@ static bool writes(struct mgr_op *op, const struct mgr_inode *in)
 }
 
 /* Who may not write to @in is told @refused. */
-static int must_write(struct mgr_op *op, const struct pvfs_cred *c, const struct mgr_inode *in, int refused)
+static int must_write(struct mgr_op *op, const struct pvfs_cred *c, const struct mgr_inode *in,
+		      int refused)
 {
 	int err = ns_may(op, c, in, MGR_MAY_WRITE);
 
@@ -183,7 +184,8 @@ static int setattr_apply(struct mgr_op *op, struct mgr_inode *in, void *arg)
 	} else if ((v & (PVFS_SA_UID | PVFS_SA_GID)) && !S_ISDIR(in->mode)) {
 		ns_kill_priv(in);
 	}
-	if (((v & PVFS_SA_KILL_PRIV) && !S_ISDIR(in->mode)) || ((v & PVFS_SA_SIZE) && !ns_all_powerful(&req->cred)))
+	if (((v & PVFS_SA_KILL_PRIV) && !S_ISDIR(in->mode)) ||
+	    ((v & PVFS_SA_SIZE) && !ns_all_powerful(&req->cred)))
 		ns_kill_priv(in);
 	/* What a program may do goes whoever changes it, root too. */
 	if (!err && (v & (SA_KILL | PVFS_SA_SIZE | PVFS_SA_UID | PVFS_SA_GID)))

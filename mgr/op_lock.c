@@ -9,7 +9,8 @@ static bool range_ok(u8 kind, u64 start, u64 end)
 {
 	if (kind == PVFS_LK_FLOCK || kind == PVFS_LK_APPEND)
 		return !start && end == PVFS_FILE_MAX;
-	return (kind == PVFS_LK_RECORD || kind == PVFS_LK_OFD) && start <= end && end <= PVFS_FILE_MAX;
+	return (kind == PVFS_LK_RECORD || kind == PVFS_LK_OFD) && start <= end &&
+	       end <= PVFS_FILE_MAX;
 }
 
 /* Is there such an inode? Whoever wants to lock it has it open; that is not asked again. */

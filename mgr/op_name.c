@@ -233,7 +233,9 @@ static int lookup_fn(struct mgr_op *op, void *arg)
 
 int mgr_op_lookup(struct mgr_op *op, const struct pvfs_lookup_req *req, struct pvfs_lookup_rep *rep)
 {
-	/* The reply is encoded after we return, so a target needs a place that outlives this frame. */
+	/*
+	 * The reply is encoded after we return, so a target needs a place that outlives this frame.
+	 */
 	static __thread u8 room[1 + PVFS_SYMLINK_MAX];
 	struct lookup l = { .req = req, .rep = rep, .room = room };
 	int err;

@@ -34,7 +34,8 @@ static void make_cap(struct mgr_op *op, const struct pvfs_fid *fid, u32 flags, s
 	pvfs_cap_make(&op->m->server_key, op->m->uuid, mgr_op_session(op), fid, rights, cap);
 }
 
-static int check_access(struct mgr_op *op, const struct pvfs_cred *cred, const struct mgr_inode *in, u32 flags)
+static int check_access(struct mgr_op *op, const struct pvfs_cred *cred, const struct mgr_inode *in,
+			u32 flags)
 {
 	u32 mask = 0;
 

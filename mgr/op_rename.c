@@ -138,7 +138,8 @@ static int check_exchange(struct mgr_op *op, struct rename *r, const struct mgr_
 			  const struct mgr_inode *ddir)
 {
 	const struct pvfs_cred *cred = &r->req->cred;
-	bool src_moves = r->cross && S_ISDIR(r->src.mode), dst_moves = r->cross && S_ISDIR(r->dst.mode);
+	bool src_moves = r->cross && S_ISDIR(r->src.mode),
+	     dst_moves = r->cross && S_ISDIR(r->dst.mode);
 	int err = 0;
 
 	if ((src_moves || dst_moves) && !r->locked) {
@@ -167,8 +168,8 @@ static int check_exchange(struct mgr_op *op, struct rename *r, const struct mgr_
 }
 
 /* Each gets the other's name. */
-static int exchange(struct mgr_op *op, struct rename *r, struct mgr_inode *sdir, struct mgr_inode *ddir,
-		    const struct ns_entry *se, const struct ns_entry *de)
+static int exchange(struct mgr_op *op, struct rename *r, struct mgr_inode *sdir,
+		    struct mgr_inode *ddir, const struct ns_entry *se, const struct ns_entry *de)
 {
 	struct mgr_inode *dd = r->cross ? ddir : sdir;
 	int err;
@@ -202,7 +203,8 @@ static int exchange(struct mgr_op *op, struct rename *r, struct mgr_inode *sdir,
 }
 
 /* What is left under the old name. */
-static int vacate(struct mgr_op *op, struct rename *r, struct mgr_inode *sdir, const struct ns_entry *se)
+static int vacate(struct mgr_op *op, struct rename *r, struct mgr_inode *sdir,
+		  const struct ns_entry *se)
 {
 	struct mgr_inode in;
 	int err;

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * op_xattr.c - GETXATTR, SETXATTR, LISTXATTR, REMOVEXATTR: who may do what with which names, as Linux has it.
+ * op_xattr.c - GETXATTR, SETXATTR, LISTXATTR, REMOVEXATTR: who may do what with which names, as
+ * Linux has it.
  *
  *   names                       read                            write
- *   user.*                      r; files and directories only   w; in a sticky directory its owner only
- *   trusted.*                   root; others don't see them     root
- *   security.*                  all                             root
+ *   user.*                      r; files and directories only   w; in a sticky directory its owner
+ * only trusted.*                   root; others don't see them     root security.* all root
  *   system.posix_acl_access     all                             owner; not of a symbolic link
  *   system.posix_acl_default    all                             owner; of directories
  *
@@ -49,7 +49,8 @@ static bool is_acl(enum space s)
 	return s == XA_ACCESS || s == XA_DEFAULT;
 }
 
-static int may(struct mgr_op *op, const struct pvfs_cred *cred, const struct mgr_inode *in, enum space s, bool write)
+static int may(struct mgr_op *op, const struct pvfs_cred *cred, const struct mgr_inode *in,
+	       enum space s, bool write)
 {
 	bool all = ns_all_powerful(cred), owner = all || cred->uid == in->uid;
 
@@ -113,7 +114,8 @@ static int getxattr_fn(struct mgr_op *op, void *arg)
 	return -EAGAIN;
 }
 
-int mgr_op_getxattr(struct mgr_op *op, const struct pvfs_getxattr_req *req, struct pvfs_getxattr_rep *rep)
+int mgr_op_getxattr(struct mgr_op *op, const struct pvfs_getxattr_req *req,
+		    struct pvfs_getxattr_rep *rep)
 {
 	struct getxattr g = { .req = req, .rep = rep };
 	int err;
@@ -169,7 +171,8 @@ static int listxattr_fn(struct mgr_op *op, void *arg)
 	return err ?: mgr_xattr_walk(op, &in, list_add, l);
 }
 
-int mgr_op_listxattr(struct mgr_op *op, const struct pvfs_listxattr_req *req, struct pvfs_listxattr_rep *rep)
+int mgr_op_listxattr(struct mgr_op *op, const struct pvfs_listxattr_req *req,
+		     struct pvfs_listxattr_rep *rep)
 {
 	struct listxattr l = { .req = req, .list = malloc(PVFS_XATTR_LIST_MAX) };
 	int err;
@@ -210,9 +213,11 @@ static int change_acl(struct mgr_op *op, struct change *c)
 
 	if (c->space == XA_DEFAULT && !S_ISDIR(in->mode))
 		return c->acl.n ? -EACCES : 0;
-	err = mgr_acl_set(op, in, c->space == XA_ACCESS ? PVFS_ACL_ACCESS : PVFS_ACL_DEFAULT, &c->acl);
+	err = mgr_acl_set(op, in, c->space == XA_ACCESS ? PVFS_ACL_ACCESS : PVFS_ACL_DEFAULT,
+			  &c->acl);
 	/* The mode is changed: the same rule as for chmod. */
-	if (!err && c->space == XA_ACCESS && c->acl.n && !ns_all_powerful(c->cred) && !ns_in_group(c->cred, in->gid))
+	if (!err && c->space == XA_ACCESS && c->acl.n && !ns_all_powerful(c->cred) &&
+	    !ns_in_group(c->cred, in->gid))
 		in->mode &= ~S_ISGID;
 	return err;
 }
@@ -240,10 +245,15 @@ static int change_fn(struct mgr_op *op, void *arg)
 	return ns_inode_put(op, &c->in);
 }
 
-int mgr_op_setxattr(struct mgr_op *op, const struct pvfs_setxattr_req *req, struct pvfs_setxattr_rep *rep)
+int mgr_op_setxattr(struct mgr_op *op, const struct pvfs_setxattr_req *req,
+		    struct pvfs_setxattr_rep *rep)
 {
 	struct change c = {
-		.cred = &req->cred, .fid = &req->fid, .name = &req->name, .flags = req->flags, .attr = &rep->attr,
+		.cred = &req->cred,
+		.fid = &req->fid,
+		.name = &req->name,
+		.flags = req->flags,
+		.attr = &rep->attr,
 	};
 	int err;
 
@@ -258,10 +268,15 @@ int mgr_op_setxattr(struct mgr_op *op, const struct pvfs_setxattr_req *req, stru
 	return err ?: mgr_size_attr_after(op, &c.in, &rep->attr);
 }
 
-int mgr_op_removexattr(struct mgr_op *op, const struct pvfs_removexattr_req *req, struct pvfs_removexattr_rep *rep)
+int mgr_op_removexattr(struct mgr_op *op, const struct pvfs_removexattr_req *req,
+		       struct pvfs_removexattr_rep *rep)
 {
 	struct change c = {
-		.cred = &req->cred, .fid = &req->fid, .name = &req->name, .remove = true, .attr = &rep->attr,
+		.cred = &req->cred,
+		.fid = &req->fid,
+		.name = &req->name,
+		.remove = true,
+		.attr = &rep->attr,
 	};
 	int err;
 

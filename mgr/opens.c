@@ -256,7 +256,8 @@ static void merge_report(struct mgr_opens *o, struct mgr_ofile *f, const struct 
 {
 	if (!r->end && mgr_ts_zero(&r->wtime))
 		return;
-	if (r->trunc_gen != f->gen || r->end > PVFS_FILE_MAX || r->wtime.nsec >= 1000000000u || f->sparse)
+	if (r->trunc_gen != f->gen || r->end > PVFS_FILE_MAX || r->wtime.nsec >= 1000000000u ||
+	    f->sparse)
 		untrack(o, f);
 	else
 		merge(f, r->end, &r->wtime);

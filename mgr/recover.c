@@ -52,7 +52,10 @@ int mgr_space_check(struct mgr *m, bool grows)
 	int err;
 
 	if (likely(avail >= m->space_reserve)) {
-		/* Not as soon as a log file has gone: the next takes its place, and the tables are as large as before. */
+		/*
+		 * Not as soon as a log file has gone: the next takes its place, and the tables are
+		 * as large as before.
+		 */
 		if (full && avail >= 2 * m->space_reserve)
 			atomic_store_explicit(&m->full_files, 0, memory_order_relaxed);
 		return 0;

@@ -111,10 +111,11 @@ int mgr_glimpse(struct mgr *m, struct mgr_glimpse *g, u32 n)
 }
 
 /*
- * As mgr_glimpse(), until no file became longer while its iods were asked. They are not all asked at
- * one moment: what they say was perhaps never the size, because one answered before a write that
- * came before what another saw. But a size only grows, so when two glimpses say the same it was that
- * between them. Who is written without a pause gets a size that is as good as any after some tries.
+ * As mgr_glimpse(), until no file became longer while its iods were asked. They are not all asked
+ * at one moment: what they say was perhaps never the size, because one answered before a write that
+ * came before what another saw. But a size only grows, so when two glimpses say the same it was
+ * that between them. Who is written without a pause gets a size that is as good as any after some
+ * tries.
  * @g: known is what the size was at least before.
  */
 static int glimpse_still(struct mgr *m, struct mgr_glimpse *g, u32 n)
@@ -309,7 +310,10 @@ static int after_glimpse(struct mgr_op *op, struct mgr_inode *in, const struct m
 	u64 version;
 	int err;
 
-	/* Of what is recorded from here on the version is higher than that of what we are about to tell. */
+	/*
+	 * Of what is recorded from here on the version is higher than that of what we are about to
+	 * tell.
+	 */
 	version = mgr_version_after(0);
 	err = mgr_run(op, reread_fn, &rr, MGR_RUN_READ);
 	if (err)
@@ -372,7 +376,10 @@ static int attr_certain(struct mgr_op *op, struct mgr_inode *in, struct pvfs_att
 	return 0;
 }
 
-/* Waits until @in, with TRIM, has been cut; an iod that is not there is not waited for. Returns as after_glimpse(). */
+/*
+ * Waits until @in, with TRIM, has been cut; an iod that is not there is not waited for. Returns as
+ * after_glimpse().
+ */
 static int trim_wait(struct mgr_op *op, struct mgr_inode *in, u32 *ret_flags)
 {
 	struct reread rr = { .fid = { .ino = in->ino, .gen = in->gen } };
@@ -592,8 +599,8 @@ static int trim_record_put(struct mgr_op *op, const struct mgr_inode *in)
 }
 
 /*
- * The new size, and with it the space: growing takes none, and what a cut frees of a file with holes
- * has to be asked for. Return: both are certain.
+ * The new size, and with it the space: growing takes none, and what a cut frees of a file with
+ * holes has to be asked for. Return: both are certain.
  */
 static bool set_size(struct mgr_inode *in, u64 size, bool exact)
 {

@@ -1,20 +1,21 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * xattr.c - extended attributes and ACLs as records: read, written, removed together with what the inode says of them.
- * No permissions here but what an ACL grants: those are op_xattr.c's.
+ * xattr.c - extended attributes and ACLs as records: read, written, removed together with what the
+ * inode says of them. No permissions here but what an ACL grants: those are op_xattr.c's.
  *
- * The inode counts its attributes' bytes, which bounds them, and has flags for those that others ask about all the
- * time; so an inode without any costs nobody a look at the table. Whoever calls mgr_xattr_put() or mgr_xattr_del()
- * writes the inode back in the same transaction.
+ * The inode counts its attributes' bytes, which bounds them, and has flags for those that others
+ * ask about all the time; so an inode without any costs nobody a look at the table. Whoever calls
+ * mgr_xattr_put() or mgr_xattr_del() writes the inode back in the same transaction.
  *
- * An ACL that says no more than the mode is not kept. One that is kept agrees with the mode: owner and others are the
- * mode's, the mask (or, with none, the group's entry) is the mode's group bits.
+ * An ACL that says no more than the mode is not kept. One that is kept agrees with the mode: owner
+ * and others are the mode's, the mask (or, with none, the group's entry) is the mode's group bits.
  */
 #include "mgr.h"
 #include <stdlib.h>
 #include <sys/stat.h>
 
-#define TOTAL_MAX (1u << 20)	/* bytes of one inode's values: what one transaction is able to remove */
+/* bytes of one inode's values: what one transaction is able to remove */
+#define TOTAL_MAX (1u << 20)
 
 static u32 flag_of(const struct pvfs_str *name)
 {
@@ -41,8 +42,8 @@ static bool surely_none(const struct mgr_inode *in, const struct pvfs_str *name)
  *
  * Return: the value's length, -ENODATA, -EUCLEAN, or the database's error.
  */
-int mgr_xattr_read(struct mgr_op *op, const struct mgr_inode *in, const struct pvfs_str *name, void *room, u32 size,
-		   u8 **ret)
+int mgr_xattr_read(struct mgr_op *op, const struct mgr_inode *in, const struct pvfs_str *name,
+		   void *room, u32 size, u8 **ret)
 {
 	const struct mgr_xattr_disk *d = room;
 	u8 key[MGR_XATTR_KEY_MAX];
@@ -50,7 +51,8 @@ int mgr_xattr_read(struct mgr_op *op, const struct mgr_inode *in, const struct p
 
 	if (surely_none(in, name))
 		return -ENODATA;
-	n = mdb_get(op->m->db, op->txn, MDB_XATTR, key, mgr_xattr_key(key, in->ino, name), room, size, 0);
+	n = mdb_get(op->m->db, op->txn, MDB_XATTR, key, mgr_xattr_key(key, in->ino, name), room,
+		    size, 0);
 	if (n < 0)
 		return n == -ENOENT ? -ENODATA : n == -EMSGSIZE ? -EUCLEAN : n;
 	if (n < (int)sizeof(*d) || d->format != MGR_XATTR_FORMAT)
@@ -86,10 +88,11 @@ static void acl_changed(struct mgr_inode *in)
  * @value: @len bytes, at most PVFS_XATTR_VALUE_MAX
  * @flags: PVFS_XA_*
  *
- * Return: 0, -EEXIST, -ENODATA, -ENOSPC (an inode has no room for more), -ENOMEM, or the database's error.
+ * Return: 0, -EEXIST, -ENODATA, -ENOSPC (an inode has no room for more), -ENOMEM, or the database's
+ * error.
  */
-int mgr_xattr_put(struct mgr_op *op, struct mgr_inode *in, const struct pvfs_str *name, const void *value, u32 len,
-		  u32 flags)
+int mgr_xattr_put(struct mgr_op *op, struct mgr_inode *in, const struct pvfs_str *name,
+		  const void *value, u32 len, u32 flags)
 {
 	int old = value_len(op, in, name), err;
 	struct mgr_xattr_disk *d;
@@ -112,7 +115,8 @@ int mgr_xattr_put(struct mgr_op *op, struct mgr_inode *in, const struct pvfs_str
 	*d = (struct mgr_xattr_disk){ .format = MGR_XATTR_FORMAT };
 	if (len)
 		memcpy(d + 1, value, len);
-	err = mdb_put(op->m->db, op->txn, MDB_XATTR, key, mgr_xattr_key(key, in->ino, name), d, sizeof(*d) + len);
+	err = mdb_put(op->m->db, op->txn, MDB_XATTR, key, mgr_xattr_key(key, in->ino, name), d,
+		      sizeof(*d) + len);
 	free(d);
 	if (err)
 		return err;
@@ -169,7 +173,8 @@ int mgr_xattr_walk(struct mgr_op *op, const struct mgr_inode *in,
 	if (err)
 		return err;
 	mgr_ino_key(key, in->ino);
-	for (err = mdb_cursor_seek(&c, key, sizeof(key), &rec); !err; err = mdb_cursor_next(&c, &rec)) {
+	for (err = mdb_cursor_seek(&c, key, sizeof(key), &rec); !err;
+	     err = mdb_cursor_next(&c, &rec)) {
 		if (rec.klen <= MGR_INO_KEY || mgr_get_be64(rec.key) != in->ino)
 			break;
 		name.p = rec.key + MGR_INO_KEY;
@@ -206,7 +211,8 @@ int mgr_xattr_del_all(struct mgr_op *op, const struct mgr_inode *in)
 	int err;
 
 	while ((err = mgr_xattr_walk(op, in, take_first, &f)) == 1) {
-		err = mdb_del(op->m->db, op->txn, MDB_XATTR, key, mgr_xattr_key(key, in->ino, &f.name));
+		err = mdb_del(op->m->db, op->txn, MDB_XATTR, key,
+			      mgr_xattr_key(key, in->ino, &f.name));
 		if (err)
 			return err == -ENOENT ? -EUCLEAN : err;
 	}
@@ -231,7 +237,8 @@ int mgr_xattr_kill_caps(struct mgr_op *op, struct mgr_inode *in)
  *
  * Return: 0, -ENODATA, -EUCLEAN, or the database's error.
  */
-int mgr_acl_read(struct mgr_op *op, const struct mgr_inode *in, const char *name, struct pvfs_acl *a)
+int mgr_acl_read(struct mgr_op *op, const struct mgr_inode *in, const char *name,
+		 struct pvfs_acl *a)
 {
 	u8 room[sizeof(struct mgr_xattr_disk) + PVFS_ACL_BYTES_MAX], *value;
 	int n = mgr_xattr_read(op, in, &PVFS_STR(name), room, sizeof(room), &value);
@@ -241,7 +248,8 @@ int mgr_acl_read(struct mgr_op *op, const struct mgr_inode *in, const char *name
 	return pvfs_acl_decode(a, value, n) || !a->n ? -EUCLEAN : 0;
 }
 
-static int acl_write(struct mgr_op *op, struct mgr_inode *in, const char *name, const struct pvfs_acl *a)
+static int acl_write(struct mgr_op *op, struct mgr_inode *in, const char *name,
+		     const struct pvfs_acl *a)
 {
 	u8 bytes[PVFS_ACL_BYTES_MAX];
 
@@ -321,8 +329,9 @@ static bool mode_may(const struct pvfs_cred *cred, const struct mgr_inode *in, u
  * ns_may - permission check by mode and ACL
  * @mask: MGR_MAY_*, all of which must be granted
  *
- * Who was checked by its client may all. Uid 0 may read and write anything, and execute what is a directory or has any execute bit. As on Linux an ACL whose
- * mask grants nothing is not looked at: who is named in it counts as one of the others then.
+ * Who was checked by its client may all. Uid 0 may read and write anything, and execute what is a
+ * directory or has any execute bit. As on Linux an ACL whose mask grants nothing is not looked at:
+ * who is named in it counts as one of the others then.
  *
  * Return: 0, -EACCES, -EUCLEAN, or the database's error.
  */
@@ -348,7 +357,10 @@ int ns_may(struct mgr_op *op, const struct pvfs_cred *cred, const struct mgr_ino
 			return pvfs_acl_may(&a, cred, in->uid, in->gid, mask) ? 0 : -EACCES;
 		if (err != -ENODATA || op->txn)
 			return err == -ENODATA ? -EUCLEAN : err;
-		/* Without a transaction it can go between the two looks; what the mode says now comes with it. */
+		/*
+		 * Without a transaction it can go between the two looks; what the mode says now
+		 * comes with it.
+		 */
 		err = ns_inode_get(op, in->ino, 0, &fresh);
 		if (err)
 			return err;

@@ -21,7 +21,8 @@
 /* ---------------------------------------------------------------- HMAC */
 
 static pthread_once_t mac_once = PTHREAD_ONCE_INIT;
-static pthread_key_t mac_key;		/* a thread's EVP_MAC_CTX: making one costs more than a short HMAC */
+/* a thread's EVP_MAC_CTX: making one costs more than a short HMAC */
+static pthread_key_t mac_key;
 static EVP_MAC *mac_alg;
 
 static void mac_ctx_free(void *ctx)
@@ -58,7 +59,8 @@ static EVP_MAC_CTX *mac_ctx(void)
  * @iov: @n pieces
  * @out: the mac
  *
- * Any thread. When OpenSSL fails (out of memory) @out gets random bytes: a mac that matches nothing.
+ * Any thread. When OpenSSL fails (out of memory) @out gets random bytes: a mac that matches
+ * nothing.
  */
 void pvfs_hmac(const u8 key[PVFS_KEY_LEN], const struct iovec *iov, int n, u8 out[PVFS_MAC_LEN])
 {
@@ -76,7 +78,8 @@ void pvfs_hmac(const u8 key[PVFS_KEY_LEN], const struct iovec *iov, int n, u8 ou
 		ok = !iov[i].iov_len || EVP_MAC_update(ctx, iov[i].iov_base, iov[i].iov_len);
 	ok = ok && EVP_MAC_final(ctx, out, &len, PVFS_MAC_LEN) && len == PVFS_MAC_LEN;
 	if (!ok && pvfs_nonce_make(out))
-		abort();	/* neither a mac nor randomness: a predictable answer would be a hole */
+		/* neither a mac nor randomness: a predictable answer would be a hole */
+		abort();
 }
 
 bool pvfs_mac_equal(const void *a, const void *b, size_t n)
@@ -135,7 +138,8 @@ int pvfs_key_load(const char *path, struct pvfs_key *ret_key, const char **ret_w
 	fd = open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK);
 	if (fd < 0) {
 		err = errno == ENOENT ? -ENOENT : -EACCES;
-		*ret_why = errno == ENOENT ? "there is no key file: copy it from the mgr's node" : strerror(errno);
+		*ret_why = errno == ENOENT ? "there is no key file: copy it from the mgr's node" :
+					     strerror(errno);
 		return err;
 	}
 	err = -EACCES;
@@ -170,12 +174,13 @@ out:
 
 /* ---------------------------------------------------------------- AUTH */
 
-static void auth_mac(const struct pvfs_key *key, const struct pvfs_nonces *n, bool by_server, const u8 *body, u32 len,
-		     u8 out[PVFS_MAC_LEN])
+static void auth_mac(const struct pvfs_key *key, const struct pvfs_nonces *n, bool by_server,
+		     const u8 *body, u32 len, u8 out[PVFS_MAC_LEN])
 {
 	const char *label = by_server ? "pvfs-auth-server" : "pvfs-auth-client";
 	/* The prover's nonce first: a mac of one direction is worth nothing in the other. */
-	const u8 *first = by_server ? n->server : n->client, *second = by_server ? n->client : n->server;
+	const u8 *first = by_server ? n->server : n->client,
+		 *second = by_server ? n->client : n->server;
 	struct iovec iov[] = {
 		{ .iov_base = (void *)label, .iov_len = strlen(label) },
 		{ .iov_base = (void *)first, .iov_len = PVFS_NONCE_LEN },
@@ -186,12 +191,14 @@ static void auth_mac(const struct pvfs_key *key, const struct pvfs_nonces *n, bo
 	pvfs_hmac(key->bytes, iov, ARRAY_SIZE(iov), out);
 }
 
-void pvfs_auth_seal(const struct pvfs_key *key, const struct pvfs_nonces *n, bool by_server, u8 *body, u32 len)
+void pvfs_auth_seal(const struct pvfs_key *key, const struct pvfs_nonces *n, bool by_server,
+		    u8 *body, u32 len)
 {
 	auth_mac(key, n, by_server, body, len, body);
 }
 
-bool pvfs_auth_verify(const struct pvfs_key *key, const struct pvfs_nonces *n, bool by_server, const u8 *body, u32 len)
+bool pvfs_auth_verify(const struct pvfs_key *key, const struct pvfs_nonces *n, bool by_server,
+		      const u8 *body, u32 len)
 {
 	u8 mac[PVFS_MAC_LEN];
 

@@ -22,9 +22,11 @@ int pvfs_nonce_make(u8 nonce[PVFS_NONCE_LEN]);
  * @body: encoded, its first PVFS_MAC_LEN bytes are overwritten
  * @len: bytes of it, at least PVFS_MAC_LEN
  */
-void pvfs_auth_seal(const struct pvfs_key *key, const struct pvfs_nonces *n, bool by_server, u8 *body, u32 len);
+void pvfs_auth_seal(const struct pvfs_key *key, const struct pvfs_nonces *n, bool by_server,
+		    u8 *body, u32 len);
 
 /* Is the mac in @body right? False too when it is too short or the key is not present. */
-bool pvfs_auth_verify(const struct pvfs_key *key, const struct pvfs_nonces *n, bool by_server, const u8 *body, u32 len);
+bool pvfs_auth_verify(const struct pvfs_key *key, const struct pvfs_nonces *n, bool by_server,
+		      const u8 *body, u32 len);
 
 #endif

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0 OR LGPL-2.1
 /*
- * callback.c - requests that a server sends to a session's client, over a connection the client made.
+ * callback.c - requests that a server sends to a session's client, over a connection the client
+ * made.
  */
 #include "server.h"
 #include <stdlib.h>
@@ -9,10 +10,12 @@
 enum cb_state { CB_WAITING, CB_RECEIVING, CB_DONE };
 
 /**
- * struct srv_callback - one exchange; its waiter, the sending side, and a reader that fills it have a reference each
+ * struct srv_callback - one exchange; its waiter, the sending side, and a reader that fills it have
+ * a reference each
  *
- * @refs and what follows are protected by the server's lock. While RECEIVING the reader of @sc writes to @body, which is
- * ours and not the waiter's, so that the waiter may leave at any time.
+ * @refs and what follows are protected by the server's lock. While RECEIVING the reader of @sc
+ *	writes to @body, which is ours and not the waiter's, so that the waiter may leave at any
+ *	time.
  */
 struct srv_callback {
 	struct pvfs_send send;
@@ -55,8 +58,8 @@ static struct srv_conn *find_conn(struct pvfs_server *s, u64 session)
 	struct srv_conn *sc;
 
 	for (sc = s->conns; sc; sc = sc->next)
-		if (sc->state == SRV_OPEN && sc->peer.session == session && !atomic_load(&sc->c.dead) &&
-		    pvfs_conn_tryget(&sc->c))
+		if (sc->state == SRV_OPEN && sc->peer.session == session &&
+		    !atomic_load(&sc->c.dead) && pvfs_conn_tryget(&sc->c))
 			return sc;
 	return NULL;
 }

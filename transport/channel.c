@@ -2,8 +2,8 @@
 /*
  * channel.c - one channel of a peer: its requests, its connection, losing it and getting it back.
  *
- * Whoever may post sends: a submitter when the connection is idle, else what it queued goes out with the current
- * sender's next call. States, and what keeps whose memory in use, are in peer.h.
+ * Whoever may post sends: a submitter when the connection is idle, else what it queued goes out
+ * with the current sender's next call. States, and what keeps whose memory in use, are in peer.h.
  */
 #include "peer.h"
 #include "../common/log.h"
@@ -34,7 +34,8 @@ static bool may_move(enum chan_state from, enum chan_state to)
 static void chan_set_state(struct chan *ch, enum chan_state state)
 {
 	if (!may_move(ch->state, state))
-		pvfs_error("%s: channel %u moves from state %d to %d", ch->p->pp.addr.text, ch->index, ch->state, state);
+		pvfs_error("%s: channel %u moves from state %d to %d", ch->p->pp.addr.text,
+			   ch->index, ch->state, state);
 	ch->state = state;
 }
 
@@ -173,7 +174,8 @@ static struct preq *next_to_post(struct chan *ch, struct preq_list *done)
 	struct preq *r;
 
 	for (;;) {
-		if ((ch->state != CHAN_UP && ch->state != CHAN_UPCALL) || ch->nposted >= ch->credits)
+		if ((ch->state != CHAN_UP && ch->state != CHAN_UPCALL) ||
+		    ch->nposted >= ch->credits)
 			return NULL;
 		if (!TAILQ_EMPTY(&ch->urgent))
 			l = &ch->urgent;
@@ -183,7 +185,10 @@ static struct preq *next_to_post(struct chan *ch, struct preq_list *done)
 			return NULL;
 		r = TAILQ_FIRST(l);
 		TAILQ_REMOVE(l, r, link);
-		/* Its slot was the old session's: whether it took effect there, nobody can say any more. */
+		/*
+		 * Its slot was the old session's: whether it took effect there, nobody can say any
+		 * more.
+		 */
 		if (r->resend && r->session != ch->conn->session &&
 		    (pvfs_op_info(r->rpc->op)->flags & PVFS_OPF_ONCE)) {
 			finish(r, -ESTALE, done);
@@ -252,7 +257,10 @@ void chan_submit(struct chan *ch, struct preq *r)
 
 /* ---------------------------------------------------------------- connecting and losing */
 
-/* Lock held. The channel has no connection: what next? Return: when to try again, 0: when somebody wants it. */
+/*
+ * Lock held. The channel has no connection: what next? Return: when to try again, 0: when somebody
+ * wants it.
+ */
 static u64 plan_retry(struct chan *ch, bool at_once)
 {
 	u32 r;
@@ -354,8 +362,8 @@ static void chan_lost(struct pconn *pc, int err)
 		pc->rx->rx = false;
 	pc->rx = NULL;
 	/*
-	 * From the last to the first: each goes to the front of its queue. Those that the sending side still has
-	 * follow in preq_sent().
+	 * From the last to the first: each goes to the front of its queue. Those that the sending
+	 * side still has follow in preq_sent().
 	 */
 	for (r = TAILQ_LAST(&ch->posted, preq_list); r; r = prev) {
 		prev = TAILQ_PREV(r, preq_list, link);
@@ -402,12 +410,13 @@ static void peer_conn_down(struct pvfs_conn *c, int err)
 	struct chan *ch = pc->ch;
 
 	if (pc->hs == HS_DONE && c->why)
-		pvfs_log_limited(PVFS_LOG_WARNING, "%s: connection closed: %s (%s, tag %u)", ch->p->pp.addr.text,
-				 c->why, pvfs_op_name(c->h.op), c->h.tag);
+		pvfs_log_limited(PVFS_LOG_WARNING, "%s: connection closed: %s (%s, tag %u)",
+				 ch->p->pp.addr.text, c->why, pvfs_op_name(c->h.op), c->h.tag);
 	else if (pc->hs != HS_DONE && (err == -ECANCELED || err == -ECONNABORTED))
 		err = -ETIMEDOUT;	/* chan_tick() ended it */
 	else if (pc->hs != HS_DONE && !*pc->why && !err)
-		snprintf(pc->why, sizeof(pc->why), "it closed the connection before the handshake was over");
+		snprintf(pc->why, sizeof(pc->why),
+			 "it closed the connection before the handshake was over");
 	else if (pc->hs != HS_DONE && !*pc->why && c->why)
 		snprintf(pc->why, sizeof(pc->why), "what answers there %s", c->why);
 	free(pc->cb_body);
@@ -461,7 +470,10 @@ void chan_auth_ok(struct pconn *pc, const struct pvfs_auth_rep *rep)
 	peer_up(p);
 	/* Answers to what up() asks come while it runs: let another thread read them. */
 	pvfs_conn_release(&pc->c);
-	/* What was submitted for this channel before goes out now: up() may be waiting for what it brings. */
+	/*
+	 * What was submitted for this channel before goes out now: up() may be waiting for what it
+	 * brings.
+	 */
 	chan_pump(ch);
 	if (p->pp.up && !other)
 		p->pp.up(p, ch->index, rep);
@@ -540,7 +552,8 @@ static int reply_head(struct pconn *pc)
 	r->rx = true;
 	r->err = 0;
 	rpc = r->rpc;
-	if (rpc && (c->h.body_len > rpc->rep_room || c->h.payload_len > iov_total(rpc->in, rpc->nin))) {
+	if (rpc &&
+	    (c->h.body_len > rpc->rep_room || c->h.payload_len > iov_total(rpc->in, rpc->nin))) {
 		/* Read and thrown away: the requester is told. */
 		r->err = -EMSGSIZE;
 	} else if (rpc) {
@@ -662,7 +675,8 @@ static void sooner(u64 *due, u64 t)
 }
 
 /* Lock held. Fails what waited too long in @l. */
-static void tick_queue(struct chan *ch, struct preq_list *l, u64 now, u64 *due, struct preq_list *done)
+static void tick_queue(struct chan *ch, struct preq_list *l, u64 now, u64 *due,
+		       struct preq_list *done)
 {
 	struct pvfs_peer *p = ch->p;
 	struct preq *r, *next;
@@ -686,8 +700,9 @@ static void tick_queue(struct chan *ch, struct preq_list *l, u64 now, u64 *due, 
 }
 
 /*
- * Lock held. A posted request whose time is over: if nobody has its memory in hand, its rpc is completed and a reply
- * that may come will be thrown away; else the connection has to give it back. Return: true if that must be ended.
+ * Lock held. A posted request whose time is over: if nobody has its memory in hand, its rpc is
+ * completed and a reply that may come will be thrown away; else the connection has to give it back.
+ * Return: true if that must be ended.
  */
 static bool preq_expire(struct chan *ch, struct preq *r, u64 now, u64 *due)
 {
@@ -751,7 +766,8 @@ u64 chan_tick(struct chan *ch, u64 now)
 	kill = tick_posted(ch, now, &due, &done);
 	if (ch->state == CHAN_CONNECTING) {
 		kill |= now >= ch->handshake_until;
-		sooner(&due, now >= ch->handshake_until ? now + 1000000000ull : ch->handshake_until);
+		sooner(&due,
+		       now >= ch->handshake_until ? now + 1000000000ull : ch->handshake_until);
 	} else if (ch->state == CHAN_WAIT && ch->retry_at > now) {
 		sooner(&due, ch->retry_at);
 	}

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0 OR LGPL-2.1
 /*
- * client_auth.c - HELLO and AUTH as the connecting side does them, and what a refusal means in words.
+ * client_auth.c - HELLO and AUTH as the connecting side does them, and what a refusal means in
+ * words.
  */
 #include "peer.h"
 #include <stdlib.h>
@@ -83,7 +84,9 @@ static int refusal(struct pconn *pc, int err)
 
 static const char *role_name(u8 role)
 {
-	return role == PVFS_ROLE_MGR ? "a manager" : role == PVFS_ROLE_IOD ? "an I/O daemon" : "something else";
+	return role == PVFS_ROLE_MGR ? "a manager" :
+	       role == PVFS_ROLE_IOD ? "an I/O daemon" :
+				       "something else";
 }
 
 static int auth_answer(struct pconn *pc)
@@ -113,20 +116,24 @@ static int auth_answer(struct pconn *pc)
 	proved = pvfs_auth_verify(&p->key, &pc->nonces, true, pc->small, len) &&
 		 !pvfs_auth_rep_decode(&rep, pc->small, len);
 	if (!proved) {
-		snprintf(pc->why, sizeof(pc->why), err ? "it speaks another version of the protocol (ours is %u)" :
-			 "it could not prove that it knows our key", PVFS_PROTO_VERSION);
+		snprintf(pc->why, sizeof(pc->why),
+			 err ? "it speaks another version of the protocol (ours is %u)" :
+			       "it could not prove that it knows our key",
+			 PVFS_PROTO_VERSION);
 		return refusal(pc, err ?: -EACCES);
 	}
 	if (err || rep.version != PVFS_PROTO_VERSION) {
 		if (rep.version != PVFS_PROTO_VERSION)
-			snprintf(pc->why, sizeof(pc->why), "it speaks version %u of the protocol, we speak %u",
-				 rep.version, PVFS_PROTO_VERSION);
+			snprintf(pc->why, sizeof(pc->why),
+				 "it speaks version %u of the protocol, we speak %u", rep.version,
+				 PVFS_PROTO_VERSION);
 		else
 			snprintf(pc->why, sizeof(pc->why), "it lacks a feature that we need");
 		return refusal(pc, -EPROTO);
 	}
 	if (rep.role != p->pp.its_role) {
-		snprintf(pc->why, sizeof(pc->why), "it is %s, not %s", role_name(rep.role), role_name(p->pp.its_role));
+		snprintf(pc->why, sizeof(pc->why), "it is %s, not %s", role_name(rep.role),
+			 role_name(p->pp.its_role));
 		return refusal(pc, -EPROTO);
 	}
 	pc->hs = HS_DONE;

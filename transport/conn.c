@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: GPL-2.0 OR LGPL-2.1
 /*
- * conn.c - framing: messages out of bytes and bytes out of messages. The rules of ownership are in conn.h.
+ * conn.c - framing: messages out of bytes and bytes out of messages. The rules of ownership are in
+ * conn.h.
  *
- * Receiving goes through the thread's scratch memory for headers and bodies; a payload's bytes land where they
- * belong, and what follows them in the same read lands in the scratch memory. An idle connection owns no buffer:
- * a header that is there in part is kept in the structure, a body or payload in part is where it belongs already.
- * Only when the connection changes hands with whole messages unread are these copied to a stash.
+ * Receiving goes through the thread's scratch memory for headers and bodies; a payload's bytes land
+ * where they belong, and what follows them in the same read lands in the scratch memory. An idle
+ * connection owns no buffer: a header that is there in part is kept in the structure, a body or
+ * payload in part is where it belongs already. Only when the connection changes hands with whole
+ * messages unread are these copied to a stash.
  *
  * Sending takes as many queued messages as fit one vectored send.
  */
@@ -23,7 +25,8 @@ static void write_ready(struct pvfs_source *src, u32 events);
 
 /* ---------------------------------------------------------------- life */
 
-void pvfs_conn_init(struct pvfs_conn *c, struct pvfs_engine *e, struct pvfs_xprt *x, const struct pvfs_conn_ops *ops)
+void pvfs_conn_init(struct pvfs_conn *c, struct pvfs_engine *e, struct pvfs_xprt *x,
+		    const struct pvfs_conn_ops *ops)
 {
 	c->engine = e;
 	c->xprt = x;
@@ -88,16 +91,22 @@ void pvfs_conn_kill(struct pvfs_conn *c)
 	pvfs_conn_resume(c);
 }
 
-/* ---------------------------------------------------------------- the receiving side changes hands */
+/*
+ * ---------------------------------------------------------------- the receiving side changes hands
+ */
 
-/* What was received and not looked at goes to the stash. False: no memory, the connection is as good as dead. */
+/*
+ * What was received and not looked at goes to the stash. False: no memory, the connection is as
+ * good as dead.
+ */
 static bool put_by(struct pvfs_conn *c)
 {
 	struct pvfs_rbuf *rb = c->rb;
 	u32 n = rb->end - rb->pos;
 
 	c->rb = NULL;
-	if (rb->mem != pvfs_engine_scratch()) {		/* was the stash, and stays it while there is something in it */
+	/* was the stash, and stays it while there is something in it */
+	if (rb->mem != pvfs_engine_scratch()) {
 		if (n) {
 			c->stash = *rb;
 		} else {
@@ -120,11 +129,17 @@ static bool put_by(struct pvfs_conn *c)
 
 static void arm_reader(struct pvfs_conn *c)
 {
-	/* Bytes that are here already don't make the descriptor readable: let room to send do instead. */
+	/*
+	 * Bytes that are here already don't make the descriptor readable: let room to send do
+	 * instead.
+	 */
 	u32 events = EPOLLIN | (c->stash.mem || c->rx == PVFS_RX_DECIDE ? EPOLLOUT : 0);
 
 	if (pvfs_engine_arm(c->engine, &c->in, events)) {
-		/* Out of memory in the kernel. Nobody will be told of what this connection sends: end it here. */
+		/*
+		 * Out of memory in the kernel. Nobody will be told of what this connection sends:
+		 * end it here.
+		 */
 		pvfs_conn_kill(c);
 		c->why = "can't wait for it";
 		c->ops->down(c, -ENOMEM);
@@ -259,7 +274,10 @@ static void take_payload(struct pvfs_conn *c)
 	}
 }
 
-/* Uses up what is in the buffer. 0: more bytes are needed; 1: released or parked; -errno: to be ended. */
+/*
+ * Uses up what is in the buffer. 0: more bytes are needed; 1: released or parked; -errno: to be
+ * ended.
+ */
 static int consume(struct pvfs_conn *c)
 {
 	struct pvfs_rbuf *rb = c->rb;
@@ -316,7 +334,10 @@ static int consume(struct pvfs_conn *c)
 	}
 }
 
-/* Reads: payload to its place, the rest to the buffer, which is empty. Return: bytes, 0 at the end, -errno. */
+/*
+ * Reads: payload to its place, the rest to the buffer, which is empty. Return: bytes, 0 at the end,
+ * -errno.
+ */
 static ssize_t fill(struct pvfs_conn *c, bool *ret_short)
 {
 	struct iovec iov[RX_IOVS];

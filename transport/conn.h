@@ -1,21 +1,23 @@
 /* SPDX-License-Identifier: GPL-2.0 OR LGPL-2.1 */
 /*
- * conn.h - one connection: messages out of bytes and bytes out of messages. Used by server.c and peer.c only.
+ * conn.h - one connection: messages out of bytes and bytes out of messages. Used by server.c and
+ * peer.c only.
  *
  * Receiving side. Exactly one thread at a time owns it ("the reader"):
  *
  *    pvfs_conn_start()                 event              read_ready()
- *   ---------------------> ARMED ---------------------> RUNNING ----+---> ops->head() ... ops->message()
- *                            ^                             |        |
- *                            +--- pvfs_conn_release() -----+        +---> ops->down(), once, for good
+ *   ---------------------> ARMED ---------------------> RUNNING ----+---> ops->head() ...
+ * ops->message() ^                             |        |
+ *                            +--- pvfs_conn_release() -----+        +---> ops->down(), once, for
+ * good
  *                            +--- pvfs_conn_resume() --- PARKED <--- pvfs_conn_park()
  *
- * Sending side. Owned by whoever found it idle in pvfs_conn_send(), until the queue is empty; while the transport is
- * full the engine's second set owns it. Both sides are ended by pvfs_conn_kill(), which shuts the transport down: the
- * owner of each side finds out and ends it.
+ * Sending side. Owned by whoever found it idle in pvfs_conn_send(), until the queue is empty; while
+ * the transport is full the engine's second set owns it. Both sides are ended by pvfs_conn_kill(),
+ * which shuts the transport down: the owner of each side finds out and ends it.
  *
- * References: the reader, an armed sending side, each struct pvfs_send in the queue, and whoever calls
- * pvfs_conn_get(). The transport is closed and ops->freed() called with the last one.
+ * References: the reader, an armed sending side, each struct pvfs_send in the queue, and whoever
+ * calls pvfs_conn_get(). The transport is closed and ops->freed() called with the last one.
  */
 #ifndef PVFS_CONN_H
 #define PVFS_CONN_H
@@ -25,7 +27,8 @@
 /**
  * struct pvfs_send - a message on its way out
  *
- * Owned by the connection from pvfs_conn_send() until done(). What it points to is borrowed for as long.
+ * Owned by the connection from pvfs_conn_send() until done(). What it points to is borrowed for as
+ * long.
  */
 struct pvfs_send {
 	struct pvfs_hdr hdr;
@@ -33,10 +36,16 @@ struct pvfs_send {
 	u32 body_len;
 	const struct iovec *pay;	/* payload in memory, or NULL */
 	int npay;
-	int fd;				/* else, if fd_len: fd_len bytes of this file from @off; it has them, or the connection ends */
+	/*
+	 * else, if fd_len: fd_len bytes of this file from @off; it has them, or the connection ends
+	 */
+	int fd;
 	off_t off;
 	u32 fd_len;
-	/* 0: handed to the transport; -errno: given up. No lock held; may free the send, may not block. */
+	/*
+	 * 0: handed to the transport; -errno: given up. No lock held; may free the send, may not
+	 * block.
+	 */
 	void (*done)(struct pvfs_send *s, int err);
 	/* conn.c's */
 	struct pvfs_send *next;
@@ -50,14 +59,21 @@ struct pvfs_conn_ops {
 	/* The transport is connected (connecting side only). -errno ends the connection. */
 	int (*connected)(struct pvfs_conn *c);
 	/*
-	 * A header is in c->h. Set c->body (h.body_len bytes of room; NULL: throw it away) and c->pay/c->npay (where
-	 * the payload goes, that much room; npay 0: throw it away). 0: go on; 1: the connection was parked by this
-	 * call; -errno: end the connection, c->why may say why.
+	 * A header is in c->h. Set c->body (h.body_len bytes of room; NULL: throw it away) and
+	 * c->pay/c->npay (where the payload goes, that much room; npay 0: throw it away). 0: go on;
+	 * 1: the connection was parked by this call; -errno: end the connection, c->why may say
+	 * why.
 	 */
 	int (*head)(struct pvfs_conn *c);
-	/* The message is complete and its checksums are right. 0: go on; 1: released or parked; -errno: end. */
+	/*
+	 * The message is complete and its checksums are right. 0: go on; 1: released or parked;
+	 * -errno: end.
+	 */
 	int (*message)(struct pvfs_conn *c);
-	/* The reader ends. Nothing is received any more. @err: 0 the other end closed between messages. */
+	/*
+	 * The reader ends. Nothing is received any more. @err: 0 the other end closed between
+	 * messages.
+	 */
 	void (*down)(struct pvfs_conn *c, int err);
 	/* The last reference is gone; frees the memory @c is in. Any thread. */
 	void (*freed)(struct pvfs_conn *c);
@@ -123,11 +139,12 @@ struct pvfs_conn {
  *
  * The caller has one reference, which becomes the reader's in pvfs_conn_start().
  */
-void pvfs_conn_init(struct pvfs_conn *c, struct pvfs_engine *e, struct pvfs_xprt *x, const struct pvfs_conn_ops *ops);
+void pvfs_conn_init(struct pvfs_conn *c, struct pvfs_engine *e, struct pvfs_xprt *x,
+		    const struct pvfs_conn_ops *ops);
 
 /*
- * Begins to receive (@connecting: first wait for the connect). On error the caller still has its reference and
- * down() will not be called.
+ * Begins to receive (@connecting: first wait for the connect). On error the caller still has its
+ * reference and down() will not be called.
  */
 int pvfs_conn_start(struct pvfs_conn *c, bool connecting);
 
@@ -138,12 +155,15 @@ void pvfs_conn_put(struct pvfs_conn *c);
 /**
  * pvfs_conn_send - send @s after what is queued
  *
- * Any thread. Sends at once in the caller if nobody else is sending. done() may be called before this returns, with
- * -ENOTCONN if the connection is gone. The caller must hold a reference.
+ * Any thread. Sends at once in the caller if nobody else is sending. done() may be called before
+ * this returns, with -ENOTCONN if the connection is gone. The caller must hold a reference.
  */
 void pvfs_conn_send(struct pvfs_conn *c, struct pvfs_send *s);
 
-/* Reader only: gives the receiving side back to the engine. @c may be gone at once unless a reference is held. */
+/*
+ * Reader only: gives the receiving side back to the engine. @c may be gone at once unless a
+ * reference is held.
+ */
 void pvfs_conn_release(struct pvfs_conn *c);
 
 /* Reader only: keeps the receiving side out of the engine until pvfs_conn_resume(), by anyone. */

@@ -2,9 +2,10 @@
 /*
  * engine.c - an epoll set, its threads and its timers.
  *
- * All threads wait in epoll_wait() on one set and take one event at a time. The kernel wakes the thread that waited
- * last first, so a light load stays on one warm thread and nobody hands events over; when that thread is busy the
- * next one takes the next event. One-shot registration makes the event the owner's mark (engine.h).
+ * All threads wait in epoll_wait() on one set and take one event at a time. The kernel wakes the
+ * thread that waited last first, so a light load stays on one warm thread and nobody hands events
+ * over; when that thread is busy the next one takes the next event. One-shot registration makes the
+ * event the owner's mark (engine.h).
  *
  * Knows nothing of messages or connections.
  */
@@ -34,7 +35,7 @@ struct pvfs_engine {
 	atomic_ullong wakeups;
 	atomic_int held;		/* connections that exist */
 
-	pthread_mutex_t lock;		/* protects the timers' fields, @timer_at, @everys and @deferred */
+	pthread_mutex_t lock;	/* protects the timers' fields, @timer_at, @everys and @deferred */
 	pthread_cond_t timer_idle;	/* a timer's function returned */
 	struct pvfs_timer *timers;
 	u64 timer_at;			/* what timer_fd is set to; 0: not */
@@ -167,8 +168,8 @@ static void timer_insert(struct pvfs_engine *e, struct pvfs_timer *t, u64 due)
 }
 
 /*
- * Lock held: timer_fd fires no later than the first timer is due. One whose function runs is left out: the end of
- * its run comes here again.
+ * Lock held: timer_fd fires no later than the first timer is due. One whose function runs is left
+ * out: the end of its run comes here again.
  */
 static void timer_program(struct pvfs_engine *e)
 {
@@ -375,7 +376,8 @@ void pvfs_engine_free(struct pvfs_engine *e)
 	stop_threads(e);
 	left = atomic_load(&e->held);
 	if (left)
-		pvfs_error("%s: freed before its %d connections: stop servers and free peers first", e->name, left);
+		pvfs_error("%s: freed before its %d connections: stop servers and free peers first",
+			   e->name, left);
 	while (e->everys) {
 		ev = e->everys;
 		e->everys = ev->next;

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0 OR LGPL-2.1 */
 /*
- * engine.h - what the engine offers to the rest of transport/: event sources, timers, scratch memory.
+ * engine.h - what the engine offers to the rest of transport/: event sources, timers, scratch
+ * memory.
  *
- * Ownership rule that everything leans on: an event source is one-shot. Arming it gives it away; the event gives it
- * to exactly one thread. So whoever handles an event is alone with that side of the connection until it arms again,
- * and no lock is needed for what only that side uses.
+ * Ownership rule that everything leans on: an event source is one-shot. Arming it gives it away;
+ * the event gives it to exactly one thread. So whoever handles an event is alone with that side of
+ * the connection until it arms again, and no lock is needed for what only that side uses.
  */
 #ifndef PVFS_ENGINE_H
 #define PVFS_ENGINE_H
@@ -21,7 +22,8 @@
  * @fd: the descriptor
  * @ready: called on an engine thread with EPOLL* bits when an armed event came
  * @added: known to epoll already; whoever owns the source
- * @handed: orders what its owners did, one after the other: written when it is given away, read when it is got
+ * @handed: orders what its owners did, one after the other: written when it is given away, read
+ *	when it is got
  */
 struct pvfs_source {
 	int fd;
@@ -41,14 +43,15 @@ struct pvfs_source {
 int pvfs_engine_arm(struct pvfs_engine *e, struct pvfs_source *s, u32 events);
 
 /*
- * The same for the sending side: fires when there is room. A second source of the same descriptor, so that the two
- * sides of a connection are owned apart; it lives in an epoll set of its own inside the first.
+ * The same for the sending side: fires when there is room. A second source of the same descriptor,
+ * so that the two sides of a connection are owned apart; it lives in an epoll set of its own inside
+ * the first.
  */
 int pvfs_engine_arm_out(struct pvfs_engine *e, struct pvfs_source *s);
 
 /*
- * Takes a source out of the set. An event of it may already be with a thread: its memory must stay, and ready() must
- * be prepared for it, until the engine is freed - see pvfs_engine_defer().
+ * Takes a source out of the set. An event of it may already be with a thread: its memory must stay,
+ * and ready() must be prepared for it, until the engine is freed - see pvfs_engine_defer().
  */
 void pvfs_engine_del(struct pvfs_engine *e, struct pvfs_source *s);
 

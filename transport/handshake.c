@@ -2,14 +2,17 @@
 /*
  * handshake.c - the serving side of HELLO and AUTH, and which connection is a session's channel.
  *
- * A connection that comes for a (session, channel) that another one holds takes its place: the older one may begin no
- * further request, is shut down, and its running requests are awaited before AUTH is answered. So what the client
- * sends again on the new connection never overtakes its first copy. See the states in server.h.
+ * A connection that comes for a (session, channel) that another one holds takes its place: the
+ * older one may begin no further request, is shut down, and its running requests are awaited before
+ * AUTH is answered. So what the client sends again on the new connection never overtakes its first
+ * copy. See the states in server.h.
  */
 #include "server.h"
 #include "../common/log.h"
 
-/* ---------------------------------------------------------------- states and the table of channels */
+/*
+ * ---------------------------------------------------------------- states and the table of channels
+ */
 
 static bool may_move(enum srv_state from, enum srv_state to)
 {
@@ -31,7 +34,8 @@ static bool may_move(enum srv_state from, enum srv_state to)
 void srv_set_state(struct srv_conn *sc, enum srv_state state)
 {
 	if (!may_move(sc->state, state))
-		pvfs_error("%s: connection moves from state %d to %d", sc->c.name, sc->state, state);
+		pvfs_error("%s: connection moves from state %d to %d", sc->c.name, sc->state,
+			   state);
 	sc->state = state;
 }
 
@@ -60,8 +64,8 @@ void srv_hash_remove(struct srv_conn *sc)
 }
 
 /*
- * @sc becomes its session's channel. Lock held. Return: the one that was, with a reference, or NULL: there was none,
- * or nothing of it runs any more.
+ * @sc becomes its session's channel. Lock held. Return: the one that was, with a reference, or
+ *	NULL: there was none, or nothing of it runs any more.
  */
 static struct srv_conn *take_place(struct srv_conn *sc)
 {
@@ -156,7 +160,9 @@ static void answer_auth(struct srv_conn *sc, int err)
 	answer(sc, PVFS_OP_AUTH, sc->c.h.tag, err, buf, n);
 }
 
-/* ---------------------------------------------------------------- waiting for the older connection */
+/*
+ * ---------------------------------------------------------------- waiting for the older connection
+ */
 
 void handshake_resume(struct srv_conn *sc)
 {
@@ -180,7 +186,8 @@ static int wait_for(struct srv_conn *sc, struct srv_conn *old)
 	struct pvfs_server *s = sc->s;
 	bool busy;
 
-	pvfs_debug("%s (%s): waits for the requests of %s, which it replaces", sc->c.name, sc->peer.host, old->c.name);
+	pvfs_debug("%s (%s): waits for the requests of %s, which it replaces", sc->c.name,
+		   sc->peer.host, old->c.name);
 	set_state(sc, SRV_WAITING);
 	atomic_fetch_add(&sc->calls, 1);
 	pvfs_conn_get(&sc->c);		/* the waiter's, dropped by handshake_resume() */
@@ -253,8 +260,9 @@ static int handshake_auth(struct srv_conn *sc)
 		return refuse(sc, -EACCES, "malformed AUTH");
 	if ((m.role != PVFS_ROLE_CLIENT && m.role != PVFS_ROLE_MGR && m.role != PVFS_ROLE_IOD) ||
 	    !pvfs_auth_verify(key_of(s, m.role), &sc->nonces, false, sc->small, len))
-		return refuse(sc, -EACCES, m.role == PVFS_ROLE_CLIENT ? "it does not know the cluster key" :
-			      "it does not know the server key");
+		return refuse(sc, -EACCES,
+			      m.role == PVFS_ROLE_CLIENT ? "it does not know the cluster key" :
+							   "it does not know the server key");
 	/* From here on it is one of us. */
 	pthread_mutex_lock(&s->lock);
 	sc->peer.role = m.role;
@@ -271,7 +279,8 @@ static int handshake_auth(struct srv_conn *sc)
 		return refuse(sc, -EPROTO, "channel number over the limit");
 	if (m.volume.len != strlen(s->p.volume) || memcmp(m.volume.p, s->p.volume, m.volume.len)) {
 		copy_name(volume, sizeof(volume), &m.volume);
-		pvfs_log_limited(PVFS_LOG_WARNING, "%s (%s): refused: it asks for volume '%s', this is '%s'",
+		pvfs_log_limited(PVFS_LOG_WARNING,
+				 "%s (%s): refused: it asks for volume '%s', this is '%s'",
 				 sc->c.name, sc->peer.host, volume, s->p.volume);
 		refuse(sc, -ENOENT, NULL);
 		return -ENOENT;

@@ -2,11 +2,12 @@
 /*
  * loop.c - the in-process transport, "loop:name", with faults to order. For tests and fuzzing.
  *
- * Bytes go through a socket pair, so that events mean what they mean for TCP; the faults of struct pvfs_loop_faults
- * are worked in on the way. Faults belong to the name and act on connections that exist, too.
+ * Bytes go through a socket pair, so that events mean what they mean for TCP; the faults of struct
+ * pvfs_loop_faults are worked in on the way. Faults belong to the name and act on connections that
+ * exist, too.
  *
- * A stalled connection is like a cable pulled: what is sent meanwhile is gone. When the stall ends the connection is
- * found to be broken at the next send.
+ * A stalled connection is like a cable pulled: what is sent meanwhile is gone. When the stall ends
+ * the connection is found to be broken at the next send.
  */
 #include "transport.h"
 #include <pthread.h>
@@ -46,7 +47,8 @@ struct loop_listener {
 	struct loop_xprt *head, **tail;
 };
 
-static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;	/* protects all of the above but fd and x */
+/* protects all of the above but fd and x */
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static struct loop_name *names;
 
 static struct loop_xprt *loop(struct pvfs_xprt *x)
@@ -275,7 +277,9 @@ static ssize_t loop_sendv(struct pvfs_xprt *x, const struct iovec *iov, int n, b
 	size_t max = SIZE_MAX, total;
 	ssize_t k;
 
-	/* The lock is held over the send: both ends count and cut at one place. It does not block. */
+	/*
+	 * The lock is held over the send: both ends count and cut at one place. It does not block.
+	 */
 	pthread_mutex_lock(&lock);
 	f = p->name->faults;
 	if (p->cut || (p->lost && !f.stall)) {
@@ -286,7 +290,8 @@ static ssize_t loop_sendv(struct pvfs_xprt *x, const struct iovec *iov, int n, b
 	if (f.max_io)
 		max = f.max_io;
 	if (f.cut_after)
-		max = min(max, f.cut_after > p->bytes ? (size_t)(f.cut_after - p->bytes) : (size_t)0);
+		max = min(max,
+			  f.cut_after > p->bytes ? (size_t)(f.cut_after - p->bytes) : (size_t)0);
 	m.msg_iovlen = limit(iov, n, max, part, &total);
 	if (f.stall) {
 		p->lost = true;
@@ -303,7 +308,9 @@ static ssize_t loop_sendv(struct pvfs_xprt *x, const struct iovec *iov, int n, b
 	}
 	if (k > 0)
 		p->bytes += k;
-	/* Right away, not at the next send, which may never come. What was sent can still be read. */
+	/*
+	 * Right away, not at the next send, which may never come. What was sent can still be read.
+	 */
 	if (f.cut_after && p->bytes >= f.cut_after && !p->cut) {
 		p->cut = true;
 		shutdown(t->fd, SHUT_RDWR);

@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0 OR LGPL-2.1
 /*
- * peer.c - a server as seen by those who ask it: a pool of channels, requests in and out, time, state for messages.
+ * peer.c - a server as seen by those who ask it: a pool of channels, requests in and out, time,
+ * state for messages.
  *
- * A thread's requests all go to one channel, so that what it sends is pipelined on one connection; different threads
- * use different ones. A request stays on its channel until it is done, however often the connection is lost.
+ * A thread's requests all go to one channel, so that what it sends is pipelined on one connection;
+ * different threads use different ones. A request stays on its channel until it is done, however
+ * often the connection is lost.
  */
 #include "peer.h"
 #include "../common/log.h"
@@ -82,7 +84,8 @@ enum pvfs_peer_state pvfs_peer_state(struct pvfs_peer *p, int *ret_err, char *wh
 	if (ret_err)
 		*ret_err = p->last_err;
 	if (why && n)	/* a request may have given up before the connection did */
-		snprintf(why, n, "%s", *p->why || state == PVFS_PEER_UP ? p->why : "it has not answered yet");
+		snprintf(why, n, "%s",
+			 *p->why || state == PVFS_PEER_UP ? p->why : "it has not answered yet");
 	pthread_mutex_unlock(&p->lock);
 	return state;
 }
@@ -254,8 +257,9 @@ void pvfs_peer_submit(struct pvfs_peer *p, struct pvfs_rpc *rpc)
 }
 
 /*
- * Such requests go before those of pvfs_peer_submit(), and while params.up runs for the channel they are the only
- * ones that go. up() itself must not wait for their completion if the engine has one thread only.
+ * Such requests go before those of pvfs_peer_submit(), and while params.up runs for the channel
+ * they are the only ones that go. up() itself must not wait for their completion if the engine has
+ * one thread only.
  */
 void pvfs_peer_submit_on(struct pvfs_peer *p, u32 channel, struct pvfs_rpc *rpc)
 {

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0 OR LGPL-2.1 */
 /*
- * peer.h - what the files of the asking side share: peer.c (the pool: requests in and out, time, state), channel.c
- * (one channel: its requests and its connection), client_auth.c (HELLO and AUTH, the client's part).
+ * peer.h - what the files of the asking side share: peer.c (the pool: requests in and out, time,
+ * state), channel.c (one channel: its requests and its connection), client_auth.c (HELLO and AUTH,
+ * the client's part).
  *
  * A channel's connection; changes go through chan_set_state() in channel.c:
  *
@@ -14,11 +15,12 @@
  *    +------------------------ WAIT <----------------------------+---------------------+
  *                             (back-off)              chan_lost()
  *
- * A request: QUEUED (urgent or queue) -> POSTED (posted, has a tag) -> gone, or back to QUEUED when the connection is
- * lost. POSTED ends when both sides are done with its memory: `sending' is false and either `replied' or `lost'
- * is true: preq_settle().
+ * A request: QUEUED (urgent or queue) -> POSTED (posted, has a tag) -> gone, or back to QUEUED when
+ * the connection is lost. POSTED ends when both sides are done with its memory: `sending' is false
+ * and either `replied' or `lost' is true: preq_settle().
  *
- * Locks: chan.lock, then pvfs_peer.lock. No callback, and no pvfs_conn_send(), is called with either.
+ * Locks: chan.lock, then pvfs_peer.lock. No callback, and no pvfs_conn_send(), is called with
+ * either.
  */
 #ifndef PVFS_PEER_H
 #define PVFS_PEER_H
@@ -31,7 +33,8 @@
 #define CHAN_HANDSHAKE_NS 15000000000ull
 #define BACKOFF_MIN_MS 50u
 #define BACKOFF_MAX_MS 5000u
-#define REFUSED_QUIET_NS 1000000000ull	/* so long after a refusal requests fail without another try */
+/* so long after a refusal requests fail without another try */
+#define REFUSED_QUIET_NS 1000000000ull
 #define PREQS_KEPT 512
 
 enum chan_state { CHAN_IDLE, CHAN_CONNECTING, CHAN_UPCALL, CHAN_UP, CHAN_WAIT };
@@ -41,7 +44,7 @@ struct preq {
 	struct pvfs_send send;
 	struct pvfs_rpc *rpc;		/* NULL: timed out, the reply will be thrown away */
 	struct chan *ch;
-	TAILQ_ENTRY(preq) link;		/* urgent, queue or posted; or a list of what is to be completed */
+	TAILQ_ENTRY(preq) link;	/* urgent, queue or posted; or a list of what is to be completed */
 	u32 tag;
 	bool urgent, posted;
 	bool sending;			/* the sending side has it */
@@ -67,7 +70,7 @@ struct chan {
 	enum chan_state state;
 	bool in_up;			/* params.up runs for it */
 	bool was_up;			/* ever */
-	struct pconn *conn;		/* with a reference; CONNECTING (from connect on), UPCALL, UP */
+	struct pconn *conn;	/* with a reference; CONNECTING (from connect on), UPCALL, UP */
 	struct preq_list urgent, queue, posted;
 	struct preq *tags[CHAN_TAGS];
 	u32 tag_next;

@@ -2,9 +2,10 @@
 /*
  * server.c - the serving side: listening, requests from header to reply, payload memory, stopping.
  *
- * What the thread that reads a connection does with a request: ordinary ones are dispatched right there, and it reads
- * on afterwards; before a SLOW one is dispatched the connection goes back to the engine, so that another thread can
- * serve what comes behind. Replies go out from whichever thread calls pvfs_call_reply().
+ * What the thread that reads a connection does with a request: ordinary ones are dispatched right
+ * there, and it reads on afterwards; before a SLOW one is dispatched the connection goes back to
+ * the engine, so that another thread can serve what comes behind. Replies go out from whichever
+ * thread calls pvfs_call_reply().
  *
  * The states of a connection are in server.h.
  */
@@ -167,7 +168,8 @@ static void reply_payload(struct srv_call *k, struct pvfs_head *h)
 	}
 }
 
-void pvfs_call_reply(struct pvfs_call *call, int err, const void *body, u32 body_len, const struct pvfs_out *out)
+void pvfs_call_reply(struct pvfs_call *call, int err, const void *body, u32 body_len,
+		     const struct pvfs_out *out)
 {
 	struct srv_call *k = container_of(call, struct srv_call, call);
 	struct srv_conn *sc = k->sc;
@@ -183,7 +185,8 @@ void pvfs_call_reply(struct pvfs_call *call, int err, const void *body, u32 body
 	if (out)
 		k->out = *out;
 	if (body_len > PVFS_BODY_MAX || (out && out->len > PVFS_PAYLOAD_MAX)) {
-		pvfs_log_limited(PVFS_LOG_ERROR, "%s: %s: reply over a limit", sc->c.name, pvfs_op_name(h.op));
+		pvfs_log_limited(PVFS_LOG_ERROR, "%s: %s: reply over a limit", sc->c.name,
+				 pvfs_op_name(h.op));
 		err = -EIO;
 		body_len = 0;
 		out = NULL;
@@ -203,11 +206,14 @@ void pvfs_call_reply(struct pvfs_call *call, int err, const void *body, u32 body
 	srv_count_reply(k, err, PVFS_HDR_LEN + h.body_len + h.payload_len);
 
 	/*
-	 * A client that sends without reading what it gets would make us keep any number of replies: a lawful one
-	 * has at most `credits' requests that are running or whose reply is not out.
+	 * A client that sends without reading what it gets would make us keep any number of
+	 * replies: a lawful one has at most `credits' requests that are running or whose reply is
+	 * not out.
 	 */
-	if (atomic_fetch_add(&sc->unsent, 1) > 2u * s->p.credits + 64 && !atomic_load(&sc->c.dead)) {
-		pvfs_log_limited(PVFS_LOG_WARNING, "%s: closed: does not read its replies", sc->c.name);
+	if (atomic_fetch_add(&sc->unsent, 1) > 2u * s->p.credits + 64 &&
+	    !atomic_load(&sc->c.dead)) {
+		pvfs_log_limited(PVFS_LOG_WARNING, "%s: closed: does not read its replies",
+				 sc->c.name);
 		pvfs_conn_kill(&sc->c);
 	}
 	/* Before the send: the answer is the client's leave to send the next. */
@@ -218,8 +224,8 @@ void pvfs_call_reply(struct pvfs_call *call, int err, const void *body, u32 body
 /* ---------------------------------------------------------------- payload memory */
 
 /*
- * Lock held: the next of the round, to be resumed without the lock; a reference comes with it. Memory that came back
- * during a round makes another one.
+ * Lock held: the next of the round, to be resumed without the lock; a reference comes with it.
+ * Memory that came back during a round makes another one.
  */
 static struct srv_conn *pay_next(struct pvfs_server *s)
 {
@@ -254,7 +260,8 @@ static void pay_kick(struct srv_conn *sc)
 }
 
 /*
- * Everyone who waits is tried once, one after the other, so that those who are refused again stay in order.
+ * Everyone who waits is tried once, one after the other, so that those who are refused again stay
+ * in order.
  */
 void pvfs_server_payload_ready(struct pvfs_server *s)
 {
@@ -277,8 +284,8 @@ static struct srv_conn *pay_tried(struct srv_conn *sc)
 }
 
 /*
- * No memory: the connection waits in line. @seq: s->pay_seq before memory was asked for; when it has moved since,
- * there may be some now. Return: 1, see struct pvfs_conn_ops.
+ * No memory: the connection waits in line. @seq: s->pay_seq before memory was asked for; when it
+ * has moved since, there may be some now. Return: 1, see struct pvfs_conn_ops.
  */
 static int pay_wait(struct srv_conn *sc, u64 seq)
 {
@@ -344,7 +351,8 @@ static int payload_get(struct srv_conn *sc)
 		pthread_mutex_lock(&s->lock);
 		seq = s->pay_seq;
 		pthread_mutex_unlock(&s->lock);
-		k->call.payload = s->p.ops->payload_get(c, &c->h, c->h.payload_len, &k->call.payload_handle);
+		k->call.payload = s->p.ops->payload_get(c, &c->h, c->h.payload_len,
+							&k->call.payload_handle);
 		if (!k->call.payload)
 			return pay_wait(sc, seq);
 		if (sc->pay_trying) {
@@ -382,7 +390,10 @@ static int check_request(struct srv_conn *sc, const struct pvfs_head *h, u64 ses
 		return -EACCES;
 	if (!(info->flags & PVFS_OPF_NOSESS) && !session)
 		return -ESTALE;
-	/* A slot belongs to a session: a request made under another one must not take it for its own. */
+	/*
+	 * A slot belongs to a session: a request made under another one must not take it for its
+	 * own.
+	 */
 	if ((info->flags & PVFS_OPF_ONCE) && h->session != session)
 		return -ESTALE;
 	return 0;
@@ -410,7 +421,10 @@ static int conn_head(struct pvfs_conn *c)
 		return bad(sc, "a second hello");
 	if (h->payload_len > sc->s->p.payload_max)
 		return bad(sc, "payload over the limit");
-	/* Handlers, and the sharing out of memory, go by what the connection proved. SESSION_OPEN may be changing it. */
+	/*
+	 * Handlers, and the sharing out of memory, go by what the connection proved. SESSION_OPEN
+	 * may be changing it.
+	 */
 	session = __atomic_load_n(&sc->peer.session, __ATOMIC_RELAXED);
 	sc->verdict = check_request(sc, h, session);
 	h->session = session;
@@ -502,10 +516,11 @@ static void conn_down(struct pvfs_conn *c, int err)
 
 	if (c->why) {
 		atomic_fetch_add_explicit(&s->protocol_errors, 1, memory_order_relaxed);
-		pvfs_log_limited(PVFS_LOG_WARNING, "%s (%s): connection closed: %s (%s, tag %u)", c->name, who, c->why,
-				 pvfs_op_name(c->h.op), c->h.tag);
+		pvfs_log_limited(PVFS_LOG_WARNING, "%s (%s): connection closed: %s (%s, tag %u)",
+				 c->name, who, c->why, pvfs_op_name(c->h.op), c->h.tag);
 	} else if (c->mid && sc->state == SRV_OPEN && !atomic_load(&s->stopping)) {
-		pvfs_debug("%s (%s): connection lost within a message: %s", c->name, who, strerror(-err));
+		pvfs_debug("%s (%s): connection lost within a message: %s", c->name, who,
+			   strerror(-err));
 	}
 	pthread_mutex_lock(&s->lock);
 	srv_set_state(sc, SRV_CLOSED);
@@ -571,7 +586,8 @@ void pvfs_server_kill_session(struct pvfs_server *s, u64 session)
 again:
 	for (sc = s->conns; sc; sc = sc->next) {
 		if (sc->peer.session != session || sc->state < SRV_WAITING ||
-		    (atomic_load(&sc->calls) == SRV_DEAD && sc->is_down) || !pvfs_conn_tryget(&sc->c))
+		    (atomic_load(&sc->calls) == SRV_DEAD && sc->is_down) ||
+		    !pvfs_conn_tryget(&sc->c))
 			continue;
 		pthread_mutex_unlock(&s->lock);
 		srv_conn_close_calls(sc);
@@ -607,7 +623,8 @@ static bool conn_new(struct pvfs_server *s, struct pvfs_xprt *x)
 		x->ops->close(x);
 		atomic_fetch_add_explicit(&s->refused, 1, memory_order_relaxed);
 		pvfs_log_limited(PVFS_LOG_WARNING, "%s: connection refused: %s", name,
-				 full ? "there are as many as configured (max connections)" : "out of memory");
+				 full ? "there are as many as configured (max connections)" :
+					"out of memory");
 		return false;
 	}
 	sc->s = s;
@@ -624,7 +641,8 @@ static bool conn_new(struct pvfs_server *s, struct pvfs_xprt *x)
 	pthread_mutex_unlock(&s->lock);
 	atomic_fetch_add_explicit(&s->accepted, 1, memory_order_relaxed);
 	if (pvfs_conn_start(&sc->c, false)) {
-		pvfs_log_limited(PVFS_LOG_WARNING, "%s: connection refused: can't wait for it", sc->c.name);
+		pvfs_log_limited(PVFS_LOG_WARNING, "%s: connection refused: can't wait for it",
+				 sc->c.name);
 		pvfs_conn_put(&sc->c);
 		return false;
 	}
@@ -643,7 +661,9 @@ static void accept_ready(struct pvfs_source *src, u32 events)
 	while (!(err = l->ops->accept(l->l, &x)))
 		conn_new(l->s, x);
 	if (err != -EAGAIN) {
-		/* Out of descriptors, as a rule. The event would come again at once: wait a little. */
+		/*
+		 * Out of descriptors, as a rule. The event would come again at once: wait a little.
+		 */
 		pvfs_log_limited(PVFS_LOG_ERROR, "can't accept connections: %s", strerror(-err));
 		pvfs_timer_set(l->s->e, &l->retry, pvfs_now() + ACCEPT_RETRY_NS);
 	} else if (pvfs_engine_arm(l->s->e, src, EPOLLIN)) {
@@ -705,11 +725,12 @@ static void tick(void *arg)
 	pthread_mutex_lock(&s->lock);
 again:
 	for (sc = s->conns; sc; sc = sc->next) {
-		if (sc->state > SRV_HELLOED || now - sc->t_accept < limit || atomic_load(&sc->c.dead) ||
-		    !pvfs_conn_tryget(&sc->c))
+		if (sc->state > SRV_HELLOED || now - sc->t_accept < limit ||
+		    atomic_load(&sc->c.dead) || !pvfs_conn_tryget(&sc->c))
 			continue;
 		pthread_mutex_unlock(&s->lock);
-		pvfs_log_limited(PVFS_LOG_WARNING, "%s: connection closed: it did not prove itself within %u ms",
+		pvfs_log_limited(PVFS_LOG_WARNING,
+				 "%s: connection closed: it did not prove itself within %u ms",
 				 sc->c.name, s->p.auth_ms);
 		pvfs_conn_kill(&sc->c);
 		pvfs_conn_put(&sc->c);
@@ -745,7 +766,8 @@ static void ignore_sigpipe(void)
 }
 
 int pvfs_server_start(struct pvfs_engine *e, const struct pvfs_addr *addrs, int naddrs,
-		      const struct pvfs_server_params *p, struct pvfs_server **ret, const char **ret_why)
+		      const struct pvfs_server_params *p, struct pvfs_server **ret,
+		      const char **ret_why)
 {
 	struct pvfs_server *s = calloc(1, sizeof(*s) + naddrs * sizeof(s->listeners[0]));
 	int i, err;
@@ -773,7 +795,8 @@ int pvfs_server_start(struct pvfs_engine *e, const struct pvfs_addr *addrs, int 
 		if (err) {
 			static _Thread_local char why[400];
 
-			snprintf(why, sizeof(why), "can't listen on %s: %s", addrs[i].text, strerror(-err));
+			snprintf(why, sizeof(why), "can't listen on %s: %s", addrs[i].text,
+				 strerror(-err));
 			*ret_why = why;
 			goto fail;
 		}
@@ -793,14 +816,15 @@ static bool busy(struct pvfs_server *s)
 
 	pthread_mutex_lock(&s->lock);
 	for (sc = s->conns; sc && !any; sc = sc->next)
-		any = (atomic_load(&sc->calls) & ~SRV_DEAD) || (!sc->is_down && atomic_load(&sc->unsent));
+		any = (atomic_load(&sc->calls) & ~SRV_DEAD) ||
+		      (!sc->is_down && atomic_load(&sc->unsent));
 	pthread_mutex_unlock(&s->lock);
 	return any;
 }
 
 /*
- * After @grace_ms connections are cut; but requests that a handler still holds are waited for however long it takes,
- * because they point to the server. Not from an engine thread. NULL is fine.
+ * After @grace_ms connections are cut; but requests that a handler still holds are waited for
+ * however long it takes, because they point to the server. Not from an engine thread. NULL is fine.
  */
 void pvfs_server_stop(struct pvfs_server *s, unsigned int grace_ms)
 {

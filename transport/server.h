@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0 OR LGPL-2.1 */
 /*
- * server.h - what the files of the serving side share: server.c (life, requests, replies), handshake.c (HELLO and
- * AUTH, sessions' connections), callback.c (requests to clients), srvstats.c (counters, STATS).
+ * server.h - what the files of the serving side share: server.c (life, requests, replies),
+ * handshake.c (HELLO and AUTH, sessions' connections), callback.c (requests to clients), srvstats.c
+ * (counters, STATS).
  *
  * A connection as the server sees it; changes go through srv_set_state() in handshake.c:
  *
@@ -34,7 +35,8 @@ struct srv_callback;
 
 /**
  * struct srv_conn - an accepted connection
- * @calls: running calls, and SRV_DEAD: no further one may begin. A WAITING connection counts as having a call, so
+ * @calls: running calls, and SRV_DEAD: no further one may begin. A WAITING connection counts as
+ *	having a call, so
  *         that a third one in its place waits for it and thereby for the first.
  * @unsent: replies made and not yet with the transport
  */
@@ -52,7 +54,7 @@ struct srv_conn {
 	struct srv_call *call;		/* being received */
 	struct srv_callback *cb;	/* whose answer is being received */
 	bool cb_late;			/* an answer nobody waits for is */
-	int verdict;			/* -errno the request will be refused with, known from its header */
+	int verdict;	/* -errno the request will be refused with, known from its header */
 	struct iovec pay;
 	u8 small[1024];			/* body of HELLO, AUTH */
 
@@ -60,7 +62,8 @@ struct srv_conn {
 	struct srv_conn *next, **link;	/* s->conns */
 	struct srv_conn *hnext;		/* s->hash */
 	bool hashed;
-	struct srv_conn *waiter;	/* WAITING for our calls; it holds no reference, we hold one on it */
+	/* WAITING for our calls; it holds no reference, we hold one on it */
+	struct srv_conn *waiter;
 	bool is_down;
 	struct srv_conn *pnext;		/* s->pay_wait or pay_round */
 	bool pay_queued, pay_trying;
@@ -91,7 +94,7 @@ struct srv_listener {
 	const struct pvfs_xprt_ops *ops;
 	void *l;
 	struct pvfs_timer retry;	/* accept failed for want of something */
-	pthread_mutex_t lock;		/* protects the next, and is held while connections are accepted */
+	pthread_mutex_t lock;	/* protects the next, and is held while connections are accepted */
 	bool stopped;
 };
 
@@ -105,11 +108,12 @@ struct pvfs_server {
 	atomic_ullong accepted, refused, protocol_errors, replies_dropped;
 	atomic_bool stopping;		/* requests that come are not begun any more */
 
-	pthread_mutex_t lock;		/* protects all below; leaf but for a connection's tx_lock */
-	pthread_cond_t cond;		/* a connection or its calls are gone, a callback was answered */
+	pthread_mutex_t lock;	/* protects all below; leaf but for a connection's tx_lock */
+	pthread_cond_t cond;	/* a connection or its calls are gone, a callback was answered */
 	struct srv_conn *conns;
 	u32 nconns;
-	struct srv_conn *hash[SRV_HASH];	/* by session and channel; OPEN and WAITING ones with a session */
+	/* by session and channel; OPEN and WAITING ones with a session */
+	struct srv_conn *hash[SRV_HASH];
 	struct srv_conn *pay_wait, **pay_wait_tail;	/* in order, for payload memory */
 	struct srv_conn *pay_round;	/* to be tried one after the other, before pay_wait */
 	bool pay_busy;			/* one of a round is trying */

@@ -39,9 +39,11 @@ static void write_ops(struct pvfs_server *s, FILE *f)
 
 		if (!n || !pvfs_op_info(op))
 			continue;
-		fprintf(f, "%s\"%s\":{\"count\":%llu,\"errors\":%llu,\"bytes_in\":%llu,\"bytes_out\":%llu,"
-			"\"mean_us\":%.1f,\"max_us\":%.1f}", comma, pvfs_op_name(op), n, GET(c->errors),
-			GET(c->bytes_in), GET(c->bytes_out), GET(c->ns_total) / 1e3 / n, GET(c->ns_max) / 1e3);
+		fprintf(f,
+			"%s\"%s\":{\"count\":%llu,\"errors\":%llu,\"bytes_in\":%llu,\"bytes_out\":%llu,"
+			"\"mean_us\":%.1f,\"max_us\":%.1f}",
+			comma, pvfs_op_name(op), n, GET(c->errors), GET(c->bytes_in),
+			GET(c->bytes_out), GET(c->ns_total) / 1e3 / n, GET(c->ns_max) / 1e3);
 		comma = ",";
 	}
 }
@@ -53,15 +55,17 @@ static void write_stats(struct pvfs_server *s, FILE *f)
 	pthread_mutex_lock(&s->lock);
 	nconns = s->nconns;
 	pthread_mutex_unlock(&s->lock);
-	fprintf(f, "{\"role\":\"%s\",\"index\":%u,\"volume\":\"", s->p.role == PVFS_ROLE_MGR ? "mgr" : "iod", s->p.index);
+	fprintf(f, "{\"role\":\"%s\",\"index\":%u,\"volume\":\"",
+		s->p.role == PVFS_ROLE_MGR ? "mgr" : "iod", s->p.index);
 	/* A volume's name has no characters that JSON would mind; be sure all the same. */
 	for (const char *v = s->p.volume; *v; v++)
 		fputc(*v >= ' ' && *v != '"' && *v != '\\' && *v < 127 ? *v : '?', f);
-	fprintf(f, "\",\"version\":\"%s\",\"epoch\":%llu,\"uptime_s\":%llu,\"connections\":%u,\"accepted\":%llu,"
+	fprintf(f,
+		"\",\"version\":\"%s\",\"epoch\":%llu,\"uptime_s\":%llu,\"connections\":%u,\"accepted\":%llu,"
 		"\"refused\":%llu,\"protocol_errors\":%llu,\"replies_dropped\":%llu,\"wakeups\":%llu,\"ops\":{",
 		PVFS_VERSION, (unsigned long long)s->p.epoch,
-		(unsigned long long)((pvfs_now() - s->t_start) / 1000000000), nconns, GET(s->accepted),
-		GET(s->refused), GET(s->protocol_errors), GET(s->replies_dropped),
+		(unsigned long long)((pvfs_now() - s->t_start) / 1000000000), nconns,
+		GET(s->accepted), GET(s->refused), GET(s->protocol_errors), GET(s->replies_dropped),
 		(unsigned long long)pvfs_engine_wakeups(s->e));
 	write_ops(s, f);
 	fputc('}', f);

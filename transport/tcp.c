@@ -15,8 +15,8 @@
 #include <unistd.h>
 
 /*
- * A peer that vanished without a word is noticed: unanswered data after USER_TIMEOUT_MS, silence after about
- * KEEP_IDLE_S + KEEP_COUNT * KEEP_INTERVAL_S.
+ * A peer that vanished without a word is noticed: unanswered data after USER_TIMEOUT_MS, silence
+ * after about KEEP_IDLE_S + KEEP_COUNT * KEEP_INTERVAL_S.
  */
 #define USER_TIMEOUT_MS 20000
 #define KEEP_IDLE_S 10
@@ -91,7 +91,8 @@ static void set_port(struct pvfs_addr *a, u16 port)
 
 int pvfs_addr_resolve(const char *text, u16 port, struct pvfs_addr *ret_addr, const char **ret_why)
 {
-	struct addrinfo hints = { .ai_socktype = SOCK_STREAM, .ai_flags = AI_ADDRCONFIG }, *list, *ai;
+	struct addrinfo hints = { .ai_socktype = SOCK_STREAM, .ai_flags = AI_ADDRCONFIG }, *list,
+			*ai;
 	struct pvfs_addr a = { 0 };
 	char host[PVFS_HOST_MAX + 1];
 	int rc;
@@ -121,7 +122,10 @@ int pvfs_addr_resolve(const char *text, u16 port, struct pvfs_addr *ret_addr, co
 		*ret_why = rc == EAI_SYSTEM ? strerror(errno) : gai_strerror(rc);
 		return -EHOSTUNREACH;
 	}
-	/* IPv4 if there is one, so that who listens and who connects choose alike, whatever the resolver's order. */
+	/*
+	 * IPv4 if there is one, so that who listens and who connects choose alike, whatever the
+	 * resolver's order.
+	 */
 	for (ai = list; ai && ai->ai_family != AF_INET; ai = ai->ai_next)
 		;
 	ai = ai ?: list;
@@ -203,7 +207,8 @@ static int tcp_accept(void *listener, struct pvfs_xprt **ret)
 	if (!t)
 		return -ENOMEM;
 	do {
-		t->fd = accept4(l->fd, (struct sockaddr *)&t->ss, &len, SOCK_NONBLOCK | SOCK_CLOEXEC);
+		t->fd = accept4(l->fd, (struct sockaddr *)&t->ss, &len,
+				SOCK_NONBLOCK | SOCK_CLOEXEC);
 		/* A connection that died in the queue is no reason to stop. */
 	} while (t->fd < 0 && (errno == EINTR || errno == ECONNABORTED));
 	if (t->fd < 0) {
@@ -260,7 +265,8 @@ static int tcp_connected(struct pvfs_xprt *x)
 	if (getpeername(tcp(x)->fd, (struct sockaddr *)&b, &blen))
 		return errno == ENOTCONN ? -ECONNREFUSED : -errno;
 	/* A port of our own that nobody listens on can be connected to itself. */
-	if (!getsockname(tcp(x)->fd, (struct sockaddr *)&a, &alen) && alen == blen && !memcmp(&a, &b, alen))
+	if (!getsockname(tcp(x)->fd, (struct sockaddr *)&a, &alen) && alen == blen &&
+	    !memcmp(&a, &b, alen))
 		return -ECONNREFUSED;
 	return 0;
 }

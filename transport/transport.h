@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0 OR LGPL-2.1 */
 /*
- * transport.h - messages between nodes, in user space: the seam, the engine that drives it, servers and peers.
+ * transport.h - messages between nodes, in user space: the seam, the engine that drives it, servers
+ * and peers.
  *
  *   handlers (mgr/, iod/)      lib/, mgr's calls to the iods
  *           |                          |
@@ -22,7 +23,10 @@
 
 /* ---------------------------------------------------------------- addresses */
 
-/* A resolved address. Text form: "host", "host:port", "[v6]:port", or "loop:name" for the in-process transport. */
+/*
+ * A resolved address. Text form: "host", "host:port", "[v6]:port", or "loop:name" for the
+ * in-process transport.
+ */
 struct pvfs_addr {
 	struct sockaddr_storage ss;
 	socklen_t len;
@@ -49,10 +53,10 @@ struct pvfs_xprt;
 /**
  * struct pvfs_xprt_ops - what a transport has to supply
  *
- * An xprt is one ordered, reliable, two-way channel. Sends and receives never block; both may be partial. One thread
- * at a time sends and one at a time receives (conn.c sees to it); close may come only when neither runs.
- * Memory for bulk data is registered through @mem_register where the transport needs that; it crosses this seam as
- * an opaque handle, never as a key.
+ * An xprt is one ordered, reliable, two-way channel. Sends and receives never block; both may be
+ * partial. One thread at a time sends and one at a time receives (conn.c sees to it); close may
+ * come only when neither runs. Memory for bulk data is registered through @mem_register where the
+ * transport needs that; it crosses this seam as an opaque handle, never as a key.
  */
 struct pvfs_xprt_ops {
 	const char *name;
@@ -61,19 +65,26 @@ struct pvfs_xprt_ops {
 	/* 0 and a connected xprt, -EAGAIN when none waits. */
 	int (*accept)(void *listener, struct pvfs_xprt **ret);
 	void (*unlisten)(void *listener);
-	/* Begins to connect; the xprt's event source becomes writable when done, then @connected gives the result. */
+	/*
+	 * Begins to connect; the xprt's event source becomes writable when done, then @connected
+	 * gives the result.
+	 */
 	int (*connect)(const struct pvfs_addr *a, struct pvfs_xprt **ret);
 	int (*connected)(struct pvfs_xprt *x);
 	/* Bytes moved, -EAGAIN, 0 (end, receive only) or -errno. */
 	ssize_t (*sendv)(struct pvfs_xprt *x, const struct iovec *iov, int n, bool more);
-	ssize_t (*sendfile)(struct pvfs_xprt *x, int fd, off_t *off, size_t n);	/* NULL: not supported */
+	/* NULL: not supported */
+	ssize_t (*sendfile)(struct pvfs_xprt *x, int fd, off_t *off, size_t n);
 	ssize_t (*recvv)(struct pvfs_xprt *x, const struct iovec *iov, int n);
 	/* A pollable descriptor with EPOLLIN/EPOLLOUT meaning; owned by the xprt. */
 	int (*event_fd)(struct pvfs_xprt *x);
 	int (*mem_register)(void *base, size_t len, void **ret_handle);	/* NULL: not needed */
 	void (*mem_unregister)(void *handle);
 	void (*peer_name)(struct pvfs_xprt *x, char *buf, size_t n);
-	/* Ends both directions; both ends' event sources tell. From any thread until close, also while others send. */
+	/*
+	 * Ends both directions; both ends' event sources tell. From any thread until close, also
+	 * while others send.
+	 */
 	void (*shutdown)(struct pvfs_xprt *x);
 	void (*close)(struct pvfs_xprt *x);
 };
@@ -90,7 +101,8 @@ extern const struct pvfs_xprt_ops pvfs_loop_ops;
 const struct pvfs_xprt_ops *pvfs_xprt_for(const struct pvfs_addr *a);
 
 /*
- * loop.c, fault injection, for tests. All counts are of bytes seen by one xprt pair since its creation.
+ * loop.c, fault injection, for tests. All counts are of bytes seen by one xprt pair since its
+ * creation.
  */
 struct pvfs_loop_faults {
 	u64 cut_after;		/* close both ends after so many bytes; 0: never */
@@ -110,14 +122,17 @@ struct pvfs_engine;
  * @name: thread name prefix, at most 10 bytes
  * @nthreads: 1 .. 256
  *
- * The thread that reads a message handles it. Threads take connections in turn (one-shot events); the one that
- * waited last is woken first, so that a light load stays on one warm thread.
+ * The thread that reads a message handles it. Threads take connections in turn (one-shot events);
+ * the one that waited last is woken first, so that a light load stays on one warm thread.
  *
  * Return: 0 or -errno.
  */
 int pvfs_engine_new(const char *name, unsigned int nthreads, struct pvfs_engine **ret);
 
-/* Stops the threads (not from one of them), closes every connection that is left, frees all. NULL is fine. */
+/*
+ * Stops the threads (not from one of them), closes every connection that is left, frees all. NULL
+ * is fine.
+ */
 void pvfs_engine_free(struct pvfs_engine *e);
 
 /* Calls @fn(@arg) on an engine thread about every @ms milliseconds until the engine is freed. */
@@ -175,13 +190,14 @@ struct pvfs_peerinfo {
 /**
  * struct pvfs_call - one request as a handler gets it
  *
- * Owned by the handler from dispatch() until pvfs_call_reply(), which it must call exactly once, from any thread.
+ * Owned by the handler from dispatch() until pvfs_call_reply(), which it must call exactly once,
+ * from any thread.
  * @body and @payload live until then. @conn may be dead by then: the reply is dropped.
  */
 struct pvfs_call {
 	struct pvfs_conn *conn;
 	struct pvfs_peerinfo *peer;	/* of @conn; stable while the call lives */
-	struct pvfs_head head;		/* .session is what the connection has proved, whatever was sent */
+	struct pvfs_head head;	/* .session is what the connection has proved, whatever was sent */
 	const struct pvfs_op_info *info;
 	u8 *body;			/* head.body_len bytes, checksum verified */
 	u8 *payload;			/* head.payload_len bytes, or NULL */
@@ -193,32 +209,42 @@ struct pvfs_call {
 /* What goes behind the body of a reply. */
 struct pvfs_out {
 	const void *mem;	/* bytes in memory, or NULL */
-	int fd;			/* else: from this file at @off (sendfile); if it lacks some, the connection ends */
+	int fd;	/* else: from this file at @off (sendfile); if it lacks some, the connection ends */
 	off_t off;
 	u32 len;
-	void (*release)(void *arg);	/* called once when the bytes are gone or given up; may be NULL */
+	/* called once when the bytes are gone or given up; may be NULL */
+	void (*release)(void *arg);
 	void *arg;
 };
 
 struct pvfs_server_ops {
 	/*
-	 * Handle one request. Runs on an engine thread. Requests without PVFS_OPF_SLOW should not block: the thread
-	 * keeps the connection and reads on afterwards; for SLOW ones the connection has been handed on before.
-	 * Only authenticated requests arrive here, with a session unless NOSESS, from a server if SERVER, and only
-	 * for operations that ->role serves. HELLO, AUTH, PING and STATS are answered by server.c.
+	 * Handle one request. Runs on an engine thread. Requests without PVFS_OPF_SLOW should not
+	 * block: the thread keeps the connection and reads on afterwards; for SLOW ones the
+	 * connection has been handed on before. Only authenticated requests arrive here, with a
+	 * session unless NOSESS, from a server if SERVER, and only for operations that ->role
+	 * serves. HELLO, AUTH, PING and STATS are answered by server.c.
 	 */
 	void (*dispatch)(struct pvfs_call *call);
 	/*
-	 * Find @len bytes for a request's payload. Return memory and set *@ret_handle, or NULL: server.c then stops
-	 * reading this connection until pvfs_server_payload_ready() is called. NULL op: plain malloc.
+	 * Find @len bytes for a request's payload. Return memory and set *@ret_handle, or NULL:
+	 * server.c then stops reading this connection until pvfs_server_payload_ready() is called.
+	 * NULL op: plain malloc.
 	 */
-	u8 *(*payload_get)(struct pvfs_conn *conn, const struct pvfs_head *h, u32 len, void **ret_handle);
+	u8 *(*payload_get)(struct pvfs_conn *conn, const struct pvfs_head *h, u32 len,
+			   void **ret_handle);
 	void (*payload_put)(struct pvfs_conn *conn, u8 *payload, void *handle);
-	/* AUTH asks for session @session: 0 it exists; -ESTALE it does not. NULL: all are taken as they are. */
+	/*
+	 * AUTH asks for session @session: 0 it exists; -ESTALE it does not. NULL: all are taken as
+	 * they are.
+	 */
 	int (*session_check)(struct pvfs_server *s, u64 session);
 	/* The connection is gone; no call of it is running any more. May be NULL. */
 	void (*closed)(struct pvfs_conn *conn);
-	/* Adds the server's own members to the STATS answer: appends ",\"name\":{...}" text. May be NULL. */
+	/*
+	 * Adds the server's own members to the STATS answer: appends ",\"name\":{...}" text. May be
+	 * NULL.
+	 */
 	void (*stats)(struct pvfs_server *s, FILE *f);
 };
 
@@ -234,7 +260,8 @@ struct pvfs_server_params {
 	u32 payload_max;		/* largest request payload accepted */
 	u16 credits;			/* requests one connection may have open */
 	u32 max_conns;			/* more are closed at once with a log line */
-	unsigned int auth_ms;		/* a connection that has not proved itself by then is closed; 0: 10,000 */
+	/* a connection that has not proved itself by then is closed; 0: 10,000 */
+	unsigned int auth_ms;
 };
 
 /**
@@ -242,18 +269,19 @@ struct pvfs_server_params {
  * @e: engine whose threads do the work; outlives the server
  * @addrs: @naddrs addresses
  *
- * A connection that comes with the session and channel of an older one replaces it: the older one is shut down and
- * its running calls are awaited before AUTH is answered, so that a request sent again never overtakes its first copy.
- * Sets SIGPIPE to be ignored if it was not dealt with.
+ * A connection that comes with the session and channel of an older one replaces it: the older one
+ * is shut down and its running calls are awaited before AUTH is answered, so that a request sent
+ * again never overtakes its first copy. Sets SIGPIPE to be ignored if it was not dealt with.
  *
  * Return: 0, or -errno with *@ret_why saying which address and why.
  */
 int pvfs_server_start(struct pvfs_engine *e, const struct pvfs_addr *addrs, int naddrs,
-		      const struct pvfs_server_params *p, struct pvfs_server **ret, const char **ret_why);
+		      const struct pvfs_server_params *p, struct pvfs_server **ret,
+		      const char **ret_why);
 
 /*
- * Graceful stop: no new connections, no new requests; what was accepted is finished and answered (at most @grace_ms),
- * then everything is closed.
+ * Graceful stop: no new connections, no new requests; what was accepted is finished and answered
+ * (at most @grace_ms), then everything is closed.
  */
 void pvfs_server_stop(struct pvfs_server *s, unsigned int grace_ms);
 void *pvfs_server_arg(struct pvfs_server *s);
@@ -265,7 +293,8 @@ void *pvfs_server_arg(struct pvfs_server *s);
  * @body: encoded body, copied; @body_len bytes
  * @out: payload or NULL; its release is called when done, in all cases
  */
-void pvfs_call_reply(struct pvfs_call *call, int err, const void *body, u32 body_len, const struct pvfs_out *out);
+void pvfs_call_reply(struct pvfs_call *call, int err, const void *body, u32 body_len,
+		     const struct pvfs_out *out);
 
 /* Payload memory is there again: connections that were refused it try once more, in order. */
 void pvfs_server_payload_ready(struct pvfs_server *s);
@@ -277,15 +306,20 @@ void pvfs_conn_set_data(struct pvfs_conn *c, void *data);
 void *pvfs_conn_data(struct pvfs_conn *c);
 /* Shuts it down from any thread; closed() follows. One log line is the caller's. */
 void pvfs_conn_kill(struct pvfs_conn *c);
-/* Shuts down every connection of a session and waits until no call of it runs (not from one of its calls). */
+/*
+ * Shuts down every connection of a session and waits until no call of it runs (not from one of its
+ * calls).
+ */
 void pvfs_server_kill_session(struct pvfs_server *s, u64 session);
 
 /**
- * pvfs_server_callback - send a request to a session's client (any live connection of it) and wait for the answer
+ * pvfs_server_callback - send a request to a session's client (any live connection of it) and wait
+ * for the answer
  * @timeout_ms: 1 .. 60,000
  *
- * Return: 0 and the reply's body length in *@ret_len (body copied into @rep, room @rep_room); -ENOTCONN no
- * connection; -ETIMEDOUT; or the client's error. Not from an engine thread of the same server unless SLOW.
+ * Return: 0 and the reply's body length in *@ret_len (body copied into @rep, room @rep_room);
+ * -ENOTCONN no connection; -ETIMEDOUT; or the client's error. Not from an engine thread of the same
+ * server unless SLOW.
  */
 int pvfs_server_callback(struct pvfs_server *s, u64 session, u16 op, const void *body, u32 body_len,
 			 void *rep, u32 rep_room, u32 *ret_len, unsigned int timeout_ms);
@@ -297,9 +331,10 @@ struct pvfs_peer;
 /**
  * struct pvfs_rpc - one request to a server
  *
- * Caller-owned; untouched by the caller from submit to completion, body, payload and destinations included.
- * QUEUED (no connection or no credit) -> POSTED -> done. A request that was posted on a connection that broke goes
- * back to QUEUED, on the same channel, and is sent again with PVFS_HF_RESEND.
+ * Caller-owned; untouched by the caller from submit to completion, body, payload and destinations
+ * included. QUEUED (no connection or no credit) -> POSTED -> done. A request that was posted on a
+ * connection that broke goes back to QUEUED, on the same channel, and is sent again with
+ * PVFS_HF_RESEND.
  */
 struct pvfs_rpc {
 	/* in */
@@ -310,15 +345,16 @@ struct pvfs_rpc {
 	u32 body_len;
 	const struct iovec *out;	/* payload of the request */
 	int nout;
-	const struct iovec *in;		/* where the reply's payload goes; longer ones are an error */
+	const struct iovec *in;	/* where the reply's payload goes; longer ones are an error */
 	int nin;
 	void *rep;			/* where the reply's body goes */
 	u32 rep_room;
 	int timeout_ms;			/* from submit to completion; 0: wait as long as it takes */
-	void (*done)(struct pvfs_rpc *rpc);	/* on an engine thread, or in submit's caller if that fails at once */
+	/* on an engine thread, or in submit's caller if that fails at once */
+	void (*done)(struct pvfs_rpc *rpc);
 	void *arg;
 	/* out */
-	int err;			/* 0 or -errno; from the server, or -ETIMEDOUT, -ENOTCONN, -ECANCELED */
+	int err;	/* 0 or -errno; from the server, or -ETIMEDOUT, -ENOTCONN, -ECANCELED */
 	u32 rep_len;
 	u32 in_len;			/* payload bytes received */
 	/* peer.c's */
@@ -331,28 +367,39 @@ enum pvfs_peer_state {
 	PVFS_PEER_CONNECTING,
 	PVFS_PEER_UP,
 	PVFS_PEER_DOWN,		/* tried and failed; trying again with back-off */
-	PVFS_PEER_REFUSED,	/* the server said no (key, version, volume): not tried again by itself */
+	/* the server said no (key, version, volume): not tried again by itself */
+	PVFS_PEER_REFUSED,
 };
 
 struct pvfs_peer_params {
 	struct pvfs_addr addr;
-	const struct pvfs_key *key;	/* cluster key for clients, server key for servers; copied */
+	/* cluster key for clients, server key for servers; copied */
+	const struct pvfs_key *key;
 	u8 my_role, its_role;
 	char volume[PVFS_VOLUME_MAX + 1];
 	unsigned int nconnect;		/* channels, 1 .. PVFS_CHANNELS_MAX */
-	int hard;			/* requests wait for ever while it is down; else fail after fail_ms with -ENOTCONN */
+	/* requests wait for ever while it is down; else fail after fail_ms with -ENOTCONN */
+	int hard;
 	unsigned int fail_ms;
 	/*
-	 * A connection is up (its AUTH answered). On an engine thread. @rep is the server's answer. May submit
-	 * requests with pvfs_peer_submit_on() for this channel: they go out at once. Those of pvfs_peer_submit() wait
-	 * until it returns. Must not wait for an answer unless the engine has threads to spare. If the connection is
-	 * lost while it runs, the next one is made after it returned. NULL: nothing to do.
+	 * A connection is up (its AUTH answered). On an engine thread. @rep is the server's answer.
+	 * May submit requests with pvfs_peer_submit_on() for this channel: they go out at once.
+	 * Those of pvfs_peer_submit() wait until it returns. Must not wait for an answer unless the
+	 * engine has threads to spare. If the connection is lost while it runs, the next one is
+	 * made after it returned. NULL: nothing to do.
 	 */
 	void (*up)(struct pvfs_peer *p, u32 channel, const struct pvfs_auth_rep *rep);
-	/* AUTH was answered -ESTALE: the session is gone. The pool continues with session 0 until told otherwise. */
+	/*
+	 * AUTH was answered -ESTALE: the session is gone. The pool continues with session 0 until
+	 * told otherwise.
+	 */
 	void (*session_lost)(struct pvfs_peer *p);
-	/* A request from the server (HF_CALLBACK). Reply with pvfs_peer_callback_reply(). NULL: answered ENOSYS. PING is answered here. */
-	void (*callback)(struct pvfs_peer *p, u32 channel, const struct pvfs_head *h, const void *body);
+	/*
+	 * A request from the server (HF_CALLBACK). Reply with pvfs_peer_callback_reply(). NULL:
+	 * answered ENOSYS. PING is answered here.
+	 */
+	void (*callback)(struct pvfs_peer *p, u32 channel, const struct pvfs_head *h,
+			 const void *body);
 	void *arg;
 };
 
@@ -360,15 +407,23 @@ int pvfs_peer_new(struct pvfs_engine *e, const struct pvfs_peer_params *pp, stru
 /* Fails what is left with -ECANCELED, closes, frees. Not from an engine thread. NULL is fine. */
 void pvfs_peer_free(struct pvfs_peer *p);
 void *pvfs_peer_arg(struct pvfs_peer *p);
-/* Session used in AUTH and headers of connections made from now on; existing ones of another session are closed. */
+/*
+ * Session used in AUTH and headers of connections made from now on; existing ones of another
+ * session are closed.
+ */
 void pvfs_peer_set_session(struct pvfs_peer *p, u64 session);
 enum pvfs_peer_state pvfs_peer_state(struct pvfs_peer *p, int *ret_err, char *why, size_t n);
 
-/* Starts a request; rpc->done is called exactly once, possibly before this returns. Never blocks. */
+/*
+ * Starts a request; rpc->done is called exactly once, possibly before this returns. Never blocks.
+ */
 void pvfs_peer_submit(struct pvfs_peer *p, struct pvfs_rpc *rpc);
 /* The same for one channel, ahead of what pvfs_peer_submit() queued there, also while up() runs. */
 void pvfs_peer_submit_on(struct pvfs_peer *p, u32 channel, struct pvfs_rpc *rpc);
-/* Submit and wait. done and arg are used by it. Return: rpc->err. Not from a thread of the peer's engine. */
+/*
+ * Submit and wait. done and arg are used by it. Return: rpc->err. Not from a thread of the peer's
+ * engine.
+ */
 int pvfs_peer_call(struct pvfs_peer *p, struct pvfs_rpc *rpc);
 void pvfs_peer_callback_reply(struct pvfs_peer *p, u32 channel, const struct pvfs_head *h, int err,
 			      const void *body, u32 body_len);
