@@ -3,6 +3,7 @@
  * lib.h - libpvfs from inside: its structures, and what its files offer one another.
  *
  *   name.c dir.c attr.c xattr.c io.c sync.c file.c lock.c   the calls of pvfs.h
+ *   ask.c                                the same question to many I/O daemons
  *   inode.c                              what is known of the inodes that are open: sizes, reports, verifiers
  *   session.c                            slots, heartbeat, recovery after the mgr or the session was new; mgr calls
  *   fs.c                                 mount, umount, I/O daemons, credentials, counters
@@ -229,6 +230,17 @@ int lib_locks_reclaim(struct pvfs_fs *fs, struct inode *ino);
 
 /* io.c */
 u32 lib_file_cap(const struct pvfs_file *f, struct pvfs_cap *ret);
+
+/* ask.c */
+struct lib_ask {
+	struct pvfs_rpc rpc;
+	u32 df;			/* whom */
+	int body_len;
+	int err;
+	u32 rep_len;
+	u8 body[96], rep[64];
+};
+int lib_ask_all(struct pvfs_fs *fs, const struct pvfs_layout *layout, u16 op, struct lib_ask *asks, u32 n);
 
 /* attr.c */
 int lib_attr_get(struct pvfs_fs *fs, const struct pvfs_fid *fid, struct inode *ino, struct pvfs_attr *ret);

@@ -8,30 +8,6 @@
 #include "lib.h"
 #include <stdlib.h>
 
-struct sync_piece {
-	struct pvfs_rpc rpc;
-	struct syncs *syncs;
-	u32 df;
-	u8 body[96], rep[64];
-};
-
-struct syncs {
-	pthread_mutex_t lock;
-	pthread_cond_t cond;
-	u32 left;
-};
-
-static void sync_done(struct pvfs_rpc *rpc)
-{
-	struct sync_piece *p = rpc->arg;
-	struct syncs *s = p->syncs;
-
-	pthread_mutex_lock(&s->lock);
-	if (!--s->left)
-		pthread_cond_signal(&s->cond);
-	pthread_mutex_unlock(&s->lock);
-}
-
 /*
  * Every datafile that has bytes, not only those that we wrote: another descriptor of this process, closed since, may
  * have written the rest.
@@ -52,56 +28,37 @@ static u32 sync_list(struct inode *ino, u32 *df, struct pvfs_layout *ret)
 
 static int sync_data(struct pvfs_file *f, u32 flags, u32 *ret_generation)
 {
-	struct syncs s = { .lock = PTHREAD_MUTEX_INITIALIZER, .cond = PTHREAD_COND_INITIALIZER };
 	struct pvfs_fsync_req req = { .fid = f->inode->fid, .flags = flags };
 	u64 seq = lib_inode_sync_begin(f->inode);
-	struct sync_piece *p = NULL;
 	struct pvfs_layout layout;
-	u32 *df, *iods, n, i;
-	int err = -ENOMEM, rc;
+	struct lib_ask *asks;
+	u32 *df, n, i;
+	int err, rc;
 
 	*ret_generation = lib_file_cap(f, &req.cap);
-	df = malloc(2 * PVFS_IOD_MAX * sizeof(*df));
+	df = malloc(PVFS_IOD_MAX * sizeof(*df));
 	if (!df)
 		return -ENOMEM;
-	iods = df + PVFS_IOD_MAX;
 	n = sync_list(f->inode, df, &layout);
-	if (!n) {
-		err = 0;
-		goto out;
+	asks = calloc(n + 1, sizeof(*asks));
+	err = asks ? 0 : -ENOMEM;
+	for (i = 0; !err && i < n; i++) {
+		asks[i].df = df[i];
+		asks[i].body_len = pvfs_fsync_req_encode(&req, asks[i].body, sizeof(asks[i].body));
 	}
-	p = calloc(n, sizeof(*p));
-	if (!p)
-		goto out;
-	for (i = 0; i < n; i++)
-		iods[i] = pvfs_stripe_iod(&layout, df[i], f->fs->niods);
-	err = lib_fs_iods_ready(f->fs, iods, n);
+	err = err ?: lib_ask_all(f->fs, &layout, PVFS_OP_FSYNC, asks, n);
 	if (err)
 		goto out;
-	s.left = n;
-	for (i = 0; i < n; i++) {
-		rc = pvfs_fsync_req_encode(&req, p[i].body, sizeof(p[i].body));
-		p[i].syncs = &s;
-		p[i].df = df[i];
-		p[i].rpc = (struct pvfs_rpc){ .op = PVFS_OP_FSYNC, .body = p[i].body, .body_len = rc,
-					      .rep = p[i].rep, .rep_room = sizeof(p[i].rep), .done = sync_done,
-					      .arg = &p[i], .timeout_ms = f->fs->soft ? (int)f->fs->timeo_ms : 0 };
-		pvfs_peer_submit(f->fs->iods[iods[i]].peer, &p[i].rpc);
-	}
-	pthread_mutex_lock(&s.lock);
-	while (s.left)
-		pthread_cond_wait(&s.cond, &s.lock);
-	pthread_mutex_unlock(&s.lock);
 	for (i = 0; i < n; i++) {
 		struct pvfs_fsync_rep rep;
 
-		rc = lib_fs_rpc_error(f->fs, p[i].rpc.err) ?: pvfs_fsync_rep_decode(&rep, p[i].rep, p[i].rpc.rep_len);
+		rc = asks[i].err ?: pvfs_fsync_rep_decode(&rep, asks[i].rep, asks[i].rep_len);
 		if (!rc)
-			lib_inode_verify(f->inode, p[i].df, rep.verifier, seq);
+			lib_inode_verify(f->inode, asks[i].df, rep.verifier, seq);
 		err = err ?: rc;
 	}
 out:
-	free(p);
+	free(asks);
 	free(df);
 	return err;
 }
