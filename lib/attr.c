@@ -413,33 +413,67 @@ int lib_layout_of(struct pvfs_fs *fs, const struct pvfs_striping *s, struct pvfs
 	return pvfs_layout_valid(&check, fs->niods) ? 0 : -EINVAL;
 }
 
-int pvfs_setlayout(struct pvfs_fs *fs, const char *path, const struct pvfs_striping *s)
+static int set_layout(struct pvfs_fs *fs, struct inode *ino, struct pvfs_setlayout_req *req)
 {
-	struct pvfs_setlayout_req req = { 0 };
 	struct pvfs_setlayout_rep rep;
-	struct inode *ino;
+	struct pvfs_attr attr;
 	struct fs_cred cred;
 	u8 buf[REP_MAX];
+	int err;
+
+	lib_fs_cred_get(fs, &cred, &req->cred);
+	err = MGR_CALL(fs, SETLAYOUT, setlayout, req, &rep, buf);
+	if (!ino)
+		return err;
+	if (!err)
+		lib_inode_update(ino, &rep.attr);
+	else if (err == -EIO || err == -ETIMEDOUT)
+		lib_attr_get(fs, &req->fid, ino, &attr);	/* it may have been done */
+	return err;
+}
+
+/**
+ * lib_layout_set - SETLAYOUT
+ * @fid: a directory, or a file that was never written
+ * @layout: as the protocol has it, checked
+ *
+ * The manager learns late of what this process writes: a file that it may have written to is refused here.
+ *
+ * Return: 0, -EEXIST (written already), -EBUSY (open elsewhere), or another -errno.
+ */
+int lib_layout_set(struct pvfs_fs *fs, const struct pvfs_fid *fid, const struct pvfs_layout *layout)
+{
+	struct pvfs_setlayout_req req = { .fid = *fid, .layout = *layout };
+	struct inode *ino = lib_inode_find(fs, fid);
+	bool written;
+	int err;
+
+	if (!ino)
+		return set_layout(fs, NULL, &req);
+	pthread_mutex_lock(&ino->relayout);
+	pthread_mutex_lock(&ino->lock);
+	written = ino->verifiers;
+	pthread_mutex_unlock(&ino->lock);
+	err = written ? -EEXIST : set_layout(fs, ino, &req);
+	pthread_mutex_unlock(&ino->relayout);
+	lib_inode_put(fs, ino);
+	return err;
+}
+
+int pvfs_setlayout(struct pvfs_fs *fs, const char *path, const struct pvfs_striping *s)
+{
+	struct pvfs_layout layout;
 	struct walk w;
 	int err = lib_fs_check(fs);
 
 	if (err)
 		return err;
-	err = lib_layout_of(fs, s, &req.layout);
+	err = lib_layout_of(fs, s, &layout);
 	if (err)
 		return err;
 	err = lib_walk_full(fs, path, true, &w);
-	if (!err) {
-		req.fid = w.attr.fid;
-		lib_fs_cred_get(fs, &cred, &req.cred);
-		err = MGR_CALL(fs, SETLAYOUT, setlayout, &req, &rep, buf);
-	}
-	if (!err) {
-		ino = lib_inode_find(fs, &req.fid);
-		if (ino)
-			lib_inode_update(ino, &rep.attr);
-		lib_inode_put(fs, ino);
-	}
+	if (!err)
+		err = lib_layout_set(fs, &w.attr.fid, &layout);
 	lib_walk_free(&w);
 	return err;
 }

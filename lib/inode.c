@@ -14,11 +14,6 @@ static struct inode **bucket(struct pvfs_fs *fs, const struct pvfs_fid *fid)
 	return &fs->inodes[fid->ino % INODE_BUCKETS];
 }
 
-static bool ts_after(const struct pvfs_ts *a, const struct pvfs_ts *b)
-{
-	return a->sec != b->sec ? a->sec > b->sec : a->nsec > b->nsec;
-}
-
 /**
  * lib_inode_find - the inode, if it is open here
  *
@@ -59,6 +54,7 @@ struct inode *lib_inode_get(struct pvfs_fs *fs, const struct pvfs_attr *attr)
 		ino->fid = attr->fid;
 		ino->layout = attr->layout;
 		pthread_mutex_init(&ino->append, NULL);
+		pthread_mutex_init(&ino->relayout, NULL);
 		pthread_mutex_init(&ino->locking, NULL);
 		pthread_mutex_init(&ino->lock, NULL);
 		ino->next = *b;
@@ -90,6 +86,7 @@ void lib_inode_put(struct pvfs_fs *fs, struct inode *ino)
 		return;
 	pvfs_lockset_free(&ino->appender.set);
 	pthread_mutex_destroy(&ino->append);
+	pthread_mutex_destroy(&ino->relayout);
 	pthread_mutex_destroy(&ino->locking);
 	pvfs_lockset_free(&ino->records.set);
 	pthread_mutex_destroy(&ino->lock);
@@ -141,7 +138,7 @@ bool lib_atime_due(const struct pvfs_ts *atime, const struct pvfs_ts *mtime, con
 		   struct pvfs_ts *now)
 {
 	lib_now(now);
-	return !ts_after(atime, mtime) || !ts_after(atime, ctime) || now->sec - atime->sec >= 24 * 60 * 60;
+	return !lib_ts_after(atime, mtime) || !lib_ts_after(atime, ctime) || now->sec - atime->sec >= 24 * 60 * 60;
 }
 
 /**
@@ -204,7 +201,7 @@ static void report_merge(struct inode *ino, const struct pvfs_wreport *r)
 		return;
 	}
 	ino->report.end = max(ino->report.end, r->end);
-	if (ts_after(&r->wtime, &ino->report.wtime))
+	if (lib_ts_after(&r->wtime, &ino->report.wtime))
 		ino->report.wtime = r->wtime;
 	/* A truncation in between: the older number makes the mgr ask the iods instead of believing us. */
 	if ((s32)(r->trunc_gen - ino->report.trunc_gen) < 0)

@@ -248,7 +248,7 @@ static void piece_finish(struct job *j, struct piece *p)
 	if (j->write) {
 		lib_inode_verify(j->ino, p->df, w.verifier, 0);
 		j->end = max(j->end, pvfs_stripe_file_off(&j->layout, p->df, p->off + p->len - 1) + 1);
-		if (w.wtime.sec != j->wtime.sec ? w.wtime.sec > j->wtime.sec : w.wtime.nsec > j->wtime.nsec)
+		if (lib_ts_after(&w.wtime, &j->wtime))
 			j->wtime = w.wtime;
 	} else if (p->rpc.in_len < p->len) {
 		j->is_short = true;
@@ -548,23 +548,48 @@ static int kill_priv(struct pvfs_file *f)
 	return req.valid ? lib_attr_set(f->fs, &f->inode->fid, f->inode, &req, &attr) : 0;
 }
 
-static int write_prepare(struct pvfs_file *f, struct job *j, u32 *ret_trunc_gen)
+/**
+ * lib_write_prepare - before anything is written to a file: set-id bits go, the layout stays
+ * @ret_layout: how the file is laid out, from here on for good
+ * @ret_trunc_gen: its truncation generation now
+ *
+ * Return: 0 or -errno.
+ */
+int lib_write_prepare(struct pvfs_file *f, struct pvfs_layout *ret_layout, u32 *ret_trunc_gen)
 {
 	struct inode *ino = f->inode;
+	bool first;
 	int err = kill_priv(f);
 
 	if (err)
 		return err;
 	pthread_mutex_lock(&ino->lock);
+	first = !ino->verifiers;
+	if (first) {
+		/* Not while the layout is being changed: the manager would not know that we write. */
+		pthread_mutex_unlock(&ino->lock);
+		pthread_mutex_lock(&ino->relayout);
+		pthread_mutex_lock(&ino->lock);
+	}
 	if (!ino->verifiers) {
 		ino->verifiers = calloc(ino->layout.pcount, sizeof(*ino->verifiers));
 		if (!ino->verifiers)
 			err = -ENOMEM;
 	}
-	j->layout = ino->layout;
+	*ret_layout = ino->layout;
 	*ret_trunc_gen = ino->trunc_gen;
 	pthread_mutex_unlock(&ino->lock);
+	if (first)
+		pthread_mutex_unlock(&ino->relayout);
 	return err;
+}
+
+/**
+ * lib_write_sync - after a write: with O_SYNC or O_DSYNC it is to be on stable storage
+ */
+int lib_write_sync(struct pvfs_file *f)
+{
+	return f->flags & (O_SYNC | O_DSYNC) ? pvfs_fdatasync(f) : 0;
 }
 
 static ssize_t do_write(struct pvfs_file *f, const struct iovec *iov, int n, u64 off)
@@ -583,7 +608,7 @@ static ssize_t do_write(struct pvfs_file *f, const struct iovec *iov, int n, u64
 		goto out;
 	}
 	j.len = min(j.len, PVFS_FILE_MAX - off);
-	rc = write_prepare(f, &j, &trunc_gen);
+	rc = lib_write_prepare(f, &j.layout, &trunc_gen);
 	if (rc)
 		goto out;
 	rc = job_run_cap(&j, f);
@@ -595,11 +620,8 @@ static ssize_t do_write(struct pvfs_file *f, const struct iovec *iov, int n, u64
 		lib_inode_wrote(f->inode, max(j.end, (u64)1), &j.wtime, PVFS_GEN_ASK);
 	else if (j.end)
 		lib_inode_wrote(f->inode, j.end, &j.wtime, lib_inode_leaves_hole(f->inode, off) ? PVFS_GEN_ASK : trunc_gen);
-	if (rc > 0 && (f->flags & (O_SYNC | O_DSYNC))) {
-		int err = pvfs_fdatasync(f);
-
-		rc = err ? err : rc;
-	}
+	if (rc > 0)
+		rc = lib_write_sync(f) ?: rc;
 out:
 	free(j.mem.start);
 	return rc;

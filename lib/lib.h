@@ -9,7 +9,8 @@
  *   fs.c                                 mount, umount, I/O daemons, credentials, counters
  *   ---------------------------------------------------------------- ../transport/transport.h
  *
- * Lock order: dir->lock, inode->append, the gate of session.c (opens), inode->locking, fs->inode_lock, inode->lock, fs->lock. No call to a server is made under inode_lock, inode->lock or fs->lock.
+ * Lock order: dir->lock, inode->append, inode->relayout, the gate of session.c (opens), inode->locking, fs->inode_lock,
+ * inode->lock, fs->lock. No call to a server is made under inode_lock, inode->lock or fs->lock.
  */
 #ifndef PVFS_LIB_H
 #define PVFS_LIB_H
@@ -129,6 +130,7 @@ struct inode {
 	u32 refs;
 	struct pvfs_fid fid;
 	pthread_mutex_t append;		/* one append at a time; outside of lock */
+	pthread_mutex_t relayout;	/* the layout is being changed, or for good by the first write; outside of lock */
 	pthread_mutex_t locking;	/* one question about locks at a time, to its answer; outside of lock */
 	pthread_mutex_t lock;		/* protects what follows */
 	struct pvfs_layout layout;
@@ -230,6 +232,8 @@ int lib_locks_reclaim(struct pvfs_fs *fs, struct inode *ino);
 
 /* io.c */
 u32 lib_file_cap(const struct pvfs_file *f, struct pvfs_cap *ret);
+int lib_write_prepare(struct pvfs_file *f, struct pvfs_layout *ret_layout, u32 *ret_trunc_gen);
+int lib_write_sync(struct pvfs_file *f);
 
 /* ask.c */
 struct lib_ask {
@@ -250,6 +254,7 @@ int lib_attr_set(struct pvfs_fs *fs, const struct pvfs_fid *fid, struct inode *i
 		 struct pvfs_attr *ret);
 
 int lib_layout_of(struct pvfs_fs *fs, const struct pvfs_striping *s, struct pvfs_layout *ret);
+int lib_layout_set(struct pvfs_fs *fs, const struct pvfs_fid *fid, const struct pvfs_layout *layout);
 
 /* xattr.c */
 int lib_acl_may(struct pvfs_fs *fs, const struct pvfs_attr *attr, unsigned int want);
@@ -291,6 +296,11 @@ u32 lib_file_wire_flags(int flags);
 static inline struct pvfs_fid fid_of(const struct pvfs_fh *fh)
 {
 	return (struct pvfs_fid){ .ino = fh->ino, .gen = fh->gen };
+}
+
+static inline bool lib_ts_after(const struct pvfs_ts *a, const struct pvfs_ts *b)
+{
+	return a->sec != b->sec ? a->sec > b->sec : a->nsec > b->nsec;
 }
 
 static inline bool fid_eq(const struct pvfs_fid *a, const struct pvfs_fid *b)
