@@ -2,7 +2,7 @@
 /*
  * lib.h - libpvfs from inside: its structures, and what its files offer one another.
  *
- *   name.c dir.c attr.c xattr.c io.c sync.c file.c lock.c   the calls of pvfs.h
+ *   name.c dir.c attr.c xattr.c io.c space.c sync.c file.c lock.c   the calls of pvfs.h
  *   ask.c                                the same question to many I/O daemons
  *   inode.c                              what is known of the inodes that are open: sizes, reports, verifiers
  *   session.c                            slots, heartbeat, recovery after the mgr or the session was new; mgr calls
@@ -130,7 +130,7 @@ struct inode {
 	u32 refs;
 	struct pvfs_fid fid;
 	pthread_mutex_t append;		/* one append at a time; outside of lock */
-	pthread_mutex_t relayout;	/* the layout is being changed, or for good by the first write; outside of lock */
+	pthread_mutex_t relayout;	/* the layout is being changed, or settled by the first write; outside of lock */
 	pthread_mutex_t locking;	/* one question about locks at a time, to its answer; outside of lock */
 	pthread_mutex_t lock;		/* protects what follows */
 	struct pvfs_layout layout;
