@@ -165,6 +165,26 @@ wait_for() {
 	done
 }
 
+# libpvfs_test PROGRAM: a program that prints TAP itself, against a cluster; see libpvfs_test.h
+libpvfs_test() {
+	local rc
+
+	make_cluster "$C" 4
+	start_cluster "$C"
+	cat >"$T/restart" <<EOF
+#!/bin/bash
+kill -KILL "\$(cat "$C/run/\$1.pid")"
+sleep 0.2
+exec "$PVFS" start "$C" "\$1" >/dev/null
+EOF
+	chmod +x "$T/restart"
+	PVFS_TEST_MGR=$(mgr_address "$C") PVFS_TEST_VOLUME=test PVFS_TEST_KEY=$C/cluster.key PVFS_TEST_RESTART=$T/restart \
+		CMOCKA_MESSAGE_OUTPUT=TAP "$BIN/tests/integ/$1"
+	rc=$?
+	[ $rc -eq 0 ] || FAILED=1
+	exit $rc
+}
+
 json() {
 	perl -MJSON::PP -e 'local $/; my $j = decode_json(<STDIN>); my $v = eval "\$j->$ARGV[0]"; print defined $v ? $v : "undef"' "$1"
 }
