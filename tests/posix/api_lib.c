@@ -98,6 +98,27 @@ static int l_ftruncate(int h, off_t size)
 	return ON(h, pvfs_ftruncate(files[h], size));
 }
 
+static int l_fallocate(int h, int mode, off_t off, off_t len)
+{
+	return ON(h, pvfs_fallocate(files[h], mode, off, len));
+}
+
+static off_t l_lseek(int h, off_t off, int whence)
+{
+	return ON(h, pvfs_lseek(files[h], off, whence));
+}
+
+static ssize_t l_copy_file_range(int in, off_t *from, int out, off_t *to, size_t n, unsigned int flags)
+{
+	ssize_t r = ON(in, ON(out, pvfs_copy_file_range(files[in], *from, files[out], *to, n, flags)));
+
+	if (r > 0) {
+		*from += r;
+		*to += r;
+	}
+	return r;
+}
+
 static int l_fstat(int h, struct stat *st)
 {
 	struct pvfs_stat s;
@@ -392,6 +413,7 @@ const struct api api_lib = {
 	.name = "lib",
 	.open = l_open, .close = l_close, .pread = l_pread, .pwrite = l_pwrite, .preadv = l_preadv,
 	.pwritev = l_pwritev, .fsync = l_fsync, .fdatasync = l_fdatasync, .ftruncate = l_ftruncate,
+	.fallocate = l_fallocate, .lseek = l_lseek, .copy_file_range = l_copy_file_range,
 	.fstat = l_fstat, .fchmod = l_fchmod, .fchown = l_fchown, .futimens = l_futimens,
 	.stat = l_stat, .lstat = l_lstat, .access = l_access, .truncate = l_truncate, .chmod = l_chmod,
 	.chown = l_chown, .lchown = l_lchown, .utimens = l_utimens, .lutimens = l_lutimens,

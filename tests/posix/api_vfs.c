@@ -63,6 +63,21 @@ static int v_ftruncate(int h, off_t size)
 	return sys(ftruncate(h, size));
 }
 
+static int v_fallocate(int h, int mode, off_t off, off_t len)
+{
+	return sys(fallocate(h, mode, off, len));
+}
+
+static off_t v_lseek(int h, off_t off, int whence)
+{
+	return sys(lseek(h, off, whence));
+}
+
+static ssize_t v_copy_file_range(int in, off_t *from, int out, off_t *to, size_t n, unsigned int flags)
+{
+	return sys(copy_file_range(in, from, out, to, n, flags));
+}
+
 static int v_fstat(int h, struct stat *st)
 {
 	return sys(fstat(h, st));
@@ -318,6 +333,7 @@ const struct api api_vfs = {
 	.name = "vfs",
 	.open = v_open, .close = v_close, .pread = v_pread, .pwrite = v_pwrite, .preadv = v_preadv,
 	.pwritev = v_pwritev, .fsync = v_fsync, .fdatasync = v_fdatasync, .ftruncate = v_ftruncate,
+	.fallocate = v_fallocate, .lseek = v_lseek, .copy_file_range = v_copy_file_range,
 	.fstat = v_fstat, .fchmod = v_fchmod, .fchown = v_fchown, .futimens = v_futimens,
 	.stat = v_stat, .lstat = v_lstat, .access = v_access, .truncate = v_truncate, .chmod = v_chmod,
 	.chown = v_chown, .lchown = v_lchown, .utimens = v_utimens, .lutimens = v_lutimens,

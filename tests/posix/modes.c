@@ -81,24 +81,25 @@ static int mutate_trunc(const char *p)
 
 static int mutate_fallocate(const char *p)
 {
-	int h = open(p, O_WRONLY), r;
+	int h = fs->open(p, O_WRONLY, 0), r;
 
 	if (h < 0)
-		return -errno;
-	r = sys(fallocate(h, 0, 0, 100));
-	close(h);
+		return h;
+	r = fs->fallocate(h, 0, 0, 100);
+	fs->close(h);
 	return r;
 }
 
 static int mutate_copy(const char *p)
 {
-	int h = open(p, O_WRONLY), in = open("source", O_RDONLY), r;
+	int h = fs->open(p, O_WRONLY, 0), in = fs->open("source", O_RDONLY, 0), r;
+	off_t from = 0, to = 0;
 
-	if (h < 0 || in < 0)
-		return -errno;
-	r = sys(copy_file_range(in, NULL, h, NULL, 5, 0));
-	close(h);
-	close(in);
+	r = h < 0 ? h : in < 0 ? in : fs->copy_file_range(in, &from, h, &to, 5, 0);
+	if (h >= 0)
+		fs->close(h);
+	if (in >= 0)
+		fs->close(in);
 	return r;
 }
 
@@ -129,7 +130,7 @@ static int mutate_xattr(const char *p)
 static const struct {
 	const char *name;
 	int (*run)(const char *p);
-	bool writes, vfs_only;
+	bool writes;
 } mutations[] = {
 	{ "write", mutate_write, true },
 	{ "write of no bytes", mutate_write_none, false },
@@ -139,8 +140,8 @@ static const struct {
 	{ "truncate to its size", mutate_truncate_same, true },
 	{ "ftruncate", mutate_ftruncate, true },
 	{ "open O_TRUNC", mutate_trunc, true },
-	{ "fallocate", mutate_fallocate, true, true },
-	{ "copy_file_range", mutate_copy, true, true },
+	{ "fallocate", mutate_fallocate, true },
+	{ "copy_file_range", mutate_copy, true },
 	{ "utimensat", mutate_utimens, false },
 	{ "link and unlink", mutate_link, false },
 	{ "rename there and back", mutate_rename, false },
@@ -171,8 +172,6 @@ static void writes(void)
 		mode_t want = drops ? bits[b].after : bits[b].before;
 		int r;
 
-		if (mutations[m].vfs_only && !on_vfs())
-			continue;
 		/* An executable file is set-group-id only with the group's x; since Linux 6.2 one who is not in
 		 * the group loses the bit without it too, before that not everywhere.
 		 */

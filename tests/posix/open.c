@@ -253,18 +253,18 @@ static void rights(void)
 			GIVES(fs->fsetxattr(h, "user.a", "b", 1, 0), path ? EBADF : 0);
 		if (row("open-rights/%s: fsync %s", ways[i].name, path ? "EBADF" : "0"))
 			GIVES(fs->fsync(h), path ? EBADF : 0);
+		if (row("open-rights/%s: fallocate %s", ways[i].name, err_name(bad_w)))
+			GIVES(fs->fallocate(h, 0, 0, 10), bad_w);
+		if (row("open-rights/%s: SEEK_DATA %s", ways[i].name, path ? "EBADF" : "0"))
+			GIVES(fs->lseek(h, 0, SEEK_DATA), path ? EBADF : 0);
 		if (!on_vfs())
 			goto next;
 		if (row("open-rights/%s: read %s", ways[i].name, err_name(bad_r)))
 			GIVES(sys(read(h, &c, 1)), bad_r);
 		if (row("open-rights/%s: write %s", ways[i].name, err_name(bad_w)))
 			GIVES(sys(write(h, &c, 1)), bad_w);
-		if (row("open-rights/%s: fallocate %s", ways[i].name, err_name(bad_w)))
-			GIVES(sys(fallocate(h, 0, 0, 10)), bad_w);
 		if (row("open-rights/%s: lseek %s", ways[i].name, path ? "EBADF" : "0"))
 			GIVES(sys(lseek(h, 0, SEEK_SET)), path ? EBADF : 0);
-		if (row("open-rights/%s: SEEK_DATA %s", ways[i].name, path ? "EBADF" : "0"))
-			GIVES(sys(lseek(h, 0, SEEK_DATA)), path ? EBADF : 0);
 		if (row("open-rights/%s: dup", ways[i].name)) {
 			int d = dup(h);
 
