@@ -43,6 +43,12 @@ for d in mgr iod1; do
 	rm -f "$T/big"
 	if copy_through $d pvfs:/big "$T/big"; then pass "$d killed while it comes out"; else fail "$d killed while it comes out"; fi
 	is "... every byte is right" "$(sum "$T/big")" "$big"
+	p cp "$T/in/big" pvfs:/big
+	if copy_through $d --chunk 1M --fsync pvfs:/big pvfs:/within; then pass "$d killed while it is copied within"; else fail "$d killed while it is copied within"; fi
+	rm -f "$T/big"
+	p cp pvfs:/within "$T/big"
+	is "... every byte is right" "$(sum "$T/big")" "$big"
+	ok "... and removed" p rm pvfs:/within
 	if copy_through $d -r "$T/in/small" "pvfs:/small-$d"; then pass "$d killed while a tree goes in"; else fail "$d killed while a tree goes in"; fi
 	p cp -r "pvfs:/small-$d" "$T/small-$d"
 	ok "... every file is right" diff -r "$T/in/small" "$T/small-$d"
@@ -64,6 +70,20 @@ wait $cp
 is "a client that slept longer than its lease" "$?" 0
 sed 's/^/# /' "$T/cp.err"
 p cp pvfs:/big "$T/big"
+is "... every byte is right" "$(sum "$T/big")" "$big"
+
+"$PVFS" -c "$C/pvfs.conf" cp --chunk 256k pvfs:/big pvfs:/within 2>"$T/cp.err" &
+cp=$!
+PIDS+=($cp)
+wait_for 20 p stat pvfs:/within
+kill -STOP $cp
+sleep 4
+kill -CONT $cp
+wait $cp
+is "one that slept while it had the daemons copy" "$?" 0
+sed 's/^/# /' "$T/cp.err"
+rm -f "$T/big"
+p cp pvfs:/within "$T/big"
 is "... every byte is right" "$(sum "$T/big")" "$big"
 
 # Soft: in bounded time.

@@ -4,7 +4,7 @@
  *
  * The main thread walks the sources and queues files; workers copy them. A file larger than a chunk is shared by all
  * workers that have nothing else to do, chunk by chunk; what is contiguous from its start and synced is noted now and
- * then for --resume (resume.c). Zeroes of files that have holes are not written.
+ * then for --resume (resume.c). Zeroes of files that have holes are not written. Within the volume the I/O daemons copy.
  */
 #include "cp.h"
 #include <fcntl.h>
@@ -16,6 +16,7 @@
 
 #define QUEUE_MAX	1024u	/* files waiting; the walker waits for room */
 #define ZERO_BLOCK	4096u	/* what is looked at for zeroes at a time */
+#define RUN_MIN		(256 << 10)	/* bytes between two holes that are worth a request of their own */
 
 struct task {			/* a file to be copied */
 	struct task *next;
@@ -43,7 +44,7 @@ struct big {
 
 struct dir_done {		/* directories get their attributes when all is in them */
 	struct dir_done *next;
-	char *to;
+	char *from, *to;
 	struct stat st;
 };
 
@@ -86,12 +87,23 @@ static u64 now_ms(void)
 	return ts.tv_sec * 1000ull + ts.tv_nsec / 1000000;
 }
 
-static void complain(struct copier *c, const char *path, int err)
+static void set_failed(struct copier *c)
 {
 	pthread_mutex_lock(&c->lock);
 	c->failed = true;
 	pthread_mutex_unlock(&c->lock);
+}
+
+static void complain(struct copier *c, const char *path, int err)
+{
+	set_failed(c);
 	fail("%s: %s", path, strerror(-err));
+}
+
+static void keep(struct copier *c, const char *from, const struct stat *st, const char *to)
+{
+	if (!keep_all(c->from, from, st, c->to, to))
+		set_failed(c);
 }
 
 static char *join(const char *dir, const char *name)
@@ -157,7 +169,7 @@ static int write_sparse(struct end_file *dst, const u8 *buf, size_t n, off_t off
 static int copy_range(struct copier *c, struct end_file *src, struct end_file *dst, bool sparse, off_t off, off_t end,
 		      u8 *buf, bool *ret_reading)
 {
-	off_t data;
+	off_t data, stop;
 	ssize_t n;
 	int err;
 
@@ -170,6 +182,19 @@ static int copy_range(struct copier *c, struct end_file *src, struct end_file *d
 			off = data;
 			if (off == end)
 				break;
+		}
+		stop = c->from.fs && c->to.fs ? sparse ? end_next_hole(src, off, end) : end : off;
+		if (stop - off >= RUN_MIN) {
+			n = end_copy(src, dst, off, stop - off);
+			if (n < 0)
+				return n;
+			if (!n) {
+				*ret_reading = true;
+				return -ENODATA;
+			}
+			off += n;
+			count(c, n, 0);
+			continue;
 		}
 		n = end_pread(src, buf, min((off_t)c->chunk, end - off), off);
 		if (n <= 0) {
@@ -224,7 +249,8 @@ static int open_both(struct copier *c, struct big *b)
 		complain(c, t->from, err);
 		return err;
 	}
-	err = end_open(c->to, t->to, flags, t->st.st_mode & 0777, &b->dst);
+	/* -p: nobody else's before it is complete; and its owner may write to it, as attributes want it. */
+	err = end_open(c->to, t->to, flags, c->preserve ? 0600 : t->st.st_mode & 0777, &b->dst);
 	if (err)
 		goto bad;
 	resume_init(&b->note, t->to);
@@ -240,8 +266,7 @@ static int open_both(struct copier *c, struct big *b)
 			goto bad;
 		count(c, b->start, 0);
 	}
-	/* The volume does not say which files have holes: those are looked at. */
-	b->sparse = c->from.fs || (u64)t->st.st_blocks * 512 < (u64)t->st.st_size;
+	b->sparse = (u64)t->st.st_blocks * 512 < (u64)t->st.st_size;
 	return 0;
 bad:
 	complain(c, t->to, err);
@@ -271,7 +296,7 @@ static void finish(struct copier *c, struct big *b, int err)
 	err = err ?: cerr;
 	end_close(&b->src);
 	if (!err && c->preserve)
-		err = end_set(c->to, t->to, &t->st, true, true);
+		keep(c, t->from, &t->st, t->to);
 	if (!err)
 		resume_remove(&b->note, c->to);
 	if (err == -ENODATA)
@@ -510,7 +535,7 @@ static void walk_dir(struct copier *c, const char *from, const char *to, const s
 	if (err == -EEXIST && !end_stat(c->to, to, true, &is) && S_ISDIR(is.st_mode)) {
 		err = 0;
 		if (c->preserve || (is.st_mode & 0700) != 0700)
-			err = end_set(c->to, to, &(struct stat){ .st_mode = is.st_mode | 0700 }, true, false);
+			err = end_chmod(c->to, to, (is.st_mode & 07777) | 0700);
 	}
 	if (!err && !c->have_root && !end_stat(c->to, to, true, &is)) {
 		c->root_dev = is.st_dev;
@@ -522,8 +547,9 @@ static void walk_dir(struct copier *c, const char *from, const char *to, const s
 		return;
 	}
 	if (c->preserve || (st->st_mode & 0700) != 0700) {
-		d = malloc(sizeof(*d));
+		d = calloc(1, sizeof(*d));
 		if (d) {
+			d->from = strdup(from);
 			d->to = strdup(to);
 			d->st = *st;
 			d->next = c->dirs;
@@ -556,7 +582,7 @@ static void walk(struct copier *c, const char *from, const char *to, bool follow
 		if (err == -EEXIST && c->resume)
 			return;
 		if (!err && c->preserve)
-			err = end_set(c->to, to, &st, true, true);
+			keep(c, from, &st, to);
 		if (err)
 			complain(c, to, err);
 		else
@@ -568,17 +594,18 @@ static void walk(struct copier *c, const char *from, const char *to, bool follow
 static void finish_dirs(struct copier *c)
 {
 	struct dir_done *d;
-	struct stat st;
 	int err;
 
 	while ((d = c->dirs) != NULL) {
 		c->dirs = d->next;
-		st = d->st;
-		if (!c->preserve)
-			st.st_mode &= ~c->umask;
-		err = d->to ? end_set(c->to, d->to, &st, true, c->preserve) : -ENOMEM;
+		err = d->from && d->to ? 0 : -ENOMEM;
+		if (!err && c->preserve)
+			keep(c, d->from, &d->st, d->to);
+		else if (!err)
+			err = end_chmod(c->to, d->to, d->st.st_mode & 07777 & ~c->umask);
 		if (err)
 			complain(c, d->to ?: "?", err);
+		free(d->from);
 		free(d->to);
 		free(d);
 	}

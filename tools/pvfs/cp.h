@@ -30,13 +30,19 @@ int end_truncate(struct end_file *f, off_t size);
 int end_fsync(struct end_file *f);
 int end_fstat(struct end_file *f, struct stat *ret);
 off_t end_next_data(struct end_file *f, off_t off, off_t end);
+off_t end_next_hole(struct end_file *f, off_t off, off_t end);
+ssize_t end_copy(struct end_file *from, struct end_file *to, off_t off, size_t n);
 int end_mkdir(struct end e, const char *path, mode_t mode);
 int end_unlink(struct end e, const char *path);
 int end_rename(struct end e, const char *from, const char *to);
 int end_copy_special(struct end s, const char *from, const struct stat *st, struct end d, const char *to);
-int end_set(struct end e, const char *path, const struct stat *st, bool mode, bool owner_and_times);
+int end_chmod(struct end e, const char *path, mode_t mode);
 /* Calls @fn for every entry but "." and ".."; stops when it returns non-zero. */
 int end_list(struct end e, const char *dir, int (*fn)(const char *name, void *arg), void *arg);
+
+/* ---- keep.c: -p ---- */
+
+bool keep_all(struct end s, const char *from, const struct stat *st, struct end d, const char *to);
 
 /* ---- resume.c: the note beside a file that is being copied ---- */
 

@@ -112,6 +112,14 @@ int end_fstat(struct end_file *f, struct stat *ret)
 	return err;
 }
 
+/* The next data or hole, or -errno. */
+static off_t seek(struct end_file *f, off_t off, int whence)
+{
+	off_t at = f->remote ? pvfs_lseek(f->remote, off, whence) : lseek(f->fd, off, whence);
+
+	return at < 0 && !f->remote ? -errno : at;
+}
+
 /**
  * end_next_data - skip a hole, where the file system can tell
  *
@@ -119,14 +127,34 @@ int end_fstat(struct end_file *f, struct stat *ret)
  */
 off_t end_next_data(struct end_file *f, off_t off, off_t end)
 {
-	off_t at;
+	off_t at = seek(f, off, SEEK_DATA);
 
-	if (f->remote)
-		return off;
-	at = lseek(f->fd, off, SEEK_DATA);
 	if (at < 0)
-		return errno == ENXIO ? end : off;
-	return at < end ? at : end;
+		return at == -ENXIO ? end : off;
+	return min(at, end);
+}
+
+/**
+ * end_next_hole - where the data at @off ends, where the file system can tell
+ *
+ * Return: @off .. @end.
+ */
+off_t end_next_hole(struct end_file *f, off_t off, off_t end)
+{
+	off_t at = seek(f, off, SEEK_HOLE);
+
+	return at < 0 ? end : min(at, end);
+}
+
+/**
+ * end_copy - have the volume copy
+ * @from: in the volume, as is @to
+ *
+ * Return: bytes copied, 0 at the end, or -errno.
+ */
+ssize_t end_copy(struct end_file *from, struct end_file *to, off_t off, size_t n)
+{
+	return pvfs_copy_file_range(from->remote, off, to->remote, off, n, 0);
 }
 
 int end_mkdir(struct end e, const char *path, mode_t mode)
@@ -165,24 +193,9 @@ int end_copy_special(struct end s, const char *from, const struct stat *st, stru
 	return d.fs ? pvfs_symlink(d.fs, target, to) : NEG(symlink(target, to));
 }
 
-/**
- * end_set - give a copy what its original has
- * @mode: the permission bits (never of a symbolic link)
- * @owner_and_times: owner (as root only: others could not) and times
- */
-int end_set(struct end e, const char *path, const struct stat *st, bool mode, bool owner_and_times)
+int end_chmod(struct end e, const char *path, mode_t mode)
 {
-	struct timespec ts[2] = { st->st_atim, st->st_mtim };
-	int err = 0;
-
-	if (owner_and_times && !geteuid())
-		err = e.fs ? pvfs_lchown(e.fs, path, st->st_uid, st->st_gid) :
-			     NEG(lchown(path, st->st_uid, st->st_gid));
-	if (!err && mode && !S_ISLNK(st->st_mode))
-		err = e.fs ? pvfs_chmod(e.fs, path, st->st_mode & 07777) : NEG(chmod(path, st->st_mode & 07777));
-	if (!err && owner_and_times)
-		err = e.fs ? pvfs_lutimens(e.fs, path, ts) : NEG(utimensat(AT_FDCWD, path, ts, AT_SYMLINK_NOFOLLOW));
-	return err;
+	return e.fs ? pvfs_chmod(e.fs, path, mode) : NEG(chmod(path, mode));
 }
 
 static int list_remote(struct end e, const char *dir, int (*fn)(const char *name, void *arg), void *arg)

@@ -46,7 +46,7 @@ static const struct command commands[] = {
 	{ "cp", "[options] SOURCE... TARGET", "copy in, out, or within the volume",
 	  "  Paths in the volume are written pvfs:/path.\n\n"
 	  "  -r, --recursive        directories too\n"
-	  "  -p, --preserve         keep mode, owner (as root) and times\n"
+	  "  -p, --preserve         keep mode, times, attributes and ACLs; as root owners\n"
 	  "  -j, --jobs N           copies at once (4)\n"
 	  "      --chunk SIZE       unit of work (4M)\n"
 	  "      --resume           go on where an earlier copy of the same file ended\n"
