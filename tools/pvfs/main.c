@@ -64,7 +64,7 @@ static const struct command commands[] = {
 	  "  -f, --force            what does not exist is fine\n", cmd_rm },
 	{ "mkdir", "[-p] PATH...", "make directories",
 	  "  -p, --parents          and those above; what exists is fine\n"
-	  "  -m, --mode MODE        octal\n", cmd_mkdir },
+	  "      --mode MODE        octal\n", cmd_mkdir },
 	{ "setstripe", "[options] PATH...", "how new files in a directory, or an empty file, are laid out",
 	  "  -S, --size SIZE        stripe unit, a power of two, 4k .. 1G\n"
 	  "  -n, --count N          daemons a file is spread over; 0: all\n"
