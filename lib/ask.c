@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: LGPL-2.1
 /*
- * ask.c - one small question to each of several datafiles, all at once: FSYNC, SPACE, SEEK, COPY. Reads and writes are
- * io.c's.
+ * ask.c - one small question to each of several datafiles, all at once: FSYNC, SPACE, SEEK, COPY.
+ * Reads and writes are io.c's.
  */
 #include "lib.h"
 #include <stdlib.h>
@@ -26,14 +26,18 @@ static void ask_done(struct pvfs_rpc *rpc)
  * lib_ask_all - send each question to the daemon of its datafile, and wait for all answers
  * @layout: of the file
  * @op: of the I/O daemons, PVFS_OP_*
- * @asks: df, body and body_len are set; of each that was sent, err is set afterwards, and if that is 0 rep and rep_len
+ * @asks: df, body and body_len are set; of each that was sent, err is set afterwards, and if that
+ *         is 0 rep and rep_len
  * @n: how many; 0 is fine
  *
  * Return: 0, all were sent; or -errno, none was.
  */
-int lib_ask_all(struct pvfs_fs *fs, const struct pvfs_layout *layout, u16 op, struct lib_ask *asks, u32 n)
+int lib_ask_all(struct pvfs_fs *fs, const struct pvfs_layout *layout, u16 op, struct lib_ask *asks,
+		u32 n)
 {
-	struct asking s = { .lock = PTHREAD_MUTEX_INITIALIZER, .cond = PTHREAD_COND_INITIALIZER, .left = n };
+	struct asking s = { .lock = PTHREAD_MUTEX_INITIALIZER,
+			    .cond = PTHREAD_COND_INITIALIZER,
+			    .left = n };
 	u32 i, *iods;
 	int err;
 
@@ -50,9 +54,11 @@ int lib_ask_all(struct pvfs_fs *fs, const struct pvfs_layout *layout, u16 op, st
 	for (i = 0; i < n; i++) {
 		struct lib_ask *a = &asks[i];
 
-		a->rpc = (struct pvfs_rpc){ .op = op, .body = a->body, .body_len = a->body_len, .rep = a->rep,
-					    .rep_room = sizeof(a->rep), .done = ask_done, .arg = &s,
-					    .timeout_ms = fs->soft ? (int)fs->timeo_ms : 0 };
+		a->rpc = (struct pvfs_rpc){
+			.op = op, .body = a->body, .body_len = a->body_len, .rep = a->rep,
+			.rep_room = sizeof(a->rep), .done = ask_done, .arg = &s,
+			.timeout_ms = fs->soft ? (int)fs->timeo_ms : 0,
+		};
 		pvfs_peer_submit(fs->iods[iods[i]].peer, &a->rpc);
 	}
 	pthread_mutex_lock(&s.lock);

@@ -437,7 +437,8 @@ static int set_layout(struct pvfs_fs *fs, struct inode *ino, struct pvfs_setlayo
  * @fid: a directory, or a file that was never written
  * @layout: as the protocol has it, checked
  *
- * The manager learns late of what this process writes: a file that it may have written to is refused here.
+ * The manager learns late of what this process writes: a file that it may have written to is
+ * refused here.
  *
  * Return: 0, -EEXIST (written already), -EBUSY (open elsewhere), or another -errno.
  */

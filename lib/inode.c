@@ -138,7 +138,8 @@ bool lib_atime_due(const struct pvfs_ts *atime, const struct pvfs_ts *mtime, con
 		   struct pvfs_ts *now)
 {
 	lib_now(now);
-	return !lib_ts_after(atime, mtime) || !lib_ts_after(atime, ctime) || now->sec - atime->sec >= 24 * 60 * 60;
+	return !lib_ts_after(atime, mtime) || !lib_ts_after(atime, ctime) ||
+	       now->sec - atime->sec >= 24 * 60 * 60;
 }
 
 /**

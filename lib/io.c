@@ -566,7 +566,7 @@ int lib_write_prepare(struct pvfs_file *f, struct pvfs_layout *ret_layout, u32 *
 	pthread_mutex_lock(&ino->lock);
 	first = !ino->verifiers;
 	if (first) {
-		/* Not while the layout is being changed: the manager would not know that we write. */
+		/* Not while the layout is changed: the manager does not know that we write. */
 		pthread_mutex_unlock(&ino->lock);
 		pthread_mutex_lock(&ino->relayout);
 		pthread_mutex_lock(&ino->lock);

@@ -4,13 +4,16 @@
  *
  *   name.c dir.c attr.c xattr.c io.c space.c sync.c file.c lock.c   the calls of pvfs.h
  *   ask.c                                the same question to many I/O daemons
- *   inode.c                              what is known of the inodes that are open: sizes, reports, verifiers
- *   session.c                            slots, heartbeat, recovery after the mgr or the session was new; mgr calls
+ *   inode.c                              what is known of the inodes that are open: sizes, reports,
+ *                                        verifiers
+ *   session.c                            slots, heartbeat, recovery after the mgr or the session was
+ *                                        new; mgr calls
  *   fs.c                                 mount, umount, I/O daemons, credentials, counters
  *   ---------------------------------------------------------------- ../transport/transport.h
  *
- * Lock order: dir->lock, inode->append, inode->relayout, the gate of session.c (opens), inode->locking, fs->inode_lock,
- * inode->lock, fs->lock. No call to a server is made under inode_lock, inode->lock or fs->lock.
+ * Lock order: dir->lock, inode->append, inode->relayout, the gate of session.c (opens),
+ * inode->locking, fs->inode_lock, inode->lock, fs->lock. No call to a server is made under
+ * inode_lock, inode->lock or fs->lock.
  */
 #ifndef PVFS_LIB_H
 #define PVFS_LIB_H
@@ -130,7 +133,7 @@ struct inode {
 	u32 refs;
 	struct pvfs_fid fid;
 	pthread_mutex_t append;		/* one append at a time; outside of lock */
-	pthread_mutex_t relayout;	/* the layout is being changed, or settled by the first write; outside of lock */
+	pthread_mutex_t relayout;	/* held to change the layout, and by the first write */
 	pthread_mutex_t locking;	/* one question about locks at a time, to its answer; outside of lock */
 	pthread_mutex_t lock;		/* protects what follows */
 	struct pvfs_layout layout;
@@ -244,7 +247,8 @@ struct lib_ask {
 	u32 rep_len;
 	u8 body[96], rep[64];
 };
-int lib_ask_all(struct pvfs_fs *fs, const struct pvfs_layout *layout, u16 op, struct lib_ask *asks, u32 n);
+int lib_ask_all(struct pvfs_fs *fs, const struct pvfs_layout *layout, u16 op, struct lib_ask *asks,
+		u32 n);
 
 /* attr.c */
 int lib_attr_get(struct pvfs_fs *fs, const struct pvfs_fid *fid, struct inode *ino, struct pvfs_attr *ret);
@@ -254,7 +258,8 @@ int lib_attr_set(struct pvfs_fs *fs, const struct pvfs_fid *fid, struct inode *i
 		 struct pvfs_attr *ret);
 
 int lib_layout_of(struct pvfs_fs *fs, const struct pvfs_striping *s, struct pvfs_layout *ret);
-int lib_layout_set(struct pvfs_fs *fs, const struct pvfs_fid *fid, const struct pvfs_layout *layout);
+int lib_layout_set(struct pvfs_fs *fs, const struct pvfs_fid *fid,
+		   const struct pvfs_layout *layout);
 
 /* xattr.c */
 int lib_acl_may(struct pvfs_fs *fs, const struct pvfs_attr *attr, unsigned int want);

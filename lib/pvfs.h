@@ -146,28 +146,32 @@ int pvfs_futimens(struct pvfs_file *f, const struct timespec ts[2]);
 /**
  * pvfs_fallocate - as fallocate(2): make room for a range, give it back, or make it zeros
  * @f: open for writing
- * @mode: 0: there is room for the range, and the file reaches to its end; FALLOC_FL_ZERO_RANGE (<linux/falloc.h>): it is
- *        zeros, too; either with FALLOC_FL_KEEP_SIZE: without getting longer. FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE:
- *        it is a hole
+ * @mode: 0: there is room for the range, and the file reaches to its end; FALLOC_FL_ZERO_RANGE
+ *        (<linux/falloc.h>): it is zeros, too; either with FALLOC_FL_KEEP_SIZE: without getting
+ *        longer. FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE: it is a hole
  * @off: bytes, 0 or more
  * @len: bytes, more than 0
  *
- * All daemons that have a part of the range make room before the file gets longer; after a failure some may have.
+ * All daemons that have a part of the range make room before the file gets longer; after a failure
+ * some may have.
  *
- * Return: 0; -EOPNOTSUPP: another mode, or the daemons' file systems cannot; -EINVAL; -EBADF: not open for writing;
- * -EFBIG: ends beyond 2^63 - 1, or what the daemons' file systems hold; -ENOSPC; or another -errno.
+ * Return: 0; -EOPNOTSUPP: another mode, or the daemons' file systems cannot; -EINVAL; -EBADF: not
+ * open for writing; -EFBIG: ends beyond 2^63 - 1, or what the daemons' file systems hold; -ENOSPC;
+ * or another -errno.
  */
 int pvfs_fallocate(struct pvfs_file *f, int mode, off_t off, off_t len);
 
 /**
  * pvfs_lseek - as lseek(2), but only for what does not need a file's position
  * @off: bytes
- * @whence: SEEK_DATA: the next byte at or behind @off that is not in a hole; SEEK_HOLE: that is in one, or the end
+ * @whence: SEEK_DATA: the next byte at or behind @off that is not in a hole; SEEK_HOLE: that is in
+ *          one, or the end
  *
- * As exact as the daemons' file systems: some of what is data may be zeros that were written, never the other way round.
+ * As exact as the daemons' file systems: some of what is data may be zeros that were written, never
+ * the other way round.
  *
- * Return: the offset; -ENXIO: @off is not in the file, or only holes come behind it; -EINVAL: another @whence; or
- * another -errno.
+ * Return: the offset; -ENXIO: @off is not in the file, or only holes come behind it; -EINVAL:
+ * another @whence; or another -errno.
  */
 off_t pvfs_lseek(struct pvfs_file *f, off_t off, int whence);
 
@@ -180,15 +184,16 @@ off_t pvfs_lseek(struct pvfs_file *f, off_t off, int whence);
  * @len: bytes
  * @flags: 0
  *
- * 256 KiB or more are copied by the daemons, and holes stay holes, if both files are of one mount and laid out alike (a
- * file never written is made so) and the offsets differ by whole rounds of stripe units. Else the bytes come and go.
+ * 256 KiB or more are copied by the daemons, and holes stay holes, if both files are of one mount
+ * and laid out alike (a file never written is made so) and the offsets differ by whole rounds of
+ * stripe units. Else the bytes come and go.
  *
- * Return: bytes copied, less than @len at the end of @in or before a failure, 0: @off_in is not in the file; -EINVAL: also
- * ranges of one file that overlap; -EBADF: not open for that, or O_APPEND; -EOVERFLOW: ends beyond 2^63 - 1; or another
- * -errno.
+ * Return: bytes copied, less than @len at the end of @in or before a failure, 0: @off_in is not in
+ * the file; -EINVAL: also ranges of one file that overlap; -EBADF: not open for that, or O_APPEND;
+ * -EOVERFLOW: ends beyond 2^63 - 1; or another -errno.
  */
-ssize_t pvfs_copy_file_range(struct pvfs_file *in, off_t off_in, struct pvfs_file *out, off_t off_out, size_t len,
-			     unsigned int flags);
+ssize_t pvfs_copy_file_range(struct pvfs_file *in, off_t off_in, struct pvfs_file *out,
+			     off_t off_out, size_t len, unsigned int flags);
 
 /* ---- locks, as flock(2) and fcntl(2) have them, among all clients ---- */
 

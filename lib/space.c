@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: LGPL-2.1
 /*
- * space.c - where the bytes of a file are, and where they will be: allocating, punching and zeroing, data and holes, and
- * copying by the daemons that have the bytes.
+ * space.c - where the bytes of a file are, and where they will be: allocating, punching and
+ * zeroing, data and holes, and copying by the daemons that have the bytes.
  *
- * A range of the file is one run in each datafile, so an operation is one request to each that has a share, all at once.
- * How much space the file takes then, and after a failure where it ends, only the iods know: the report has the manager
- * ask them.
+ * A range of the file is one run in each datafile, so an operation is one request to each that has
+ * a share, all at once. How much space the file takes then, and after a failure where it ends, only
+ * the iods know: the report has the manager ask them.
  */
 #include "lib.h"
 #include <fcntl.h>
@@ -86,7 +86,8 @@ static int seek_answer(struct job *j, const struct lib_ask *a, const struct pvfs
 		return -EBADMSG;
 	/* Not where the run is over: that is another datafile's to say. */
 	if (rep.off < e->off + e->len)
-		j->found = min(j->found, max(pos, pvfs_stripe_file_off(&j->layout, e->df, rep.off)));
+		j->found = min(j->found, max(pos, pvfs_stripe_file_off(&j->layout, e->df,
+								       rep.off)));
 	return 0;
 }
 
@@ -111,7 +112,8 @@ static int ask(struct job *j, u64 pos, u64 len)
 	for (i = 0; i < n; i++) {
 		rc = asks[i].err;
 		if (!rc)
-			rc = j->op == PVFS_OP_SEEK ? seek_answer(j, &asks[i], &e[i], pos) : space_answer(j, &asks[i]);
+			rc = j->op == PVFS_OP_SEEK ? seek_answer(j, &asks[i], &e[i], pos) :
+						     space_answer(j, &asks[i]);
 		err = err ?: rc;
 	}
 out:
@@ -121,8 +123,8 @@ out:
 }
 
 /*
- * Asks all that have a share of the range; and once more when a capability was an old session's: all of it may be done
- * twice.
+ * Asks all that have a share of the range; and once more when a capability was an old session's:
+ * all of it may be done twice.
  */
 static int ask_all(struct job *j, u64 pos, u64 len)
 {
@@ -224,7 +226,8 @@ off_t pvfs_lseek(struct pvfs_file *f, off_t off, int whence)
 /* ---------------------------------------------------------------- copying */
 
 /* The bytes come and go. */
-static ssize_t copy_through(struct pvfs_file *in, u64 off_in, struct pvfs_file *out, u64 off_out, u64 len)
+static ssize_t copy_through(struct pvfs_file *in, u64 off_in, struct pvfs_file *out, u64 off_out,
+			    u64 len)
 {
 	u8 *buf = malloc(min(len, COPY_BUF));
 	ssize_t n = 1, k, at;
@@ -249,11 +252,12 @@ static ssize_t copy_through(struct pvfs_file *in, u64 off_in, struct pvfs_file *
 }
 
 /*
- * Are the bytes from @off_in on with the same iods as those from @off_out on will be? A file that was never written is
- * laid out so that they are, where that may be. Return: what to add to offsets in datafiles in *@shift.
+ * Are the bytes from @off_in on with the same iods as those from @off_out on will be? A file that
+ * was never written is laid out so that they are, where that may be. Return: what to add to offsets
+ * in datafiles in *@shift.
  */
-static bool alike(const struct pvfs_attr *src, u64 off_in, struct pvfs_file *out, const struct pvfs_attr *dst,
-		  u64 off_out, s64 *shift)
+static bool alike(const struct pvfs_attr *src, u64 off_in, struct pvfs_file *out,
+		  const struct pvfs_attr *dst, u64 off_out, s64 *shift)
 {
 	const struct pvfs_layout *from = &src->layout;
 	s64 width = (s64)from->pcount * from->ssize, apart = (s64)off_out - (s64)off_in;
@@ -271,8 +275,8 @@ static bool alike(const struct pvfs_attr *src, u64 off_in, struct pvfs_file *out
 }
 
 /* Return: bytes copied; -EOPNOTSUPP: it has to go through here. */
-static ssize_t copy_by_iods(struct pvfs_file *in, u64 off_in, const struct pvfs_attr *src, struct pvfs_file *out,
-			    u64 off_out, u64 len)
+static ssize_t copy_by_iods(struct pvfs_file *in, u64 off_in, const struct pvfs_attr *src,
+			    struct pvfs_file *out, u64 off_out, u64 len)
 {
 	struct job j = { .f = out, .op = PVFS_OP_COPY, .src = in };
 	u64 done = 0, step, round;
@@ -292,7 +296,7 @@ static ssize_t copy_by_iods(struct pvfs_file *in, u64 off_in, const struct pvfs_
 	/* It was another when nobody had written yet. */
 	if (memcmp(&j.layout, &src->layout, sizeof(j.layout)))
 		return -EOPNOTSUPP;
-	/* Whole rounds, so that no iod's share is longer than COPY_STEP; with huge stripe units no step is. */
+	/* Whole rounds: no iod's share is longer than COPY_STEP; with huge units no step is. */
 	round = COPY_STEP / j.layout.ssize * j.layout.ssize * j.layout.pcount ?: COPY_STEP;
 	for (; !err && done < len; done += err ? 0 : step) {
 		step = min(len - done, round);
@@ -307,14 +311,15 @@ static ssize_t copy_by_iods(struct pvfs_file *in, u64 off_in, const struct pvfs_
 
 static bool same_file(const struct pvfs_file *a, const struct pvfs_file *b)
 {
-	return fid_eq(&a->inode->fid, &b->inode->fid) && !memcmp(a->fs->uuid, b->fs->uuid, PVFS_UUID_LEN);
+	return fid_eq(&a->inode->fid, &b->inode->fid) &&
+	       !memcmp(a->fs->uuid, b->fs->uuid, PVFS_UUID_LEN);
 }
 
 /**
  * pvfs_copy_file_range - copy bytes from one file to another, or within one; see pvfs.h
  */
-ssize_t pvfs_copy_file_range(struct pvfs_file *in, off_t off_in, struct pvfs_file *out, off_t off_out, size_t len,
-			     unsigned int flags)
+ssize_t pvfs_copy_file_range(struct pvfs_file *in, off_t off_in, struct pvfs_file *out,
+			     off_t off_out, size_t len, unsigned int flags)
 {
 	bool same = same_file(in, out), by_iods = in->fs == out->fs && len >= COPY_MIN;
 	ssize_t ret = lib_fs_check(in->fs) ?: lib_fs_check(out->fs);
@@ -324,7 +329,8 @@ ssize_t pvfs_copy_file_range(struct pvfs_file *in, off_t off_in, struct pvfs_fil
 		return ret;
 	if (flags || off_in < 0 || off_out < 0)
 		return -EINVAL;
-	if (!(in->rights & PVFS_CAP_READ) || !(out->rights & PVFS_CAP_WRITE) || (out->flags & O_APPEND))
+	if (!(in->rights & PVFS_CAP_READ) || !(out->rights & PVFS_CAP_WRITE) ||
+	    (out->flags & O_APPEND))
 		return -EBADF;
 	if (len > PVFS_FILE_MAX - (u64)max(off_in, off_out))
 		return -EOVERFLOW;

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * libpvfs_space_test.c - libpvfs against a real cluster: fallocate, data and holes, copy_file_range; what they refuse, who
- * does the work, what other clients see of it, and servers that are restarted meanwhile.
+ * libpvfs_space_test.c - libpvfs against a real cluster: fallocate, data and holes,
+ * copy_file_range; what they refuse, who does the work, what other clients see of it, and servers
+ * that are restarted meanwhile.
  */
 #include <limits.h>
 #include <linux/falloc.h>
@@ -45,13 +46,27 @@ static void check_zero(struct pvfs_file *f, uint64_t off, size_t n)
 static void test_fallocate_errors(void **state)
 {
 	static const struct { int mode; off_t off, len; int err; } t[] = {
-		{ 0, 0, 0, EINVAL }, { 0, 0, -1, EINVAL }, { 0, -1, 10, EINVAL }, { 0, LLONG_MIN, 1, EINVAL },
-		{ KEEP, -1, 10, EINVAL }, { PUNCH, 0, 0, EINVAL }, { PUNCH, -1, 10, EINVAL }, { ZERO, 0, -5, EINVAL },
-		{ 0, LLONG_MAX, 1, EFBIG }, { 0, LLONG_MAX, LLONG_MAX, EFBIG }, { 0, 1, LLONG_MAX, EFBIG },
-		{ KEEP, LLONG_MAX, 10, EFBIG }, { PUNCH, LLONG_MAX, 10, EFBIG }, { ZERO, LLONG_MAX, 10, EFBIG },
-		{ FALLOC_FL_PUNCH_HOLE, 0, 10, EOPNOTSUPP }, { PUNCH | ZERO, 0, 10, EOPNOTSUPP },
-		{ FALLOC_FL_COLLAPSE_RANGE, 0, 4096, EOPNOTSUPP }, { FALLOC_FL_INSERT_RANGE, 0, 4096, EOPNOTSUPP },
-		{ FALLOC_FL_UNSHARE_RANGE, 0, 10, EOPNOTSUPP }, { 0x800, 0, 10, EOPNOTSUPP }, { -1, 0, 10, EOPNOTSUPP },
+		{ 0, 0, 0, EINVAL },
+		{ 0, 0, -1, EINVAL },
+		{ 0, -1, 10, EINVAL },
+		{ 0, LLONG_MIN, 1, EINVAL },
+		{ KEEP, -1, 10, EINVAL },
+		{ PUNCH, 0, 0, EINVAL },
+		{ PUNCH, -1, 10, EINVAL },
+		{ ZERO, 0, -5, EINVAL },
+		{ 0, LLONG_MAX, 1, EFBIG },
+		{ 0, LLONG_MAX, LLONG_MAX, EFBIG },
+		{ 0, 1, LLONG_MAX, EFBIG },
+		{ KEEP, LLONG_MAX, 10, EFBIG },
+		{ PUNCH, LLONG_MAX, 10, EFBIG },
+		{ ZERO, LLONG_MAX, 10, EFBIG },
+		{ FALLOC_FL_PUNCH_HOLE, 0, 10, EOPNOTSUPP },
+		{ PUNCH | ZERO, 0, 10, EOPNOTSUPP },
+		{ FALLOC_FL_COLLAPSE_RANGE, 0, 4096, EOPNOTSUPP },
+		{ FALLOC_FL_INSERT_RANGE, 0, 4096, EOPNOTSUPP },
+		{ FALLOC_FL_UNSHARE_RANGE, 0, 10, EOPNOTSUPP },
+		{ 0x800, 0, 10, EOPNOTSUPP },
+		{ -1, 0, 10, EOPNOTSUPP },
 		/* The range is looked at first. */
 		{ 0x800, -1, 10, EINVAL },
 	};
@@ -77,10 +92,18 @@ static void test_fallocate_errors(void **state)
 static void test_seek_errors(void **state)
 {
 	static const struct { off_t off; int whence, err; } t[] = {
-		{ -1, SEEK_DATA, ENXIO }, { -1, SEEK_HOLE, ENXIO }, { LLONG_MIN, SEEK_DATA, ENXIO },
-		{ 100, SEEK_DATA, ENXIO }, { 100, SEEK_HOLE, ENXIO }, { 1 << 20, SEEK_DATA, ENXIO },
-		{ LLONG_MAX, SEEK_DATA, ENXIO }, { LLONG_MAX, SEEK_HOLE, ENXIO },
-		{ 0, SEEK_SET, EINVAL }, { 0, SEEK_CUR, EINVAL }, { 0, SEEK_END, EINVAL }, { 0, 77, EINVAL },
+		{ -1, SEEK_DATA, ENXIO },
+		{ -1, SEEK_HOLE, ENXIO },
+		{ LLONG_MIN, SEEK_DATA, ENXIO },
+		{ 100, SEEK_DATA, ENXIO },
+		{ 100, SEEK_HOLE, ENXIO },
+		{ 1 << 20, SEEK_DATA, ENXIO },
+		{ LLONG_MAX, SEEK_DATA, ENXIO },
+		{ LLONG_MAX, SEEK_HOLE, ENXIO },
+		{ 0, SEEK_SET, EINVAL },
+		{ 0, SEEK_CUR, EINVAL },
+		{ 0, SEEK_END, EINVAL },
+		{ 0, 77, EINVAL },
 		{ 0, -1, EINVAL },
 	};
 	struct pvfs_file *f = open_new("/errors"), *w;
@@ -103,12 +126,18 @@ static void test_seek_errors(void **state)
 static void test_copy_errors(void **state)
 {
 	static const struct { off_t in, out; size_t n; unsigned int flags; int err; } t[] = {
-		{ -1, 0, 10, 0, EINVAL }, { 0, -1, 10, 0, EINVAL }, { 0, 0, 10, 1, EINVAL }, { LLONG_MIN, 0, 1, 0, EINVAL },
-		{ 0, LLONG_MAX - 5, 100, 0, EOVERFLOW }, { LLONG_MAX - 5, 0, 100, 0, EOVERFLOW },
-		{ 0, 1, SIZE_MAX, 0, EOVERFLOW }, { LLONG_MAX, 0, 1, 0, EOVERFLOW },
+		{ -1, 0, 10, 0, EINVAL },
+		{ 0, -1, 10, 0, EINVAL },
+		{ 0, 0, 10, 1, EINVAL },
+		{ LLONG_MIN, 0, 1, 0, EINVAL },
+		{ 0, LLONG_MAX - 5, 100, 0, EOVERFLOW },
+		{ LLONG_MAX - 5, 0, 100, 0, EOVERFLOW },
+		{ 0, 1, SIZE_MAX, 0, EOVERFLOW },
+		{ LLONG_MAX, 0, 1, 0, EOVERFLOW },
 	};
 	static const struct { off_t in, out; size_t n; } overlaps[] = {
-		{ 0, 0, 10 }, { 0, 50, 51 }, { 50, 0, 51 }, { 5, 5, 1 }, { 0, 100000, 200000 }, { 100000, 0, 200000 },
+		{ 0, 0, 10 }, { 0, 50, 51 }, { 50, 0, 51 }, { 5, 5, 1 }, { 0, 100000, 200000 },
+		{ 100000, 0, 200000 },
 	};
 	struct pvfs_file *in = open_new("/errors"), *out = open_new("/errors2"), *f, *again;
 	struct pvfs_stat before, after;
@@ -118,7 +147,9 @@ static void test_copy_errors(void **state)
 	write_at(out, 0, 10);
 	OK(pvfs_fstat(out, &before));
 	for (i = 0; i < sizeof(t) / sizeof(*t); i++)
-		assert_int_equal(pvfs_copy_file_range(in, t[i].in, out, t[i].out, t[i].n, t[i].flags), -t[i].err);
+		assert_int_equal(
+			pvfs_copy_file_range(in, t[i].in, out, t[i].out, t[i].n, t[i].flags),
+			-t[i].err);
 	assert_int_equal(pvfs_copy_file_range(in, 0, out, 0, 0, 0), 0);
 	assert_int_equal(pvfs_copy_file_range(in, 300000, out, 0, 10, 0), 0);
 	assert_int_equal(pvfs_copy_file_range(in, 1 << 30, out, 0, 1 << 30, 0), 0);
@@ -138,8 +169,11 @@ static void test_copy_errors(void **state)
 	OK(pvfs_fstat(in, &before));
 	OK(pvfs_open(other, "/errors", O_RDWR, 0, &again));
 	for (i = 0; i < sizeof(overlaps) / sizeof(*overlaps); i++) {
-		assert_int_equal(pvfs_copy_file_range(in, overlaps[i].in, in, overlaps[i].out, overlaps[i].n, 0), -EINVAL);
-		assert_int_equal(pvfs_copy_file_range(in, overlaps[i].in, again, overlaps[i].out, overlaps[i].n, 0),
+		assert_int_equal(pvfs_copy_file_range(in, overlaps[i].in, in, overlaps[i].out,
+						      overlaps[i].n, 0),
+				 -EINVAL);
+		assert_int_equal(pvfs_copy_file_range(in, overlaps[i].in, again, overlaps[i].out,
+						      overlaps[i].n, 0),
 				 -EINVAL);
 	}
 	/* What is behind the end is not copied, so it does not overlap. */
@@ -164,7 +198,8 @@ static void test_space_fork(void **state)
 	write_at(f, 0, 10);
 	pid = fork();
 	if (!pid)
-		_exit(pvfs_fallocate(f, 0, 0, 10) != -EBADF || pvfs_lseek(f, 0, SEEK_DATA) != -EBADF ||
+		_exit(pvfs_fallocate(f, 0, 0, 10) != -EBADF ||
+		      pvfs_lseek(f, 0, SEEK_DATA) != -EBADF ||
 		      pvfs_copy_file_range(f, 0, f, 100, 10, 0) != -EBADF);
 	assert_int_equal(waitpid(pid, &status, 0), pid);
 	assert_int_equal(status, 0);
@@ -190,7 +225,8 @@ static void test_fallocate(void **state)
 	check_zero(f, 0, ROUND + 5);
 	/* Below the end it changes nothing but the times. */
 	write_at(f, 0, ROUND);
-	COSTS(PVFS_SERVER_ALL, "SPACE", 2, OK(pvfs_fallocate(g, 0, 10, SSIZE) ?: pvfs_fallocate(f, 0, 10, SSIZE)));
+	COSTS(PVFS_SERVER_ALL, "SPACE", 2,
+	      OK(pvfs_fallocate(g, 0, 10, SSIZE) ?: pvfs_fallocate(f, 0, 10, SSIZE)));
 	check_at(g, 0, ROUND);
 	assert_int_equal(size_of(f), ROUND + 5);
 	/* What is cut off and comes back is zeros, without room. */
@@ -264,7 +300,8 @@ static void test_seek(void **state)
 		i = at / SSIZE;
 		for (k = i; k < n && units[k] != 'd'; k++)
 			;
-		assert_int_equal(pvfs_lseek(g, at, SEEK_DATA), k == n ? -ENXIO : k == i ? at : (off_t)k * SSIZE);
+		assert_int_equal(pvfs_lseek(g, at, SEEK_DATA),
+				 k == n ? -ENXIO : k == i ? at : (off_t)k * SSIZE);
 		for (k = i; k < n && units[k] == 'd'; k++)
 			;
 		assert_int_equal(pvfs_lseek(f, at, SEEK_HOLE), k == i ? at : (off_t)k * SSIZE);
@@ -286,13 +323,21 @@ static void test_seek(void **state)
 
 /* ---------------------------------------------------------------- copies */
 
+static uint64_t bytes_moved(void)
+{
+	struct pvfs_opcount r, w;
+
+	OK(pvfs_counters(fs, PVFS_SERVER_ALL, "READ", &r));
+	OK(pvfs_counters(fs, PVFS_SERVER_ALL, "WRITE", &w));
+	return r.bytes_in + w.bytes_out;
+}
+
 /* @call is @n requests to copy, and no byte comes here. */
 #define BY_IODS(n, call) do { \
-		uint64_t copies_ = count(PVFS_SERVER_ALL, "COPY"); \
-		uint64_t moved_ = count(PVFS_SERVER_ALL, "READ") + count(PVFS_SERVER_ALL, "WRITE"); \
+		uint64_t copies_ = count(PVFS_SERVER_ALL, "COPY"), moved_ = bytes_moved(); \
 		call; \
 		assert_int_equal(count(PVFS_SERVER_ALL, "COPY") - copies_, n); \
-		assert_int_equal(count(PVFS_SERVER_ALL, "READ") + count(PVFS_SERVER_ALL, "WRITE"), moved_); \
+		assert_int_equal(bytes_moved(), moved_); \
 	} while (0)
 
 static void test_copy(void **state)
@@ -309,7 +354,8 @@ static void test_copy(void **state)
 	space = space_of(fs, "/in");
 	assert_in_range(space, 2 * MIB, 2 * MIB + 65536);
 	/* A new file becomes like its source, nothing comes here, and the hole stays one. */
-	BY_IODS(2, assert_int_equal(pvfs_copy_file_range(in, 0, out, 0, SSIZE_MAX, 0), 3 * MIB + 77));
+	BY_IODS(2,
+		assert_int_equal(pvfs_copy_file_range(in, 0, out, 0, SSIZE_MAX, 0), 3 * MIB + 77));
 	OK(pvfs_getlayout(other, "/out", &s));
 	assert_memory_equal(&s, &narrow, sizeof(s));
 	check_at(out, 0, MIB);
@@ -323,8 +369,10 @@ static void test_copy(void **state)
 	check_at(out, MIB + 8192, 3 * MIB - 8192);
 	assert_int_equal(size_of(out), 4 * MIB);
 	/* Not rounds away, or little: through here. The bytes are the same. */
-	COSTS(PVFS_SERVER_ALL, "COPY", 0, assert_int_equal(pvfs_copy_file_range(in, 0, out, 4096, MIB, 0), MIB));
-	COSTS(PVFS_SERVER_ALL, "COPY", 0, assert_int_equal(pvfs_copy_file_range(in, 0, out, 0, 4096, 0), 4096));
+	COSTS(PVFS_SERVER_ALL, "COPY", 0,
+	      assert_int_equal(pvfs_copy_file_range(in, 0, out, 4096, MIB, 0), MIB));
+	COSTS(PVFS_SERVER_ALL, "COPY", 0,
+	      assert_int_equal(pvfs_copy_file_range(in, 0, out, 0, 4096, 0), 4096));
 	check_at(out, 0, 4096);
 	OK(pvfs_ftruncate(out, 0));
 	assert_int_equal(pvfs_copy_file_range(in, 1, out, 1, 3 * MIB, 0), 3 * MIB);
@@ -336,7 +384,8 @@ static void test_copy(void **state)
 	/* One that was written keeps its layout, another mount is another client: through here. */
 	out = open_new("/out");
 	write_at(out, 3 * MIB, 100);
-	COSTS(PVFS_SERVER_ALL, "COPY", 0, assert_int_equal(pvfs_copy_file_range(in, 0, out, 0, MIB, 0), MIB));
+	COSTS(PVFS_SERVER_ALL, "COPY", 0,
+	      assert_int_equal(pvfs_copy_file_range(in, 0, out, 0, MIB, 0), MIB));
 	check_at(out, 0, MIB);
 	check_at(out, 3 * MIB, 100);
 	OK(pvfs_open(other, "/far", O_RDWR | O_CREAT, 0644, &far));
@@ -362,7 +411,8 @@ static void test_copy(void **state)
 	write_at(in, 0, 70 * MIB);
 	OK(pvfs_open(fs, "/big2", O_RDWR | O_CREAT | O_SYNC, 0644, &out));
 	COSTS(PVFS_SERVER_ALL, "FSYNC", NIODS,
-	      BY_IODS(2 * NIODS, assert_int_equal(pvfs_copy_file_range(in, 0, out, 0, 100 * MIB, 0), 70 * MIB)));
+	      BY_IODS(2 * NIODS, assert_int_equal(pvfs_copy_file_range(in, 0, out, 0, 100 * MIB, 0),
+						  70 * MIB)));
 	check_at(out, 0, 70 * MIB);
 	OK(pvfs_close(in));
 	OK(pvfs_close(out));
@@ -469,10 +519,12 @@ static void model_step(struct model *m, struct pvfs_file *c[2][2])
 		n = to + n > MODEL_MAX ? MODEL_MAX - to : n;
 		n = at >= s->size ? 0 : at + n > s->size ? s->size - at : n;
 		if (from == file && n && at < to + n && to < at + n) {
-			assert_int_equal(pvfs_copy_file_range(c[from][who], at, f, to, n, 0), -EINVAL);
+			assert_int_equal(pvfs_copy_file_range(c[from][who], at, f, to, n, 0),
+					 -EINVAL);
 			break;
 		}
-		assert_int_equal(pvfs_copy_file_range(c[from][rnd(4) ? who : !who], at, f, to, n, 0), n);
+		assert_int_equal(
+			pvfs_copy_file_range(c[from][rnd(4) ? who : !who], at, f, to, n, 0), n);
 		if (n) {
 			grow(d, to);
 			memmove(d->b + to, s->b + at, n);
@@ -486,7 +538,8 @@ static void model_step(struct model *m, struct pvfs_file *c[2][2])
 		} else if (what == 6) {
 			for (k = at; k < (found < 0 ? d->size : (size_t)found); k++)
 				assert_int_equal(d->b[k], 0);
-			assert_true(found == -ENXIO || (found >= (off_t)at && found < (off_t)d->size));
+			assert_true(found == -ENXIO ||
+				    (found >= (off_t)at && found < (off_t)d->size));
 		} else {
 			assert_in_range(found, at, d->size);
 			if ((size_t)found < d->size)

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * libpvfs_test.h - two clients of a real cluster, and bytes that say where they are, for the tests of libpvfs.
+ * libpvfs_test.h - two clients of a real cluster, and bytes that say where they are, for the tests
+ * of libpvfs.
  *
- * lib.sh's libpvfs_test starts the cluster (4 iods) and gives PVFS_TEST_MGR, PVFS_TEST_VOLUME, PVFS_TEST_KEY, and
- * PVFS_TEST_RESTART: a command that kills the daemon it is given and starts it again. Included by one source file per
- * program.
+ * lib.sh's libpvfs_test starts the cluster (4 iods) and gives PVFS_TEST_MGR, PVFS_TEST_VOLUME,
+ * PVFS_TEST_KEY, and PVFS_TEST_RESTART: a command that kills the daemon it is given and starts it
+ * again. Included by one source file per program.
  */
 #ifndef PVFS_LIBPVFS_TEST_H
 #define PVFS_LIBPVFS_TEST_H

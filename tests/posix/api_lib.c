@@ -108,9 +108,11 @@ static off_t l_lseek(int h, off_t off, int whence)
 	return ON(h, pvfs_lseek(files[h], off, whence));
 }
 
-static ssize_t l_copy_file_range(int in, off_t *from, int out, off_t *to, size_t n, unsigned int flags)
+static ssize_t l_copy_file_range(int in, off_t *from, int out, off_t *to, size_t n,
+				 unsigned int flags)
 {
-	ssize_t r = ON(in, ON(out, pvfs_copy_file_range(files[in], *from, files[out], *to, n, flags)));
+	ssize_t r = ON(in, ON(out, pvfs_copy_file_range(files[in], *from, files[out], *to, n,
+							flags)));
 
 	if (r > 0) {
 		*from += r;

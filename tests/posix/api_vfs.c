@@ -73,7 +73,8 @@ static off_t v_lseek(int h, off_t off, int whence)
 	return sys(lseek(h, off, whence));
 }
 
-static ssize_t v_copy_file_range(int in, off_t *from, int out, off_t *to, size_t n, unsigned int flags)
+static ssize_t v_copy_file_range(int in, off_t *from, int out, off_t *to, size_t n,
+				 unsigned int flags)
 {
 	return sys(copy_file_range(in, from, out, to, n, flags));
 }

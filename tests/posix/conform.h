@@ -77,7 +77,8 @@ struct api {
 	int (*fallocate)(int h, int mode, off_t off, off_t len);
 	off_t (*lseek)(int h, off_t off, int whence);	/* libpvfs: SEEK_DATA and SEEK_HOLE */
 	/* Moves *@from and *@to, as the system call; they are NULL over the kernel only. */
-	ssize_t (*copy_file_range)(int in, off_t *from, int out, off_t *to, size_t n, unsigned int flags);
+	ssize_t (*copy_file_range)(int in, off_t *from, int out, off_t *to, size_t n,
+				   unsigned int flags);
 	int (*fstat)(int h, struct stat *st);
 	int (*fchmod)(int h, mode_t mode);
 	int (*fchown)(int h, uid_t uid, gid_t gid);

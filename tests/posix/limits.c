@@ -416,7 +416,8 @@ static void seeks(void)
 		OK(fs->fsync(h));
 	}
 	for (i = 0; i < ARRAY_SIZE(t); i++) {
-		bool moves = t[i].whence == SEEK_SET || t[i].whence == SEEK_CUR || t[i].whence == SEEK_END;
+		bool moves = t[i].whence == SEEK_SET || t[i].whence == SEEK_CUR ||
+			     t[i].whence == SEEK_END;
 
 		/* Files of libpvfs have no position. */
 		if ((moves && !on_vfs()) || !row("lseek/%s: %s", t[i].name, err_name(t[i].err)))

@@ -150,7 +150,8 @@ static void refusals(void)
 		SAME(&snap);
 	}
 	for (i = 0; i < ARRAY_SIZE(things); i++) {
-		if (!on_vfs() || !row("fallocate-errors/%s: %s", things[i].name, err_name(things[i].err)))
+		if (!on_vfs() ||
+		    !row("fallocate-errors/%s: %s", things[i].name, err_name(things[i].err)))
 			continue;
 		make("x", things[i].type);
 		fd = open("x", O_RDWR);

@@ -2,9 +2,10 @@
 /*
  * cp.c - `pvfs cp`: copying into the volume, out of it, and within.
  *
- * The main thread walks the sources and queues files; workers copy them. A file larger than a chunk is shared by all
- * workers that have nothing else to do, chunk by chunk; what is contiguous from its start and synced is noted now and
- * then for --resume (resume.c). Zeroes of files that have holes are not written. Within the volume the I/O daemons copy.
+ * The main thread walks the sources and queues files; workers copy them. A file larger than a chunk
+ * is shared by all workers that have nothing else to do, chunk by chunk; what is contiguous from
+ * its start and synced is noted now and then for --resume (resume.c). Zeroes of files that have
+ * holes are not written. Within the volume the I/O daemons copy.
  */
 #include "cp.h"
 #include <fcntl.h>
@@ -16,7 +17,7 @@
 
 #define QUEUE_MAX	1024u	/* files waiting; the walker waits for room */
 #define ZERO_BLOCK	4096u	/* what is looked at for zeroes at a time */
-#define RUN_MIN		(256 << 10)	/* bytes between two holes that are worth a request of their own */
+#define RUN_MIN		(256 << 10)	/* bytes between holes that are worth a request */
 
 struct task {			/* a file to be copied */
 	struct task *next;
@@ -249,7 +250,7 @@ static int open_both(struct copier *c, struct big *b)
 		complain(c, t->from, err);
 		return err;
 	}
-	/* -p: nobody else's before it is complete; and its owner may write to it, as attributes want it. */
+	/* -p: nobody else's before it is complete, and writable, as attributes want it. */
 	err = end_open(c->to, t->to, flags, c->preserve ? 0600 : t->st.st_mode & 0777, &b->dst);
 	if (err)
 		goto bad;

@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * keep.c - what `pvfs cp -p` keeps of a file besides its bytes: owner, extended attributes, ACLs, mode and times.
+ * keep.c - what `pvfs cp -p` keeps of a file besides its bytes: owner, extended attributes, ACLs,
+ * mode and times.
  *
- * What only root may set (owners, trusted.* and security.*) is root's to keep: others' copies are theirs, without set-id
- * bits that were meant for somebody else. All else that can't be kept is a failure, one line for each.
+ * What only root may set (owners, trusted.* and security.*) is root's to keep: others' copies are
+ * theirs, without set-id bits that were meant for somebody else. All else that can't be kept is a
+ * failure, one line for each.
  */
 #include "cp.h"
 #include <fcntl.h>
@@ -36,9 +38,11 @@ static ssize_t neg(ssize_t r)
 static int list_names(const struct thing *t, struct names *ret)
 {
 	if (t->e.fs)
-		ret->n = (t->link ? pvfs_llistxattr : pvfs_listxattr)(t->e.fs, t->path, ret->list, sizeof(ret->list));
+		ret->n = (t->link ? pvfs_llistxattr : pvfs_listxattr)(t->e.fs, t->path, ret->list,
+								      sizeof(ret->list));
 	else
-		ret->n = neg((t->link ? llistxattr : listxattr)(t->path, ret->list, sizeof(ret->list)));
+		ret->n = neg((t->link ? llistxattr : listxattr)(t->path, ret->list,
+								sizeof(ret->list)));
 	/* Not to have any is not a failure. */
 	if (ret->n == -EOPNOTSUPP)
 		ret->n = 0;
@@ -48,14 +52,16 @@ static int list_names(const struct thing *t, struct names *ret)
 static ssize_t get(const struct thing *t, const char *name, void *value, size_t size)
 {
 	if (t->e.fs)
-		return (t->link ? pvfs_lgetxattr : pvfs_getxattr)(t->e.fs, t->path, name, value, size);
+		return (t->link ? pvfs_lgetxattr : pvfs_getxattr)(t->e.fs, t->path, name, value,
+								  size);
 	return neg((t->link ? lgetxattr : getxattr)(t->path, name, value, size));
 }
 
 static int set(const struct thing *t, const char *name, const void *value, size_t size)
 {
 	if (t->e.fs)
-		return (t->link ? pvfs_lsetxattr : pvfs_setxattr)(t->e.fs, t->path, name, value, size, 0);
+		return (t->link ? pvfs_lsetxattr : pvfs_setxattr)(t->e.fs, t->path, name, value,
+								  size, 0);
 	return neg((t->link ? lsetxattr : setxattr)(t->path, name, value, size, 0));
 }
 
@@ -85,12 +91,14 @@ static bool not_kept(const struct thing *to, const char *name, int err)
 {
 	if (is_acl(name))
 		name = strcmp(name, ACL_ACCESS) ? "default ACL" : "ACL";
-	fail("%s: %s%s not kept: %s", to->path, strchr(name, '.') ? "attribute " : "", name, strerror(-err));
+	fail("%s: %s%s not kept: %s", to->path, strchr(name, '.') ? "attribute " : "", name,
+	     strerror(-err));
 	return false;
 }
 
 /* The ACLs, or the others. Return: were all kept? */
-static bool keep_names(const struct thing *from, struct names *names, const struct thing *to, bool acls)
+static bool keep_names(const struct thing *from, struct names *names, const struct thing *to,
+		       bool acls)
 {
 	const char *p;
 	bool all = true;
@@ -148,7 +156,8 @@ static bool keep_attributes(const struct thing *from, const struct thing *to)
 static int set_owner(const struct thing *t, const struct stat *st)
 {
 	if (t->e.fs)
-		return (t->link ? pvfs_lchown : pvfs_chown)(t->e.fs, t->path, st->st_uid, st->st_gid);
+		return (t->link ? pvfs_lchown : pvfs_chown)(t->e.fs, t->path, st->st_uid,
+							    st->st_gid);
 	return neg((t->link ? lchown : chown)(t->path, st->st_uid, st->st_gid));
 }
 
