@@ -411,7 +411,7 @@ static int relayout(struct inode *inode, const struct pvfs_setlayout_req *m, u32
  * Whoever is killed waiting, or waited long enough (soft), leaves the request to itself: nobody
  * here reads or writes the file before it is known which layout it has, see pvfs_layout_settled().
  *
- * Return: 0 or -errno, as all here: see vfs.h.
+ * Return: 0; -EEXIST: it was written; or -errno, as all here: see vfs.h.
  */
 int pvfs_meta_setlayout(struct inode *inode, const struct pvfs_layout *layout)
 {
@@ -421,6 +421,9 @@ int pvfs_meta_setlayout(struct inode *inode, const struct pvfs_layout *layout)
 	struct who w;
 	int err;
 
+	/* What we wrote and have not told the mgr only we know. */
+	if (S_ISREG(inode->i_mode) && (i_size_read(inode) || pvfs_writes_pending(inode)))
+		return -EEXIST;
 	err = pvfs_who_get(&w, inode, PVFS_NOP_IDMAP, &m.cred);
 	if (err)
 		return err;

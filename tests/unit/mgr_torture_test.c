@@ -342,8 +342,9 @@ static void after_kill(struct fx *f, struct journal *j)
 	fx_check(f);
 	assert_true(f->m->files_stale);
 	assert_int_equal(mgr_core_start(f->m), 0);
-	for (i = 0; i < 500 && f->m->files_stale; i++)
+	for (i = 0; i < 6000 && f->m->files_stale; i++)
 		usleep(10000);
+	assert_false(f->m->files_stale);
 	mgr_core_stop(f->m);
 	assert_int_equal(mgr_check(f->m, stderr, &r), 0);
 	assert_int_equal(mgr_files(f->m), r.inodes);

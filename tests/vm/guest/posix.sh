@@ -538,6 +538,14 @@ layouts()
 	# All bytes of the narrow one are in one datafile.
 	rm "$M/wide/l"
 	refuse pvfs setstripe --size 5000 "$M/narrow"
+	# What was written stays where it is, though the mgr has not heard of it.
+	exec 7<>"$M/wide/w"
+	setfattr -n pvfs.layout -v "pcount=2 ssize=4096" "$M/wide/w"
+	cat "$tmp/l" >&7
+	refuse setfattr -n pvfs.layout -v "pcount=1 ssize=65536" "$M/wide/w"
+	exec 7>&-
+	cmp "$tmp/l" "$M/wide/w"
+	rm "$M/wide/w"
 }
 
 # All there is to know of a tree's extended attributes and ACLs but for layouts.
