@@ -592,7 +592,7 @@ int lib_write_sync(struct pvfs_file *f)
 	return f->flags & (O_SYNC | O_DSYNC) ? pvfs_fdatasync(f) : 0;
 }
 
-static ssize_t do_write(struct pvfs_file *f, const struct iovec *iov, int n, u64 off)
+static ssize_t write_once(struct pvfs_file *f, const struct iovec *iov, int n, u64 off)
 {
 	struct job j = { .fs = f->fs, .ino = f->inode, .write = true, .off = off };
 	u32 trunc_gen = 0;
@@ -625,6 +625,53 @@ static ssize_t do_write(struct pvfs_file *f, const struct iovec *iov, int n, u64
 out:
 	free(j.mem.start);
 	return rc;
+}
+
+/* @part: room for @n entries, filled with @len bytes of @iov from @skip on. Return: entries. */
+static int iov_part(struct iovec *part, const struct iovec *iov, int n, size_t skip, size_t len)
+{
+	int i, k = 0;
+
+	for (i = 0; i < n && len; i++) {
+		size_t off = min(skip, iov[i].iov_len), here = min(iov[i].iov_len - off, len);
+
+		skip -= off;
+		len -= here;
+		if (here)
+			part[k++] = (struct iovec){ (u8 *)iov[i].iov_base + off, here };
+	}
+	return k;
+}
+
+/*
+ * What fits below the largest size of the iods' file systems, which only they know, is written: they
+ * refuse what crosses it whole, and what is left is tried in halves.
+ */
+static ssize_t do_write(struct pvfs_file *f, const struct iovec *iov, int n, u64 off)
+{
+	ssize_t rc = write_once(f, iov, n, off);
+	size_t most = 0, done = 0;
+	struct iovec *part;
+	int i;
+
+	if (rc != -EFBIG)
+		return rc;
+	part = calloc(n, sizeof(*part));
+	if (!part)
+		return -ENOMEM;
+	for (i = 0; i < n; i++)
+		most += iov[i].iov_len;
+	for (most /= 2; most; ) {
+		rc = write_once(f, part, iov_part(part, iov, n, done, most), off + done);
+		if (rc > 0)
+			done += rc;
+		else if (rc == -EFBIG)
+			most /= 2;
+		else
+			break;
+	}
+	free(part);
+	return done ? (ssize_t)done : rc;
 }
 
 ssize_t pvfs_pwritev(struct pvfs_file *f, const struct iovec *iov, int n, off_t off)

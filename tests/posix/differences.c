@@ -13,9 +13,6 @@
 #define EXT4_MARKS_FIRST "it marks the times of the file before it looks at the range"
 #define EXT4_WHITEOUT "it writes the whiteout, finds the directory not empty and takes it back, but not the times, when the clock has ticked"
 
-/* The limit is that of the I/O daemons' file systems, which no client knows. */
-#define NOT_SHORT "a write that crosses the limit of the file systems behind it fails whole"
-
 static const struct {
 	const char *rows;	/* as fnmatch(3) has it */
 	const char *on;
@@ -32,8 +29,6 @@ static const struct {
 	{ "fallocate-errors/INSERT_RANGE beyond the end: *", "ext4", EXT4_MARKS_FIRST, 6, 12, true },
 	{ "perm/*, setxattr security by *: EPERM", "ext4", "Debian's 6.1 lets owners set a name that no LSM claims",
 	  .luck = true },
-	{ "offsets/pwrite across the largest size is short", "libpvfs", NOT_SHORT },
-	{ "offsets/pwritev across the largest size is short", "libpvfs", NOT_SHORT },
 	{ NULL },
 };
 
