@@ -2,8 +2,8 @@
 /*
  * attr.c - attributes: asking for them, changing them, and turning them into what a program knows.
  *
- * Whatever asks the mgr about a file that is open here carries along the report of our own writes, so that the answer
- * has them in it.
+ * Whatever asks the mgr about a file that is open here carries along the report of our own writes,
+ * so that the answer has them in it.
  */
 #include "lib.h"
 #include <fcntl.h>
@@ -47,7 +47,8 @@ void lib_attr_to_stat(const struct pvfs_attr *a, struct pvfs_stat *ret)
  * @ino: the same inode if it is open here, else NULL
  * @ret: the attributes
  */
-int lib_attr_get(struct pvfs_fs *fs, const struct pvfs_fid *fid, struct inode *ino, struct pvfs_attr *ret)
+int lib_attr_get(struct pvfs_fs *fs, const struct pvfs_fid *fid, struct inode *ino,
+		 struct pvfs_attr *ret)
 {
 	struct pvfs_getattr_req req = { .fid = *fid };
 	struct pvfs_getattr_rep rep;
@@ -101,8 +102,8 @@ int lib_attr_refresh(struct pvfs_fs *fs, struct pvfs_attr *attr)
  * @req: valid and the values it names; the rest is filled in here
  * @ret: the attributes afterwards
  */
-int lib_attr_set(struct pvfs_fs *fs, const struct pvfs_fid *fid, struct inode *ino, struct pvfs_setattr_req *req,
-		 struct pvfs_attr *ret)
+int lib_attr_set(struct pvfs_fs *fs, const struct pvfs_fid *fid, struct inode *ino,
+		 struct pvfs_setattr_req *req, struct pvfs_attr *ret)
 {
 	struct inode *found = ino ? NULL : lib_inode_find(fs, fid);
 	struct pvfs_setattr_rep rep;
@@ -155,7 +156,8 @@ static int req_utimens(struct pvfs_setattr_req *req, const struct timespec *ts)
 {
 	*req = (struct pvfs_setattr_req){ 0 };
 	return req_time(ts, PVFS_SA_ATIME, PVFS_SA_ATIME_NOW, &req->valid, &req->atime) ?:
-	       req_time(ts ? ts + 1 : NULL, PVFS_SA_MTIME, PVFS_SA_MTIME_NOW, &req->valid, &req->mtime);
+		       req_time(ts ? ts + 1 : NULL, PVFS_SA_MTIME, PVFS_SA_MTIME_NOW, &req->valid,
+				&req->mtime);
 }
 
 static int req_size(struct pvfs_setattr_req *req, off_t size)
@@ -166,14 +168,16 @@ static int req_size(struct pvfs_setattr_req *req, off_t size)
 
 /* ---------------------------------------------------------------- by handle */
 
-static int set_fh(struct pvfs_fs *fs, const struct pvfs_fh *fh, struct pvfs_setattr_req *req, struct pvfs_stat *ret)
+static int set_fh(struct pvfs_fs *fs, const struct pvfs_fh *fh, struct pvfs_setattr_req *req,
+		  struct pvfs_stat *ret)
 {
 	struct pvfs_fid fid = fid_of(fh);
 	struct pvfs_attr attr;
 	int err = lib_fs_check(fs);
 
 	if (!err)
-		err = req->valid ? lib_attr_set(fs, &fid, NULL, req, &attr) : lib_attr_get(fs, &fid, NULL, &attr);
+		err = req->valid ? lib_attr_set(fs, &fid, NULL, req, &attr) :
+				   lib_attr_get(fs, &fid, NULL, &attr);
 	if (!err && ret)
 		lib_attr_to_stat(&attr, ret);
 	return err;
@@ -196,7 +200,8 @@ int pvfs_stat_fh(struct pvfs_fs *fs, const struct pvfs_fh *fh, struct pvfs_stat 
 	return err;
 }
 
-int pvfs_truncate_fh(struct pvfs_fs *fs, const struct pvfs_fh *fh, off_t size, struct pvfs_stat *ret)
+int pvfs_truncate_fh(struct pvfs_fs *fs, const struct pvfs_fh *fh, off_t size,
+		     struct pvfs_stat *ret)
 {
 	struct pvfs_setattr_req req;
 
@@ -210,7 +215,8 @@ int pvfs_chmod_fh(struct pvfs_fs *fs, const struct pvfs_fh *fh, mode_t mode, str
 	return set_fh(fs, fh, &req, ret);
 }
 
-int pvfs_chown_fh(struct pvfs_fs *fs, const struct pvfs_fh *fh, uid_t uid, gid_t gid, struct pvfs_stat *ret)
+int pvfs_chown_fh(struct pvfs_fs *fs, const struct pvfs_fh *fh, uid_t uid, gid_t gid,
+		  struct pvfs_stat *ret)
 {
 	struct pvfs_setattr_req req;
 
@@ -218,7 +224,8 @@ int pvfs_chown_fh(struct pvfs_fs *fs, const struct pvfs_fh *fh, uid_t uid, gid_t
 	return set_fh(fs, fh, &req, ret);
 }
 
-int pvfs_utimens_fh(struct pvfs_fs *fs, const struct pvfs_fh *fh, const struct timespec ts[2], struct pvfs_stat *ret)
+int pvfs_utimens_fh(struct pvfs_fs *fs, const struct pvfs_fh *fh, const struct timespec ts[2],
+		    struct pvfs_stat *ret)
 {
 	struct pvfs_setattr_req req;
 
@@ -485,7 +492,8 @@ int pvfs_getlayout(struct pvfs_fs *fs, const char *path, struct pvfs_striping *r
 	int err = path_attr(fs, path, true, &attr);
 
 	if (!err)
-		*ret = (struct pvfs_striping){ .base = attr.layout.base, .pcount = attr.layout.pcount,
+		*ret = (struct pvfs_striping){ .base = attr.layout.base,
+					       .pcount = attr.layout.pcount,
 					       .ssize = attr.layout.ssize };
 	return err;
 }

@@ -2,8 +2,8 @@
 /*
  * dir.c - reading directories, attributes included.
  *
- * "." and ".." are made here, at positions 1 and 2; the mgr's entries have positions from 3 on, which stay good while
- * the entry exists. A position says "after this entry".
+ * "." and ".." are made here, at positions 1 and 2; the mgr's entries have positions from 3 on,
+ * which stay good while the entry exists. A position says "after this entry".
  */
 #include "lib.h"
 #include <stdlib.h>
@@ -66,7 +66,9 @@ int pvfs_opendir_fh(struct pvfs_fs *fs, const struct pvfs_fh *fh, struct pvfs_di
 	struct pvfs_fid fid = fid_of(fh);
 	struct pvfs_attr attr;
 
-	return lib_fs_check(fs) ?: lib_attr_get(fs, &fid, NULL, &attr) ?: opendir_attr(fs, &attr, ret);
+	return lib_fs_check(fs)				   ?:
+		       lib_attr_get(fs, &fid, NULL, &attr) ?:
+							     opendir_attr(fs, &attr, ret);
 }
 
 /* It was read; whether the manager could keep that is nobody's business. */
@@ -157,14 +159,17 @@ static int next(struct pvfs_dir *d, struct pvfs_dirent *ret)
 	if (!d->left)
 		return 0;
 	pvfs_get_dent(&d->buf, &e);
-	if (d->buf.err || !e.name.len || memchr(e.name.p, '/', e.name.len) || memchr(e.name.p, '\0', e.name.len) ||
-	    e.cookie <= POS_DOTDOT || e.cookie > INT64_MAX)
+	if (d->buf.err || !e.name.len || memchr(e.name.p, '/', e.name.len) ||
+	    memchr(e.name.p, '\0', e.name.len) || e.cookie <= POS_DOTDOT || e.cookie > INT64_MAX)
 		return -EBADMSG;
 	d->left--;
 	memcpy(ret->name, e.name.p, e.name.len);
 	ret->name[e.name.len] = '\0';
 	ret->off = d->pos = e.cookie;
-	/* The mgr asked the iods about what others are writing; what we wrote ourselves only we know. */
+	/*
+	 * The mgr asked the iods about what others are writing; what we wrote ourselves only we
+	 * know.
+	 */
 	err = lib_attr_refresh(d->fs, &e.attr);
 	if (err && err != -ESTALE && err != -ENOENT)
 		return err;

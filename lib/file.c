@@ -2,8 +2,8 @@
 /*
  * file.c - opening and closing. What is done with an open file is in io.c and attr.c.
  *
- * A file is opened by name with one CREATE, also when nothing may be created; only a symbolic link at the end of the
- * path (-ELOOP) takes more.
+ * A file is opened by name with one CREATE, also when nothing may be created; only a symbolic link
+ * at the end of the path (-ELOOP) takes more.
  */
 #include "lib.h"
 #include <fcntl.h>
@@ -33,7 +33,10 @@ u32 lib_file_wire_flags(int flags)
 	       (flags & O_TRUNC ? PVFS_O_TRUNC : 0);
 }
 
-/* CLOSE of a file that was opened with @rights. Writers wait for the answer: then everyone sees size and times. */
+/*
+ * CLOSE of a file that was opened with @rights. Writers wait for the answer: then everyone sees
+ * size and times.
+ */
 static int send_close(struct pvfs_fs *fs, struct inode *ino, u32 rights)
 {
 	struct pvfs_close_req req = { .fid = ino->fid };
@@ -41,7 +44,8 @@ static int send_close(struct pvfs_fs *fs, struct inode *ino, u32 rights)
 	u8 buf[64];
 	int err;
 
-	req.flags = (rights & PVFS_CAP_READ ? PVFS_O_READ : 0) | (rights & PVFS_CAP_WRITE ? PVFS_O_WRITE : 0);
+	req.flags = (rights & PVFS_CAP_READ ? PVFS_O_READ : 0) |
+		    (rights & PVFS_CAP_WRITE ? PVFS_O_WRITE : 0);
 	if (!(rights & PVFS_CAP_WRITE)) {
 		req.report.trunc_gen = ino->trunc_gen;
 		lib_inode_atime_take(ino, &req.report.atime);
@@ -66,8 +70,8 @@ static int send_close(struct pvfs_fs *fs, struct inode *ino, u32 rights)
  *
  * Between lib_session_opens_begin() and _end(). On failure the CLOSE is the caller's.
  */
-int lib_file_from_attr(struct pvfs_fs *fs, const struct pvfs_attr *attr, const struct pvfs_cap *cap, int flags,
-		       struct pvfs_file **ret)
+int lib_file_from_attr(struct pvfs_fs *fs, const struct pvfs_attr *attr, const struct pvfs_cap *cap,
+		       int flags, struct pvfs_file **ret)
 {
 	struct pvfs_file *f;
 	u32 generation;
@@ -112,10 +116,13 @@ static void undo_open(struct pvfs_fs *fs, const struct pvfs_fid *fid, int flags)
 }
 
 /* CREATE in the directory @dir. @attr gets the file's attributes. */
-static int do_create(struct pvfs_fs *fs, const struct pvfs_fid *dir, const char *name, int flags, mode_t mode,
-		     const struct pvfs_striping *s, struct pvfs_file **ret, struct pvfs_attr *attr)
+static int do_create(struct pvfs_fs *fs, const struct pvfs_fid *dir, const char *name, int flags,
+		     mode_t mode, const struct pvfs_striping *s, struct pvfs_file **ret,
+		     struct pvfs_attr *attr)
 {
-	struct pvfs_create_req req = { .dir = *dir, .name = PVFS_STR(name), .flags = lib_file_wire_flags(flags) };
+	struct pvfs_create_req req = { .dir = *dir,
+				       .name = PVFS_STR(name),
+				       .flags = lib_file_wire_flags(flags) };
 	struct pvfs_create_rep rep;
 	struct fs_cred cred;
 	u8 buf[REP_MAX];
@@ -151,7 +158,9 @@ int pvfs_open_striped(struct pvfs_fs *fs, const char *path, int flags, mode_t mo
 	err = lib_walk_parent(fs, path, &w);
 	while (!err) {
 		if (!*w.name || (w.must_dir && (flags & O_CREAT))) {
-			err = w.dot != DOT_NONE && (flags & (O_CREAT | O_EXCL)) == (O_CREAT | O_EXCL) ? -EEXIST : -EISDIR;
+			err = -EISDIR;
+			if (w.dot != DOT_NONE && (flags & O_CREAT) && (flags & O_EXCL))
+				err = -EEXIST;
 			break;
 		}
 		if (!w.must_dir) {
@@ -179,12 +188,15 @@ int pvfs_open(struct pvfs_fs *fs, const char *path, int flags, mode_t mode, stru
 	return pvfs_open_striped(fs, path, flags, mode, NULL, ret);
 }
 
-int pvfs_create_fh(struct pvfs_fs *fs, const struct pvfs_fh *dir, const char *name, int flags, mode_t mode,
-		   const struct pvfs_striping *s, struct pvfs_file **ret, struct pvfs_stat *st)
+int pvfs_create_fh(struct pvfs_fs *fs, const struct pvfs_fh *dir, const char *name, int flags,
+		   mode_t mode, const struct pvfs_striping *s, struct pvfs_file **ret,
+		   struct pvfs_stat *st)
 {
 	struct pvfs_fid fid = fid_of(dir);
 	struct pvfs_attr attr;
-	int err = lib_fs_check(fs) ?: lib_name_check(name) ?: do_create(fs, &fid, name, flags, mode, s, ret, &attr);
+	int err = lib_fs_check(fs)	       ?:
+			  lib_name_check(name) ?:
+			  do_create(fs, &fid, name, flags, mode, s, ret, &attr);
 
 	if (!err && st)
 		lib_attr_to_stat(&attr, st);

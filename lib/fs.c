@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: LGPL-2.1
 /*
- * fs.c - a volume as a process has it mounted: mount and umount, the I/O daemons, credentials, counters.
+ * fs.c - a volume as a process has it mounted: mount and umount, the I/O daemons, credentials,
+ * counters.
  *
  * The session itself, and what becomes of it when servers go and come, is session.c's.
  */
@@ -33,7 +34,10 @@ static int cred_fill(struct fs_cred *c, uid_t uid, gid_t gid, const gid_t *group
 	return 0;
 }
 
-/* The process': more groups than the protocol carries are cut, as NFS does; the kernel's own order is kept. */
+/*
+ * The process': more groups than the protocol carries are cut, as NFS does; the kernel's own order
+ * is kept.
+ */
 static int cred_default(struct fs_cred *c)
 {
 	int n = getgroups(0, NULL), err;
@@ -134,9 +138,10 @@ static void iod_up(struct pvfs_peer *p, u32 channel, const struct pvfs_auth_rep 
 
 	/* Bytes that go to another place of the stripe would be lost in silence: rather refuse. */
 	if (wrong)
-		pvfs_log_limited(PVFS_LOG_ERROR, "libpvfs: %s answers as I/O daemon %u, expected %u of volume '%s': "
-				 "were the addresses in pvfs.conf changed? Unmount and mount again", d->name,
-				 rep->index, d->index, fs->volume);
+		pvfs_log_limited(PVFS_LOG_ERROR,
+				 "libpvfs: %s answers as I/O daemon %u, expected %u of volume '%s': "
+				 "were the addresses in pvfs.conf changed? Unmount and mount again",
+				 d->name, rep->index, d->index, fs->volume);
 	atomic_store(&d->wrong, wrong);
 	payload = max(rep->payload_max, 4096u);
 	atomic_store(&d->payload_max, min(payload, PVFS_PAYLOAD_MAX));
@@ -159,7 +164,8 @@ static void ping_done(struct pvfs_rpc *rpc)
 }
 
 /**
- * lib_fs_iods_ready - be sure that what is to be known of I/O daemons before the first request is known
+ * lib_fs_iods_ready - be sure that what is to be known of I/O daemons before the first request is
+ * known
  * @index: their numbers
  * @n: how many, at least 1
  *
@@ -236,7 +242,8 @@ static int iod_create(struct pvfs_fs *fs, struct fs_iod *d, u32 index, const str
 	if (err)
 		return err;
 	if (e->host.len)
-		snprintf(d->name, sizeof(d->name), "%.*s (%s:%u)", (int)e->host.len, e->host.p, ip, e->port);
+		snprintf(d->name, sizeof(d->name), "%.*s (%s:%u)", (int)e->host.len, e->host.p, ip,
+			 e->port);
 	snprintf(pp.volume, sizeof(pp.volume), "%s", fs->volume);
 	return pvfs_peer_new(fs->engine, &pp, &d->peer);
 }
@@ -248,7 +255,8 @@ static int iod_create(struct pvfs_fs *fs, struct fs_iod *d, u32 index, const str
  *
  * Connects to none of them: that happens when they are needed.
  */
-int lib_fs_iods_create(struct pvfs_fs *fs, const void *table, u32 len, u32 n, char *err, size_t errlen)
+int lib_fs_iods_create(struct pvfs_fs *fs, const void *table, u32 len, u32 n, char *err,
+		       size_t errlen)
 {
 	struct pvfs_iodent e;
 	struct pvfs_wire w;
@@ -271,7 +279,8 @@ int lib_fs_iods_create(struct pvfs_fs *fs, const void *table, u32 len, u32 n, ch
 	}
 	return 0;
 bad:
-	snprintf(err, errlen, "%s: sent a table of I/O daemons that can't be used: %s", fs->mgr_name, strerror(-rc));
+	snprintf(err, errlen, "%s: sent a table of I/O daemons that can't be used: %s",
+		 fs->mgr_name, strerror(-rc));
 	return rc;
 }
 
@@ -324,26 +333,32 @@ static struct pvfs_fs *fs_alloc(void)
 	return fs;
 }
 
-/* Why the mgr can't be used, in the user's terms. @perr: pvfs_peer_state()'s error, @why its text. */
-static void explain(struct pvfs_fs *fs, const char *key_file, int rc, enum pvfs_peer_state st, int perr,
-		    const char *why, char *err, size_t errlen)
+/*
+ * Why the mgr can't be used, in the user's terms. @perr: pvfs_peer_state()'s error, @why its text.
+ */
+static void explain(struct pvfs_fs *fs, const char *key_file, int rc, enum pvfs_peer_state st,
+		    int perr, const char *why, char *err, size_t errlen)
 {
 	if (st == PVFS_PEER_REFUSED && perr == -EACCES)
-		snprintf(err, errlen, "%s: refused the key in %s: copy the cluster's key there, or name the right file",
+		snprintf(err, errlen,
+			 "%s: refused the key in %s: copy the cluster's key there, or name the right file",
 			 fs->mgr_name, key_file);
 	else if (st == PVFS_PEER_REFUSED && perr == -ENOENT)
-		snprintf(err, errlen, "%s: has no volume '%s'%s%s: check the name after ':/'", fs->mgr_name, fs->volume,
-			 *why ? ": " : "", why);
+		snprintf(err, errlen, "%s: has no volume '%s'%s%s: check the name after ':/'",
+			 fs->mgr_name, fs->volume, *why ? ": " : "", why);
 	else if (st == PVFS_PEER_REFUSED && perr == -EPROTO)
-		snprintf(err, errlen, "%s: its version does not match this one (%s): install the same version on both%s%s",
+		snprintf(err, errlen,
+			 "%s: its version does not match this one (%s): install the same version on both%s%s",
 			 fs->mgr_name, PVFS_VERSION, *why ? ": " : "", why);
 	else if (st == PVFS_PEER_REFUSED)
-		snprintf(err, errlen, "%s: refused the connection: %s", fs->mgr_name, *why ? why : strerror(-perr));
+		snprintf(err, errlen, "%s: refused the connection: %s", fs->mgr_name,
+			 *why ? why : strerror(-perr));
 	else if (st == PVFS_PEER_UP)
 		snprintf(err, errlen, "%s: can't open a session: %s", fs->mgr_name, strerror(-rc));
 	else
-		snprintf(err, errlen, "%s: no answer: %s: is pvfs-mgr running there, and reachable?", fs->mgr_name,
-			 *why ? why : strerror(perr ? -perr : -rc));
+		snprintf(err, errlen,
+			 "%s: no answer: %s: is pvfs-mgr running there, and reachable?",
+			 fs->mgr_name, *why ? why : strerror(perr ? -perr : -rc));
 }
 
 static int mount_session(struct pvfs_fs *fs, const char *key_file, char *err, size_t errlen)
@@ -384,8 +399,8 @@ static void mgr_session_lost(struct pvfs_peer *p)
  * @err: on failure one line for the user that names the host or file; may be NULL
  * @errlen: room in @err
  *
- * Return: 0; -EINVAL; -ENOENT (no such volume, no key file), -EACCES (key), -EPROTO (version), -EHOSTUNREACH,
- * -ECONNREFUSED, -ETIMEDOUT (no such manager).
+ * Return: 0; -EINVAL; -ENOENT (no such volume, no key file), -EACCES (key), -EPROTO (version),
+ * -EHOSTUNREACH, -ECONNREFUSED, -ETIMEDOUT (no such manager).
  */
 int pvfs_mount(const struct pvfs_mount_opts *opts, struct pvfs_fs **ret, char *err, size_t errlen)
 {
@@ -403,14 +418,16 @@ int pvfs_mount(const struct pvfs_mount_opts *opts, struct pvfs_fs **ret, char *e
 	}
 	err[0] = '\0';
 	if (!opts || !opts->struct_size || opts->struct_size > sizeof(o)) {
-		snprintf(err, errlen, "options of an unknown size: the program needs a newer libpvfs");
+		snprintf(err, errlen,
+			 "options of an unknown size: the program needs a newer libpvfs");
 		return -EINVAL;
 	}
 	memcpy(&o, opts, opts->struct_size);
 	key_file = o.key_file ?: "/etc/pvfs/cluster.key";
 	if (!o.mgr || !*o.mgr || !o.volume || !*o.volume || strlen(o.volume) > PVFS_VOLUME_MAX ||
 	    o.nconnect > NCONNECT_MAX || o.threads > 128) {
-		snprintf(err, errlen, "options need a mgr, a volume (at most %u bytes) and nconnect of at most %u",
+		snprintf(err, errlen,
+			 "options need a mgr, a volume (at most %u bytes) and nconnect of at most %u",
 			 PVFS_VOLUME_MAX, NCONNECT_MAX);
 		return -EINVAL;
 	}
@@ -515,7 +532,8 @@ int pvfs_volinfo(struct pvfs_fs *fs, struct pvfs_volinfo *ret)
 	ret->root = (struct pvfs_fh){ .ino = fs->root.ino, .gen = fs->root.gen };
 	ret->niods = fs->niods;
 	ret->lease_ms = fs->lease_ms;
-	ret->striping = (struct pvfs_striping){ .base = fs->root_layout.base, .pcount = fs->root_layout.pcount,
+	ret->striping = (struct pvfs_striping){ .base = fs->root_layout.base,
+						.pcount = fs->root_layout.pcount,
 						.ssize = fs->root_layout.ssize };
 	return 0;
 }
@@ -571,17 +589,19 @@ void pvfs_counters_print(struct pvfs_fs *fs, FILE *f)
 
 	if (lib_fs_check(fs))
 		return;
-	fprintf(f, "%-8s %-14s %10s %8s %14s %14s %8s %10s %10s\n", "server", "operation", "count", "errors",
-		"bytes out", "bytes in", "resent", "mean us", "max us");
+	fprintf(f, "%-8s %-14s %10s %8s %14s %14s %8s %10s %10s\n", "server", "operation", "count",
+		"errors", "bytes out", "bytes in", "resent", "mean us", "max us");
 	for (server = PVFS_SERVER_MGR; server < (int)fs->niods; server++) {
 		snprintf(name, sizeof(name), server < 0 ? "mgr" : "iod%d", server);
 		for (op = 0; op < PVFS_OP_LIMIT; op++) {
-			if (!pvfs_op_info(op) || pvfs_counters(fs, server, pvfs_op_name(op), &c) || !c.count)
+			if (!pvfs_op_info(op) || pvfs_counters(fs, server, pvfs_op_name(op), &c) ||
+			    !c.count)
 				continue;
-			fprintf(f, "%-8s %-14s %10llu %8llu %14llu %14llu %8llu %10.1f %10.1f\n", name,
-				pvfs_op_name(op), (unsigned long long)c.count, (unsigned long long)c.errors,
-				(unsigned long long)c.bytes_out, (unsigned long long)c.bytes_in,
-				(unsigned long long)c.resent, c.ns_total / 1e3 / c.count, c.ns_max / 1e3);
+			fprintf(f, "%-8s %-14s %10llu %8llu %14llu %14llu %8llu %10.1f %10.1f\n",
+				name, pvfs_op_name(op), (unsigned long long)c.count,
+				(unsigned long long)c.errors, (unsigned long long)c.bytes_out,
+				(unsigned long long)c.bytes_in, (unsigned long long)c.resent,
+				c.ns_total / 1e3 / c.count, c.ns_max / 1e3);
 		}
 	}
 }

@@ -2,9 +2,10 @@
 /*
  * inode.c - what is known of the inodes that are open in this process.
  *
- * Not a cache of attributes: those are asked for each time. Kept here is what only we know (writes that the mgr has
- * not been told of, what the iods promised about them), what lets a read do without the mgr (a lower bound of the
- * size, good enough because a short reply is always followed up), and the capabilities.
+ * Not a cache of attributes: those are asked for each time. Kept here is what only we know (writes
+ * that the mgr has not been told of, what the iods promised about them), what lets a read do
+ * without the mgr (a lower bound of the size, good enough because a short reply is always followed
+ * up), and the capabilities.
  */
 #include "lib.h"
 #include <stdlib.h>
@@ -130,12 +131,12 @@ void lib_now(struct pvfs_ts *ret)
 }
 
 /**
- * lib_atime_due - is the time of a read to be kept? As mounts do by default (relatime): if the last one that was kept is
- * not after the last change, or a day old
+ * lib_atime_due - is the time of a read to be kept? As mounts do by default (relatime): if the last
+ * one that was kept is not after the last change, or a day old
  * @now: filled
  */
-bool lib_atime_due(const struct pvfs_ts *atime, const struct pvfs_ts *mtime, const struct pvfs_ts *ctime,
-		   struct pvfs_ts *now)
+bool lib_atime_due(const struct pvfs_ts *atime, const struct pvfs_ts *mtime,
+		   const struct pvfs_ts *ctime, struct pvfs_ts *now)
 {
 	lib_now(now);
 	return !lib_ts_after(atime, mtime) || !lib_ts_after(atime, ctime) ||
@@ -166,8 +167,8 @@ static bool atime_take(struct inode *ino, struct pvfs_ts *ret)
  * lib_inode_report_take - what the mgr has to be told
  * @ret: always valid; nothing (all 0 but trunc_gen) when there is nothing to tell
  *
- * If the request that carries it fails, the taker gives it back by lib_inode_report_restore(); only that it was read is
- * forgotten then.
+ * If the request that carries it fails, the taker gives it back by lib_inode_report_restore(); only
+ * that it was read is forgotten then.
  *
  * Return: is there something in it?
  */
@@ -204,7 +205,10 @@ static void report_merge(struct inode *ino, const struct pvfs_wreport *r)
 	ino->report.end = max(ino->report.end, r->end);
 	if (lib_ts_after(&r->wtime, &ino->report.wtime))
 		ino->report.wtime = r->wtime;
-	/* A truncation in between: the older number makes the mgr ask the iods instead of believing us. */
+	/*
+	 * A truncation in between: the older number makes the mgr ask the iods instead of believing
+	 * us.
+	 */
 	if ((s32)(r->trunc_gen - ino->report.trunc_gen) < 0)
 		ino->report.trunc_gen = r->trunc_gen;
 }
@@ -219,7 +223,8 @@ void lib_inode_report_restore(struct inode *ino, const struct pvfs_wreport *r)
 }
 
 /**
- * lib_inode_leaves_hole - does a write at @off leave a hole behind the end of the file, as far as we know that?
+ * lib_inode_leaves_hole - does a write at @off leave a hole behind the end of the file, as far as
+ * we know that?
  */
 bool lib_inode_leaves_hole(struct inode *ino, u64 off)
 {
@@ -251,7 +256,8 @@ void lib_inode_wrote(struct inode *ino, u64 end, const struct pvfs_ts *wtime, u3
 /**
  * lib_inode_verify - an iod's verifier came with the answer to a WRITE or FSYNC
  * @df: datafile
- * @sync_seq: 0: of a WRITE. Else of an FSYNC, and what lib_inode_sync_begin() returned: writes answered up to then are
+ * @sync_seq: 0: of a WRITE. Else of an FSYNC, and what lib_inode_sync_begin() returned: writes
+ *	answered up to then are
  *            durable now, or lost when the verifier changed
  */
 void lib_inode_verify(struct inode *ino, u32 df, u64 verifier, u64 sync_seq)
@@ -287,7 +293,8 @@ u64 lib_inode_sync_begin(struct inode *ino)
 }
 
 /**
- * lib_inode_reclaim - tell the mgr how an inode is open here, and get capabilities for the session there is now
+ * lib_inode_reclaim - tell the mgr how an inode is open here, and get capabilities for the session
+ * there is now
  *
  * No OPEN or CLOSE may be under way; see session.c.
  *
@@ -309,15 +316,20 @@ int lib_inode_reclaim(struct pvfs_fs *fs, struct inode *ino)
 		pthread_mutex_unlock(&ino->lock);
 		if (!req.count)
 			continue;
-		req.flags = (r & PVFS_CAP_READ ? PVFS_O_READ : 0) | (r & PVFS_CAP_WRITE ? PVFS_O_WRITE : 0);
+		req.flags = (r & PVFS_CAP_READ ? PVFS_O_READ : 0) |
+			    (r & PVFS_CAP_WRITE ? PVFS_O_WRITE : 0);
 		n = pvfs_reclaim_req_encode(&req, body, sizeof(body));
 		if (n < 0)
 			return n;
 		pthread_mutex_lock(&fs->lock);
 		generation = fs->generation;
 		pthread_mutex_unlock(&fs->lock);
-		rpc = (struct pvfs_rpc){ .op = PVFS_OP_RECLAIM, .body = body, .body_len = n, .rep = rep_buf,
-					 .rep_room = sizeof(rep_buf), .timeout_ms = 5000 };
+		rpc = (struct pvfs_rpc){ .op = PVFS_OP_RECLAIM,
+					 .body = body,
+					 .body_len = n,
+					 .rep = rep_buf,
+					 .rep_room = sizeof(rep_buf),
+					 .timeout_ms = 5000 };
 		err = pvfs_peer_call(fs->mgr, &rpc);
 		if (!err)
 			err = pvfs_reclaim_rep_decode(&rep, rep_buf, rpc.rep_len);

@@ -1,12 +1,14 @@
 // SPDX-License-Identifier: LGPL-2.1
 /*
- * io.c - the bytes of files: one range of a file becomes one request per I/O daemon and io_max bytes, all at once.
+ * io.c - the bytes of files: one range of a file becomes one request per I/O daemon and io_max
+ * bytes, all at once.
  *
- * A datafile's share of a range is contiguous there, whatever the stripe unit: a request names one run of the datafile
- * and gathers (or scatters) the user's memory, stripe unit by stripe unit. Nothing is copied here.
+ * A datafile's share of a range is contiguous there, whatever the stripe unit: a request names one
+ * run of the datafile and gathers (or scatters) the user's memory, stripe unit by stripe unit.
+ * Nothing is copied here.
  *
- * Reads: below the size we know of, the mgr is not asked. A reply shorter than asked means a hole, or that someone has
- * truncated the file: the mgr is asked afterwards, and if so all is read again.
+ * Reads: below the size we know of, the mgr is not asked. A reply shorter than asked means a hole,
+ * or that someone has truncated the file: the mgr is asked afterwards, and if so all is read again.
  */
 #include "lib.h"
 #include <fcntl.h>
@@ -101,10 +103,11 @@ static int mem_init(struct memory *m, const struct iovec *iov, int n, u64 *ret_l
 }
 
 /*
- * Memory @at bytes from the start, up to @len bytes, into @out (@room pieces). Return: pieces used; *@ret_len is what
- * they hold, less than @len when there was no room.
+ * Memory @at bytes from the start, up to @len bytes, into @out (@room pieces). Return: pieces used;
+ * *@ret_len is what they hold, less than @len when there was no room.
  */
-static u32 mem_slice(const struct memory *m, u64 at, u64 len, struct iovec *out, u32 room, u64 *ret_len)
+static u32 mem_slice(const struct memory *m, u64 at, u64 len, struct iovec *out, u32 room,
+		     u64 *ret_len)
 {
 	int lo = 0, hi = m->n - 1, mid;
 	u64 in = at, n, sum = 0;
@@ -123,7 +126,8 @@ static u32 mem_slice(const struct memory *m, u64 at, u64 len, struct iovec *out,
 		n = min((u64)m->iov[lo].iov_len - in, len - sum);
 		if (!n)
 			continue;
-		out[used++] = (struct iovec){ .iov_base = (u8 *)m->iov[lo].iov_base + in, .iov_len = n };
+		out[used++] = (struct iovec){ .iov_base = (u8 *)m->iov[lo].iov_base + in,
+					      .iov_len = n };
 		sum += n;
 	}
 	*ret_len = sum;
@@ -179,8 +183,12 @@ static int piece_build(struct job *j, struct piece *p, u32 df)
 	p->df = df;
 	p->off = s->off;
 	p->len = len;
-	p->rpc = (struct pvfs_rpc){ .op = j->write ? PVFS_OP_WRITE : PVFS_OP_READ, .body = p->body, .rep = p->rep,
-				    .rep_room = sizeof(p->rep), .done = piece_done, .arg = p,
+	p->rpc = (struct pvfs_rpc){ .op = j->write ? PVFS_OP_WRITE : PVFS_OP_READ,
+				    .body = p->body,
+				    .rep = p->rep,
+				    .rep_room = sizeof(p->rep),
+				    .done = piece_done,
+				    .arg = p,
 				    .timeout_ms = j->fs->soft ? (int)j->fs->timeo_ms : 0 };
 	if (j->write) {
 		struct pvfs_write_req req = { .fid = j->ino->fid, .off = p->off, .cap = j->cap };
@@ -189,7 +197,10 @@ static int piece_build(struct job *j, struct piece *p, u32 df)
 		p->rpc.out = p->iov;
 		p->rpc.nout = n;
 	} else {
-		struct pvfs_read_req req = { .fid = j->ino->fid, .off = p->off, .len = len, .cap = j->cap };
+		struct pvfs_read_req req = { .fid = j->ino->fid,
+					     .off = p->off,
+					     .len = len,
+					     .cap = j->cap };
 
 		rc = pvfs_read_req_encode(&req, p->body, sizeof(p->body));
 		p->rpc.in = p->iov;
@@ -239,7 +250,8 @@ static void piece_finish(struct job *j, struct piece *p)
 		err = pvfs_write_rep_decode(&w, p->rep, p->rpc.rep_len);
 	else if (!err)
 		err = pvfs_read_rep_decode(&r, p->rep, p->rpc.rep_len);
-	if (!err && atomic_load(&j->fs->iods[pvfs_stripe_iod(&j->layout, p->df, j->fs->niods)].wrong))
+	if (!err &&
+	    atomic_load(&j->fs->iods[pvfs_stripe_iod(&j->layout, p->df, j->fs->niods)].wrong))
 		err = -EIO;
 	if (err) {
 		job_fail(j, p->df, p->off, err);
@@ -247,7 +259,8 @@ static void piece_finish(struct job *j, struct piece *p)
 	}
 	if (j->write) {
 		lib_inode_verify(j->ino, p->df, w.verifier, 0);
-		j->end = max(j->end, pvfs_stripe_file_off(&j->layout, p->df, p->off + p->len - 1) + 1);
+		j->end = max(j->end,
+			     pvfs_stripe_file_off(&j->layout, p->df, p->off + p->len - 1) + 1);
 		if (lib_ts_after(&w.wtime, &j->wtime))
 			j->wtime = w.wtime;
 	} else if (p->rpc.in_len < p->len) {
@@ -311,7 +324,9 @@ static void job_go(struct job *j)
 			j->free = p->next;
 			j->inflight++;
 			j->shares[df].inflight++;
-			pvfs_peer_submit(j->fs->iods[pvfs_stripe_iod(&j->layout, df, j->fs->niods)].peer, &p->rpc);
+			pvfs_peer_submit(j->fs->iods[pvfs_stripe_iod(&j->layout, df, j->fs->niods)]
+						 .peer,
+					 &p->rpc);
 		}
 		if (!j->inflight)
 			break;
@@ -319,7 +334,8 @@ static void job_go(struct job *j)
 	}
 	/* What was never asked for is missing, too. */
 	for (i = 0; j->err && i < j->layout.pcount; i++) {
-		if (j->shares[i].left && pvfs_stripe_file_off(&j->layout, i, j->shares[i].off) < j->bad)
+		if (j->shares[i].left &&
+		    pvfs_stripe_file_off(&j->layout, i, j->shares[i].off) < j->bad)
 			job_fail(j, i, j->shares[i].off, j->err);
 	}
 }
@@ -360,7 +376,7 @@ static int job_prepare(struct job *j)
 static ssize_t job_run(struct job *j)
 {
 	struct piece one, *pieces = &one;
-	u32 n, max, i;
+	u32 n, max, iod, i;
 	u64 count = 0;
 	int err;
 
@@ -374,7 +390,8 @@ static ssize_t job_run(struct job *j)
 		return err;
 	}
 	for (i = 0; i < j->layout.pcount; i++) {
-		max = atomic_load(&j->fs->iods[pvfs_stripe_iod(&j->layout, i, j->fs->niods)].payload_max);
+		iod = pvfs_stripe_iod(&j->layout, i, j->fs->niods);
+		max = atomic_load(&j->fs->iods[iod].payload_max);
 		if (j->shares[i].left)
 			count += min((j->shares[i].left + max - 1) / max, (u64)PER_IOD);
 	}
@@ -495,8 +512,8 @@ ssize_t pvfs_preadv(struct pvfs_file *f, const struct iovec *iov, int n, off_t o
 		if (rc <= 0 || !j.is_short)
 			break;
 		/*
-		 * Zeros where a datafile has nothing are right if the file was that long when the iod was asked: as it
-		 * was before, if it was not cut until after.
+		 * Zeros where a datafile has nothing are right if the file was that long when the
+		 * iod was asked: as it was before, if it was not cut until after.
 		 */
 		err = lib_attr_get(f->fs, &f->inode->fid, f->inode, &attr);
 		if (err) {
@@ -524,8 +541,8 @@ ssize_t pvfs_pread(struct pvfs_file *f, void *buf, size_t n, off_t off)
 /* ---------------------------------------------------------------- writing */
 
 /*
- * Data written by someone who may not keep the file's set-id bits takes them away, before the first byte; written by
- * anyone, they take security.capability away.
+ * Data written by someone who may not keep the file's set-id bits takes them away, before the first
+ * byte; written by anyone, they take security.capability away.
  */
 static int kill_priv(struct pvfs_file *f)
 {
@@ -613,13 +630,15 @@ static ssize_t write_once(struct pvfs_file *f, const struct iovec *iov, int n, u
 		goto out;
 	rc = job_run_cap(&j, f);
 	/*
-	 * After a failure only the iods know what they have taken (and the report has to have something in it to be
-	 * looked at); after a write that left a hole, how much space the file takes.
+	 * After a failure only the iods know what they have taken (and the report has to have
+	 * something in it to be looked at); after a write that left a hole, how much space the file
+	 * takes.
 	 */
 	if (j.err)
 		lib_inode_wrote(f->inode, max(j.end, (u64)1), &j.wtime, PVFS_GEN_ASK);
 	else if (j.end)
-		lib_inode_wrote(f->inode, j.end, &j.wtime, lib_inode_leaves_hole(f->inode, off) ? PVFS_GEN_ASK : trunc_gen);
+		lib_inode_wrote(f->inode, j.end, &j.wtime,
+				lib_inode_leaves_hole(f->inode, off) ? PVFS_GEN_ASK : trunc_gen);
 	if (rc > 0)
 		rc = lib_write_sync(f) ?: rc;
 out:
@@ -644,8 +663,8 @@ static int iov_part(struct iovec *part, const struct iovec *iov, int n, size_t s
 }
 
 /*
- * What fits below the largest size of the iods' file systems, which only they know, is written: they
- * refuse what crosses it whole, and what is left is tried in halves.
+ * What fits below the largest size of the iods' file systems, which only they know, is written:
+ * they refuse what crosses it whole, and what is left is tried in halves.
  */
 static ssize_t do_write(struct pvfs_file *f, const struct iovec *iov, int n, u64 off)
 {

@@ -6,9 +6,9 @@
  *   ask.c                                the same question to many I/O daemons
  *   inode.c                              what is known of the inodes that are open: sizes, reports,
  *                                        verifiers
- *   session.c                            slots, heartbeat, recovery after the mgr or the session was
- *                                        new; mgr calls
- *   fs.c                                 mount, umount, I/O daemons, credentials, counters
+ *   session.c                            slots, heartbeat, recovery after the mgr or the session
+ * was new; mgr calls fs.c                                 mount, umount, I/O daemons, credentials,
+ * counters
  *   ---------------------------------------------------------------- ../transport/transport.h
  *
  * Lock order: dir->lock, inode->append, inode->relayout, the gate of session.c (opens),
@@ -78,17 +78,17 @@ struct pvfs_fs {
 	u32 nslots;
 	u64 slot_busy[PVFS_SLOTS_MAX / 64];
 	u32 slot_seq[PVFS_SLOTS_MAX];
-	bool mounted;			/* pvfs_mount() is through: the recovery thread is in charge */
+	bool mounted;	/* pvfs_mount() is through: the recovery thread is in charge */
 	bool lost;			/* the session is gone, a new one is not there yet */
 	bool doubt;			/* an iod says so: the mgr is to be asked */
-	u32 reclaim_wanted;		/* how often the mgr had to be told of our open files again */
+	u32 reclaim_wanted;	/* how often the mgr had to be told of our open files again */
 	u32 reclaim_done;		/* how much of that was done */
 	bool stopping;
 	bool reclaiming;		/* opens and closes wait */
 	u32 opens;			/* opens and closes under way */
 	u64 channels_seen[PVFS_CHANNELS_MAX / 64];	/* of the mgr: had a connection before */
 	u32 async;			/* closes nobody waits for, under way */
-	u32 generation;			/* of the session: capabilities of an older one are void, and locks */
+	u32 generation;	/* of the session: capabilities of an older one are void, and locks */
 	u64 lock_ids;			/* the last owner's or ticket's number */
 	struct lock_wait *lock_waits;	/* calls that LOCK_GRANT may name */
 
@@ -125,8 +125,8 @@ struct lock_owner {
 };
 
 /*
- * An inode while it is open here, shared by all its struct pvfs_file. Found by fid; there is no other cache: attributes
- * of what is not open are asked for each time.
+ * An inode while it is open here, shared by all its struct pvfs_file. Found by fid; there is no
+ * other cache: attributes of what is not open are asked for each time.
  */
 struct inode {
 	struct inode *next;		/* in the bucket */
@@ -134,7 +134,8 @@ struct inode {
 	struct pvfs_fid fid;
 	pthread_mutex_t append;		/* one append at a time; outside of lock */
 	pthread_mutex_t relayout;	/* held to change the layout, and by the first write */
-	pthread_mutex_t locking;	/* one question about locks at a time, to its answer; outside of lock */
+	/* one question about locks at a time, to its answer; outside of lock */
+	pthread_mutex_t locking;
 	pthread_mutex_t lock;		/* protects what follows */
 	struct pvfs_layout layout;
 	u32 mode, uid;
@@ -143,14 +144,16 @@ struct inode {
 	u64 size;			/* the file was at least so long, */
 	u32 trunc_gen;			/* with this */
 	struct pvfs_ts atime, mtime, ctime;
-	struct pvfs_ts atime_due;	/* it was read then, and the mgr is to know; 0: nothing new */
+	/* it was read then, and the mgr is to know; 0: nothing new */
+	struct pvfs_ts atime_due;
 	struct pvfs_wreport report;	/* pending: what the mgr has not been told */
 	bool reporting;			/* report has something in it */
 	struct inode_open open[4];	/* by rights, PVFS_CAP_* or'ed */
 	struct inode_verifier *verifiers;	/* pcount, from the first write on */
 	u64 write_seq;			/* writes answered */
-	bool lost;			/* an iod forgot what it had acknowledged: the next fsync fails */
-	struct lock_owner *lock_owners;	/* they change between lib_session_opens_begin() and _end() only */
+	bool lost;	/* an iod forgot what it had acknowledged: the next fsync fails */
+	/* they change between lib_session_opens_begin() and _end() only */
+	struct lock_owner *lock_owners;
 	struct lock_owner records;	/* of the process */
 	struct lock_owner appender;	/* whoever appends, under append */
 };
@@ -172,11 +175,12 @@ static inline int lib_fs_check(const struct pvfs_fs *fs)
 void lib_fs_cred_get(struct pvfs_fs *fs, struct fs_cred *copy, struct pvfs_cred *ret);
 bool lib_fs_cred_may(const struct fs_cred *c, u32 mode, u32 uid, u32 gid, unsigned int want);
 int lib_fs_iods_ready(struct pvfs_fs *fs, const u32 *index, u32 n);
-int lib_fs_iods_create(struct pvfs_fs *fs, const void *table, u32 len, u32 n, char *err, size_t errlen);
+int lib_fs_iods_create(struct pvfs_fs *fs, const void *table, u32 len, u32 n, char *err,
+		       size_t errlen);
 
 /* session.c */
-int lib_session_open(struct pvfs_fs *fs, unsigned int timeout_ms, void *table, size_t room, u32 *ret_len,
-		     u32 *ret_niods);
+int lib_session_open(struct pvfs_fs *fs, unsigned int timeout_ms, void *table, size_t room,
+		     u32 *ret_len, u32 *ret_niods);
 void lib_session_mgr_up(struct pvfs_peer *p, u32 channel, const struct pvfs_auth_rep *rep);
 void lib_session_lost(struct pvfs_fs *fs);
 void lib_session_doubt(struct pvfs_fs *fs);
@@ -186,8 +190,9 @@ void lib_session_opens_begin(struct pvfs_fs *fs);
 void lib_session_opens_end(struct pvfs_fs *fs);
 bool lib_session_refused(struct pvfs_fs *fs, int err, u32 generation);
 int lib_fs_rpc_error(struct pvfs_fs *fs, int err);
-int lib_fs_mgr_call(struct pvfs_fs *fs, u16 op, const void *body, int body_len, void *rep, u32 rep_room, u32 *ret_len,
-		    const struct iovec *out, const struct iovec *in, u32 *ret_in_len);
+int lib_fs_mgr_call(struct pvfs_fs *fs, u16 op, const void *body, int body_len, void *rep,
+		    u32 rep_room, u32 *ret_len, const struct iovec *out, const struct iovec *in,
+		    u32 *ret_in_len);
 int lib_fs_close_async(struct pvfs_fs *fs, const struct pvfs_close_req *req);
 
 /*
@@ -213,8 +218,8 @@ struct inode *lib_inode_find(struct pvfs_fs *fs, const struct pvfs_fid *fid);
 void lib_inode_put(struct pvfs_fs *fs, struct inode *ino);
 void lib_inode_update(struct inode *ino, const struct pvfs_attr *attr);
 void lib_now(struct pvfs_ts *ret);
-bool lib_atime_due(const struct pvfs_ts *atime, const struct pvfs_ts *mtime, const struct pvfs_ts *ctime,
-		   struct pvfs_ts *now);
+bool lib_atime_due(const struct pvfs_ts *atime, const struct pvfs_ts *mtime,
+		   const struct pvfs_ts *ctime, struct pvfs_ts *now);
 void lib_inode_accessed(struct inode *ino);
 void lib_inode_atime_take(struct inode *ino, struct pvfs_ts *ret);
 bool lib_inode_report_take(struct inode *ino, struct pvfs_wreport *ret);
@@ -227,7 +232,8 @@ int lib_inode_reclaim(struct pvfs_fs *fs, struct inode *ino);
 int lib_inodes_reclaim(struct pvfs_fs *fs);
 
 /* lock.c */
-void lib_lock_callback(struct pvfs_peer *p, u32 channel, const struct pvfs_head *h, const void *body);
+void lib_lock_callback(struct pvfs_peer *p, u32 channel, const struct pvfs_head *h,
+		       const void *body);
 int lib_append_begin(struct pvfs_file *f);
 void lib_append_end(struct pvfs_file *f);
 void lib_locks_close(struct pvfs_file *f);
@@ -251,11 +257,12 @@ int lib_ask_all(struct pvfs_fs *fs, const struct pvfs_layout *layout, u16 op, st
 		u32 n);
 
 /* attr.c */
-int lib_attr_get(struct pvfs_fs *fs, const struct pvfs_fid *fid, struct inode *ino, struct pvfs_attr *ret);
+int lib_attr_get(struct pvfs_fs *fs, const struct pvfs_fid *fid, struct inode *ino,
+		 struct pvfs_attr *ret);
 int lib_attr_refresh(struct pvfs_fs *fs, struct pvfs_attr *attr);
 void lib_attr_to_stat(const struct pvfs_attr *a, struct pvfs_stat *ret);
-int lib_attr_set(struct pvfs_fs *fs, const struct pvfs_fid *fid, struct inode *ino, struct pvfs_setattr_req *req,
-		 struct pvfs_attr *ret);
+int lib_attr_set(struct pvfs_fs *fs, const struct pvfs_fid *fid, struct inode *ino,
+		 struct pvfs_setattr_req *req, struct pvfs_attr *ret);
 
 int lib_layout_of(struct pvfs_fs *fs, const struct pvfs_striping *s, struct pvfs_layout *ret);
 int lib_layout_set(struct pvfs_fs *fs, const struct pvfs_fid *fid,
@@ -268,11 +275,12 @@ int lib_acl_may(struct pvfs_fs *fs, const struct pvfs_attr *attr, unsigned int w
 
 /* Where a path leads: the directory its last component is in, and the component. */
 struct walk {
-	struct pvfs_fid *stack;		/* from the root to the directory; the last is the directory */
+	struct pvfs_fid *stack;	/* from the root to the directory; the last is the directory */
 	u32 depth, room;
 	struct pvfs_fid few[16];	/* the stack of most paths */
 	char *path;			/* what is left to walk, owned */
-	char name[PVFS_NAME_MAX + 1];	/* last component; "" when the path is the directory itself */
+	/* last component; "" when the path is the directory itself */
+	char name[PVFS_NAME_MAX + 1];
 	bool must_dir;			/* the path ended in a slash */
 	enum { DOT_NONE, DOT, DOT_DOT } dot;	/* the last component was that */
 	int links;			/* symbolic links followed so far */
@@ -290,12 +298,13 @@ static inline const struct pvfs_fid *lib_walk_dir(const struct walk *w)
 {
 	return &w->stack[w->depth - 1];
 }
-int lib_name_lookup(struct pvfs_fs *fs, const struct pvfs_fid *dir, const char *name, struct pvfs_attr *ret);
+int lib_name_lookup(struct pvfs_fs *fs, const struct pvfs_fid *dir, const char *name,
+		    struct pvfs_attr *ret);
 int lib_name_check(const char *name);
 
 /* file.c */
-int lib_file_from_attr(struct pvfs_fs *fs, const struct pvfs_attr *attr, const struct pvfs_cap *cap, int flags,
-		       struct pvfs_file **ret);
+int lib_file_from_attr(struct pvfs_fs *fs, const struct pvfs_attr *attr, const struct pvfs_cap *cap,
+		       int flags, struct pvfs_file **ret);
 u32 lib_file_wire_flags(int flags);
 
 static inline struct pvfs_fid fid_of(const struct pvfs_fh *fh)

@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: LGPL-2.1
 /*
- * lock.c - file locks. The mgr keeps them; what it has granted is noted here too, because a restarted mgr is told.
+ * lock.c - file locks. The mgr keeps them; what it has granted is noted here too, because a
+ * restarted mgr is told.
  *
- * Every request is made, and what it did noted, between lib_session_opens_begin() and _end(): recovery, which tells the
- * mgr what we hold, never sees half of it. Waiting is outside of that: for a LOCK_GRANT, or some seconds, then the mgr
- * is asked again. So neither a lost message nor a restart leaves anybody waiting for ever.
+ * Every request is made, and what it did noted, between lib_session_opens_begin() and _end():
+ * recovery, which tells the mgr what we hold, never sees half of it. Waiting is outside of that:
+ * for a LOCK_GRANT, or some seconds, then the mgr is asked again. So neither a lost message nor a
+ * restart leaves anybody waiting for ever.
  */
 #include "lib.h"
 #include <fcntl.h>
@@ -79,11 +81,13 @@ static void wait_turn(struct pvfs_fs *fs, struct lock_wait *w, u8 state, u64 dea
 }
 
 /**
- * lib_lock_callback - the mgr says that calls would be granted if they asked now; see struct pvfs_peer_params
+ * lib_lock_callback - the mgr says that calls would be granted if they asked now; see struct
+ * pvfs_peer_params
  *
  * On an engine thread. It is a hint: one that is wrong costs a question.
  */
-void lib_lock_callback(struct pvfs_peer *p, u32 channel, const struct pvfs_head *h, const void *body)
+void lib_lock_callback(struct pvfs_peer *p, u32 channel, const struct pvfs_head *h,
+		       const void *body)
 {
 	struct pvfs_fs *fs = pvfs_peer_arg(p);
 	struct pvfs_lock_grant_req req;
@@ -107,9 +111,14 @@ void lib_lock_callback(struct pvfs_peer *p, u32 channel, const struct pvfs_head 
 	pvfs_peer_callback_reply(p, channel, h, err, NULL, 0);
 }
 
-/* ---------------------------------------------------------------- requests; all between begin() and end() */
+/*
+ * ---------------------------------------------------------------- requests; all between begin()
+ * and end()
+ */
 
-/* What one question does is noted before the next is asked: which came last is then never in doubt. */
+/*
+ * What one question does is noted before the next is asked: which came last is then never in doubt.
+ */
 static void begin(struct pvfs_fs *fs, struct inode *ino)
 {
 	lib_session_opens_begin(fs);
@@ -179,12 +188,19 @@ static int note(struct inode *ino, struct lock_owner *o, const struct pvfs_lockr
 	return err;
 }
 
-static int ask(struct pvfs_fs *fs, struct inode *ino, struct lock_owner *o, const struct pvfs_lockrange *r, u32 flags,
-	       u8 *state)
+static int ask(struct pvfs_fs *fs, struct inode *ino, struct lock_owner *o,
+	       const struct pvfs_lockrange *r, u32 flags, u8 *state)
 {
 	struct pvfs_lock_req req = {
-		.fid = ino->fid, .kind = o->kind, .type = r->type, .flags = flags, .owner = o->id, .pid = r->pid,
-		.start = r->start, .end = r->end, .ticket = r->type == PVFS_LK_UNLOCK ? 0 : r->ticket,
+		.fid = ino->fid,
+		.kind = o->kind,
+		.type = r->type,
+		.flags = flags,
+		.owner = o->id,
+		.pid = r->pid,
+		.start = r->start,
+		.end = r->end,
+		.ticket = r->type == PVFS_LK_UNLOCK ? 0 : r->ticket,
 	};
 	struct pvfs_lock_rep rep = { 0 };
 	u8 buf[64];
@@ -194,12 +210,18 @@ static int ask(struct pvfs_fs *fs, struct inode *ino, struct lock_owner *o, cons
 	return err;
 }
 
-static int cancel(struct pvfs_fs *fs, struct inode *ino, struct lock_owner *o, const struct pvfs_lockrange *r, u32 flags,
-		  bool *granted)
+static int cancel(struct pvfs_fs *fs, struct inode *ino, struct lock_owner *o,
+		  const struct pvfs_lockrange *r, u32 flags, bool *granted)
 {
 	struct pvfs_lock_cancel_req req = {
-		.fid = ino->fid, .kind = o->kind, .type = r->type, .flags = flags, .owner = o->id, .start = r->start,
-		.end = r->end, .ticket = r->ticket,
+		.fid = ino->fid,
+		.kind = o->kind,
+		.type = r->type,
+		.flags = flags,
+		.owner = o->id,
+		.start = r->start,
+		.end = r->end,
+		.ticket = r->ticket,
 	};
 	struct pvfs_lock_cancel_rep rep = { 0 };
 	u8 buf[64];
@@ -209,7 +231,8 @@ static int cancel(struct pvfs_fs *fs, struct inode *ino, struct lock_owner *o, c
 	return err;
 }
 
-static int unlock(struct pvfs_fs *fs, struct inode *ino, struct lock_owner *o, const struct pvfs_lockrange *r)
+static int unlock(struct pvfs_fs *fs, struct inode *ino, struct lock_owner *o,
+		  const struct pvfs_lockrange *r)
 {
 	u8 state;
 	int err;
@@ -241,8 +264,8 @@ static int report(struct pvfs_fs *fs, struct inode *ino)
 }
 
 /* One question, and what its answer did is noted. Return: 0 with *@state, or -errno. */
-static int ask_once(struct pvfs_fs *fs, struct inode *ino, struct lock_owner *o, const struct pvfs_lockrange *r,
-		    u32 flags, u8 *state)
+static int ask_once(struct pvfs_fs *fs, struct inode *ino, struct lock_owner *o,
+		    const struct pvfs_lockrange *r, u32 flags, u8 *state)
 {
 	struct pvfs_lockrange none = *r;
 	u32 before, after;
@@ -262,7 +285,10 @@ static int ask_once(struct pvfs_fs *fs, struct inode *ino, struct lock_owner *o,
 			return err;
 		if (before == after)
 			break;
-		/* In which session was that? If it is ours to have in the new one, asking twice does no harm. */
+		/*
+		 * In which session was that? If it is ours to have in the new one, asking twice
+		 * does no harm.
+		 */
 		if (owner_is_lost(fs, ino, o))
 			cancel(fs, ino, o, r, 0, &granted);
 	}
@@ -277,7 +303,8 @@ static int ask_once(struct pvfs_fs *fs, struct inode *ino, struct lock_owner *o,
 }
 
 /* Time is up: not if it was granted meanwhile. */
-static int give_up(struct pvfs_fs *fs, struct inode *ino, struct lock_owner *o, const struct pvfs_lockrange *r)
+static int give_up(struct pvfs_fs *fs, struct inode *ino, struct lock_owner *o,
+		   const struct pvfs_lockrange *r)
 {
 	bool granted = false;
 	int err;
@@ -292,8 +319,8 @@ static int give_up(struct pvfs_fs *fs, struct inode *ino, struct lock_owner *o, 
 	return err;
 }
 
-static int lock_set(struct pvfs_file *f, struct lock_owner *o, u8 kind, struct pvfs_lockrange *r, bool wait,
-		    int timeout_ms)
+static int lock_set(struct pvfs_file *f, struct lock_owner *o, u8 kind, struct pvfs_lockrange *r,
+		    bool wait, int timeout_ms)
 {
 	u64 deadline = timeout_ms < 0 ? UINT64_MAX : now_ms() + timeout_ms;
 	struct inode *ino = f->inode;
@@ -400,10 +427,16 @@ static int range_of(const struct flock *fl, struct pvfs_lockrange *r)
 	return 0;
 }
 
-static int lock_get(struct pvfs_file *f, struct lock_owner *o, u8 kind, const struct pvfs_lockrange *r, struct flock *fl)
+static int lock_get(struct pvfs_file *f, struct lock_owner *o, u8 kind,
+		    const struct pvfs_lockrange *r, struct flock *fl)
 {
 	struct pvfs_getlk_req req = {
-		.fid = f->inode->fid, .kind = kind, .type = r->type, .owner = o->id, .start = r->start, .end = r->end,
+		.fid = f->inode->fid,
+		.kind = kind,
+		.type = r->type,
+		.owner = o->id,
+		.start = r->start,
+		.end = r->end,
 	};
 	struct pvfs_getlk_rep rep;
 	u8 buf[128];
@@ -510,10 +543,16 @@ void lib_locks_close(struct pvfs_file *f)
 	pthread_mutex_unlock(&f->inode->locking);
 }
 
-/* Tells a new mgr of one owner's locks. Return: 0, also when they are lost; or -errno: to be tried again. */
+/*
+ * Tells a new mgr of one owner's locks. Return: 0, also when they are lost; or -errno: to be tried
+ * again.
+ */
 static int owner_reclaim(struct pvfs_fs *fs, struct inode *ino, struct lock_owner *o)
 {
-	struct pvfs_lock_req req = { .fid = ino->fid, .kind = o->kind, .flags = PVFS_LK_RECLAIM, .owner = o->id };
+	struct pvfs_lock_req req = { .fid = ino->fid,
+				     .kind = o->kind,
+				     .flags = PVFS_LK_RECLAIM,
+				     .owner = o->id };
 	struct pvfs_lock_rep rep = { 0 };
 	u8 body[128], rep_buf[64];
 	struct pvfs_rpc rpc;
@@ -529,8 +568,12 @@ static int owner_reclaim(struct pvfs_fs *fs, struct inode *ino, struct lock_owne
 		n = pvfs_lock_req_encode(&req, body, sizeof(body));
 		if (n < 0)
 			return n;
-		rpc = (struct pvfs_rpc){ .op = PVFS_OP_LOCK, .body = body, .body_len = n, .rep = rep_buf,
-					 .rep_room = sizeof(rep_buf), .timeout_ms = CALL_MS };
+		rpc = (struct pvfs_rpc){ .op = PVFS_OP_LOCK,
+					 .body = body,
+					 .body_len = n,
+					 .rep = rep_buf,
+					 .rep_room = sizeof(rep_buf),
+					 .timeout_ms = CALL_MS };
 		err = pvfs_peer_call(fs->mgr, &rpc);
 		if (!err)
 			err = pvfs_lock_rep_decode(&rep, rep_buf, rpc.rep_len);

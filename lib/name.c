@@ -2,8 +2,9 @@
 /*
  * name.c - names: walking a path, and the calls that make, remove and move names.
  *
- * A path costs one LOOKUP for each directory on the way, and the operation at its end. Where ".." leads the walk knows:
- * it remembers where it came from, and as it starts at the root that is the truth.
+ * A path costs one LOOKUP for each directory on the way, and the operation at its end. Where ".."
+ * leads the walk knows: it remembers where it came from, and as it starts at the root that is the
+ * truth.
  */
 #include "lib.h"
 #include <stdlib.h>
@@ -27,8 +28,12 @@ int lib_name_check(const char *name)
 	return strchr(name, '/') ? -EINVAL : 0;
 }
 
-/* @target: room for PVFS_SYMLINK_EAGER + 1 bytes: a symbolic link's, if it came along; else empty. NULL is fine. */
-static int lookup(struct pvfs_fs *fs, const struct pvfs_fid *dir, const char *name, struct pvfs_attr *ret, char *target)
+/*
+ * @target: room for PVFS_SYMLINK_EAGER + 1 bytes: a symbolic link's, if it came along; else empty.
+ * NULL is fine.
+ */
+static int lookup(struct pvfs_fs *fs, const struct pvfs_fid *dir, const char *name,
+		  struct pvfs_attr *ret, char *target)
 {
 	struct pvfs_lookup_req req = { .dir = *dir, .name = PVFS_STR(name) };
 	struct pvfs_lookup_rep rep;
@@ -54,7 +59,8 @@ static int lookup(struct pvfs_fs *fs, const struct pvfs_fid *dir, const char *na
  * @name: a component
  * @ret: attributes of what it names
  */
-int lib_name_lookup(struct pvfs_fs *fs, const struct pvfs_fid *dir, const char *name, struct pvfs_attr *ret)
+int lib_name_lookup(struct pvfs_fs *fs, const struct pvfs_fid *dir, const char *name,
+		    struct pvfs_attr *ret)
 {
 	return lookup(fs, dir, name, ret, NULL);
 }
@@ -91,8 +97,8 @@ static int push(struct walk *w, const struct pvfs_fid *fid)
 }
 
 /*
- * Takes the first component off w->path into w->name: -ENAMETOOLONG, or 0. @ret_last: nothing but slashes follows.
- * w->name is "" when there was nothing but slashes.
+ * Takes the first component off w->path into w->name: -ENAMETOOLONG, or 0. @ret_last: nothing but
+ * slashes follows. w->name is "" when there was nothing but slashes.
  */
 static int component(struct walk *w, bool *ret_last)
 {
@@ -129,7 +135,8 @@ static ssize_t walk_target(struct pvfs_fs *fs, struct walk *w, char *out, size_t
 {
 	size_t len = strlen(w->target);
 
-	if (!len || len != w->attr.size || memcmp(&w->target_of, &w->attr.fid, sizeof(w->target_of)))
+	if (!len || len != w->attr.size ||
+	    memcmp(&w->target_of, &w->attr.fid, sizeof(w->target_of)))
 		return do_readlink(fs, &w->attr.fid, out, n);
 	len = min(n, len);
 	memcpy(out, w->target, len);
@@ -171,7 +178,10 @@ static int walk_on(struct pvfs_fs *fs, struct walk *w)
 			return err;
 		w->dot = DOT_NONE;
 		if (!strcmp(w->name, ".") || !strcmp(w->name, "..")) {
-			/* They cost a question all the same: the directory must be one that may be searched. */
+			/*
+			 * They cost a question all the same: the directory must be one that may be
+			 * searched.
+			 */
 			err = lib_name_lookup(fs, lib_walk_dir(w), ".", &w->attr);
 			if (err)
 				return err;
@@ -265,11 +275,14 @@ void lib_walk_free(struct walk *w)
 
 /* ---------------------------------------------------------------- by handle */
 
-int pvfs_lookup_fh(struct pvfs_fs *fs, const struct pvfs_fh *dir, const char *name, struct pvfs_stat *ret)
+int pvfs_lookup_fh(struct pvfs_fs *fs, const struct pvfs_fh *dir, const char *name,
+		   struct pvfs_stat *ret)
 {
 	struct pvfs_fid fid = fid_of(dir);
 	struct pvfs_attr attr;
-	int err = lib_fs_check(fs) ?: lib_name_check(name) ?: lib_name_lookup(fs, &fid, name, &attr);
+	int err = lib_fs_check(fs)	       ?:
+			  lib_name_check(name) ?:
+						 lib_name_lookup(fs, &fid, name, &attr);
 
 	if (!err)
 		err = lib_attr_refresh(fs, &attr);
@@ -309,11 +322,13 @@ static int do_mkdir(struct pvfs_fs *fs, const struct pvfs_fid *dir, const char *
 	return err;
 }
 
-static int do_mknod(struct pvfs_fs *fs, const struct pvfs_fid *dir, const char *name, mode_t mode, dev_t dev,
-		    struct pvfs_attr *ret)
+static int do_mknod(struct pvfs_fs *fs, const struct pvfs_fid *dir, const char *name, mode_t mode,
+		    dev_t dev, struct pvfs_attr *ret)
 {
-	struct pvfs_mknod_req req = { .dir = *dir, .name = PVFS_STR(name),
-				      .mode = mode & (S_IFMT | 07777), .umask = atomic_load(&fs->umask),
+	struct pvfs_mknod_req req = { .dir = *dir,
+				      .name = PVFS_STR(name),
+				      .mode = mode & (S_IFMT | 07777),
+				      .umask = atomic_load(&fs->umask),
 				      .rdev = (u64)gnu_dev_major(dev) << 32 | gnu_dev_minor(dev) };
 	struct pvfs_mknod_rep rep;
 	struct fs_cred cred;
@@ -329,10 +344,12 @@ static int do_mknod(struct pvfs_fs *fs, const struct pvfs_fid *dir, const char *
 	return err;
 }
 
-static int do_symlink(struct pvfs_fs *fs, const char *target, const struct pvfs_fid *dir, const char *name,
-		      struct pvfs_attr *ret)
+static int do_symlink(struct pvfs_fs *fs, const char *target, const struct pvfs_fid *dir,
+		      const char *name, struct pvfs_attr *ret)
 {
-	struct pvfs_symlink_req req = { .dir = *dir, .name = PVFS_STR(name), .target = PVFS_STR(target) };
+	struct pvfs_symlink_req req = { .dir = *dir,
+					.name = PVFS_STR(name),
+					.target = PVFS_STR(target) };
 	struct pvfs_symlink_rep rep;
 	struct fs_cred cred;
 	u8 buf[REP_MAX];
@@ -347,8 +364,8 @@ static int do_symlink(struct pvfs_fs *fs, const char *target, const struct pvfs_
 	return err;
 }
 
-static int do_link(struct pvfs_fs *fs, const struct pvfs_fid *fid, const struct pvfs_fid *dir, const char *name,
-		   struct pvfs_attr *ret)
+static int do_link(struct pvfs_fs *fs, const struct pvfs_fid *fid, const struct pvfs_fid *dir,
+		   const char *name, struct pvfs_attr *ret)
 {
 	struct pvfs_link_req req = { .fid = *fid, .dir = *dir, .name = PVFS_STR(name) };
 	struct pvfs_link_rep rep;
@@ -413,20 +430,20 @@ int pvfs_mkdir_fh(struct pvfs_fs *fs, const struct pvfs_fh *dir, const char *nam
 	return MAKE_FH(do_mkdir(fs, &fid_, name, mode, &attr));
 }
 
-int pvfs_mknod_fh(struct pvfs_fs *fs, const struct pvfs_fh *dir, const char *name, mode_t mode, dev_t dev,
-		  struct pvfs_stat *ret)
+int pvfs_mknod_fh(struct pvfs_fs *fs, const struct pvfs_fh *dir, const char *name, mode_t mode,
+		  dev_t dev, struct pvfs_stat *ret)
 {
 	return MAKE_FH(do_mknod(fs, &fid_, name, mode, dev, &attr));
 }
 
-int pvfs_symlink_fh(struct pvfs_fs *fs, const char *target, const struct pvfs_fh *dir, const char *name,
-		    struct pvfs_stat *ret)
+int pvfs_symlink_fh(struct pvfs_fs *fs, const char *target, const struct pvfs_fh *dir,
+		    const char *name, struct pvfs_stat *ret)
 {
 	return MAKE_FH(do_symlink(fs, target, &fid_, name, &attr));
 }
 
-int pvfs_link_fh(struct pvfs_fs *fs, const struct pvfs_fh *fh, const struct pvfs_fh *dir, const char *name,
-		 struct pvfs_stat *ret)
+int pvfs_link_fh(struct pvfs_fs *fs, const struct pvfs_fh *fh, const struct pvfs_fh *dir,
+		 const char *name, struct pvfs_stat *ret)
 {
 	struct pvfs_fid what = fid_of(fh);
 
@@ -467,8 +484,8 @@ ssize_t pvfs_readlink_fh(struct pvfs_fs *fs, const struct pvfs_fh *fh, char *buf
 /* ---------------------------------------------------------------- by path */
 
 /*
- * The directory and the name for something new. @dir_ok: a slash behind the name is fine. A name that can't be new
- * ("/", "a/..") is -EEXIST.
+ * The directory and the name for something new. @dir_ok: a slash behind the name is fine. A name
+ * that can't be new ("/", "a/..") is -EEXIST.
  */
 static int walk_new(struct pvfs_fs *fs, const char *path, bool dir_ok, struct walk *w)
 {
@@ -502,7 +519,8 @@ int pvfs_mknod(struct pvfs_fs *fs, const char *path, mode_t mode, dev_t dev)
 
 	if (err)
 		return err;
-	err = walk_new(fs, path, false, &w) ?: do_mknod(fs, lib_walk_dir(&w), w.name, mode, dev, &attr);
+	err = walk_new(fs, path, false, &w) ?:
+		      do_mknod(fs, lib_walk_dir(&w), w.name, mode, dev, &attr);
 	lib_walk_free(&w);
 	return err;
 }
@@ -515,7 +533,8 @@ int pvfs_symlink(struct pvfs_fs *fs, const char *target, const char *path)
 
 	if (err)
 		return err;
-	err = walk_new(fs, path, false, &w) ?: do_symlink(fs, target, lib_walk_dir(&w), w.name, &attr);
+	err = walk_new(fs, path, false, &w) ?:
+					      do_symlink(fs, target, lib_walk_dir(&w), w.name, &attr);
 	lib_walk_free(&w);
 	return err;
 }

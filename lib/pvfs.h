@@ -2,9 +2,10 @@
 /*
  * pvfs.h - libpvfs: a PVFS volume from a program, without the kernel's module. See libpvfs(3).
  *
- * Functions return 0 or a negative errno value; those that move bytes return how many. All are thread-safe, on one
- * file too. Nothing that a process opened can be used by a child it forked: the child gets -EBADF.
- * Paths start at the volume's root, with or without a leading slash; symbolic links are followed inside the volume.
+ * Functions return 0 or a negative errno value; those that move bytes return how many. All are
+ * thread-safe, on one file too. Nothing that a process opened can be used by a child it forked: the
+ * child gets -EBADF. Paths start at the volume's root, with or without a leading slash; symbolic
+ * links are followed inside the volume.
  */
 #ifndef PVFS_H
 #define PVFS_H
@@ -37,12 +38,15 @@ struct pvfs_fh {
 
 /* How a file's bytes are dealt out to the I/O daemons: stripe units of @ssize bytes in turn. */
 struct pvfs_striping {
-	uint16_t base;		/* index of the first daemon; of directories and in requests also PVFS_BASE_ANY */
+	/* index of the first daemon; of directories and in requests also PVFS_BASE_ANY */
+	uint16_t base;
 	uint16_t pcount;	/* how many daemons; in requests 0: all */
-	uint32_t ssize;		/* stripe unit, bytes: a power of two, 4 KiB .. 1 GiB; in requests 0: the default */
+	/* stripe unit, bytes: a power of two, 4 KiB .. 1 GiB; in requests 0: the default */
+	uint32_t ssize;
 };
 
-#define PVFS_ST_SIZE_UNKNOWN	0x1u	/* size is the last known: a daemon that knows better does not answer */
+/* size is the last known: a daemon that knows better does not answer */
+#define PVFS_ST_SIZE_UNKNOWN	0x1u
 #define PVFS_ST_WRITERS		0x2u	/* another client has the file open for writing */
 
 struct pvfs_stat {
@@ -93,9 +97,15 @@ int pvfs_mount(const struct pvfs_mount_opts *opts, struct pvfs_fs **ret, char *e
 int pvfs_umount(struct pvfs_fs *fs);
 const char *pvfs_version(void);
 
-/* Who the calls that follow are made for; the default is the process' effective ids and its groups at mount. */
+/*
+ * Who the calls that follow are made for; the default is the process' effective ids and its groups
+ * at mount.
+ */
 int pvfs_setcred(struct pvfs_fs *fs, uid_t uid, gid_t gid, const gid_t *groups, size_t ngroups);
-/* File mode creation mask, where no default ACL takes its place; the default is the process' at mount. Returns the old one. */
+/*
+ * File mode creation mask, where no default ACL takes its place; the default is the process' at
+ * mount. Returns the old one.
+ */
 mode_t pvfs_umask(struct pvfs_fs *fs, mode_t mask);
 
 struct pvfs_volinfo {
@@ -112,21 +122,24 @@ int pvfs_iod_name(struct pvfs_fs *fs, unsigned int index, char *buf, size_t n);
 
 struct pvfs_fsstat {
 	struct statvfs vfs;
-	uint32_t iods, iods_up;	/* daemons there are, and those that answered: space is the sum over these */
+	/* daemons there are, and those that answered: space is the sum over these */
+	uint32_t iods, iods_up;
 };
 int pvfs_statfs(struct pvfs_fs *fs, struct pvfs_fsstat *ret);
 
 /* ---- files ---- */
 
 /*
- * @flags: O_RDONLY O_WRONLY O_RDWR O_CREAT O_EXCL O_TRUNC O_APPEND O_NOFOLLOW O_SYNC O_DSYNC; others are ignored.
- * Opening a directory is -EISDIR: see pvfs_opendir().
+ * @flags: O_RDONLY O_WRONLY O_RDWR O_CREAT O_EXCL O_TRUNC O_APPEND O_NOFOLLOW O_SYNC O_DSYNC;
+ *	others are ignored. Opening a directory is -EISDIR: see pvfs_opendir().
  */
 int pvfs_open(struct pvfs_fs *fs, const char *path, int flags, mode_t mode, struct pvfs_file **ret);
 /* The same, giving a file that it creates this striping. */
 int pvfs_open_striped(struct pvfs_fs *fs, const char *path, int flags, mode_t mode,
 		      const struct pvfs_striping *s, struct pvfs_file **ret);
-/* Always gives @f up. An error says that what was written may not be known to others as it should. */
+/*
+ * Always gives @f up. An error says that what was written may not be known to others as it should.
+ */
 int pvfs_close(struct pvfs_file *f);
 ssize_t pvfs_pread(struct pvfs_file *f, void *buf, size_t n, off_t off);
 /* With O_APPEND the offset is ignored, as the kernel does. */
@@ -198,14 +211,17 @@ ssize_t pvfs_copy_file_range(struct pvfs_file *in, off_t off_in, struct pvfs_fil
 /* ---- locks, as flock(2) and fcntl(2) have them, among all clients ---- */
 
 /*
- * @cmd: F_GETLK F_SETLK F_SETLKW (<fcntl.h>), of this process: closing any file of the same inode unlocks; or F_OFD_GETLK
- * F_OFD_SETLK F_OFD_SETLKW, of @f. @fl: as for fcntl(2); l_whence must be SEEK_SET. @timeout_ms: F_SETLKW and
- * F_OFD_SETLKW give up with -ETIMEDOUT after so long; negative: never. -EAGAIN: somebody has it. -EDEADLK. -ENOLCK: too
- * many. -EIO: this owner's locks were lost with the session, and are until the file is closed.
+ * @cmd: F_GETLK F_SETLK F_SETLKW (<fcntl.h>), of this process: closing any file of the same inode
+ *	unlocks; or F_OFD_GETLK F_OFD_SETLK F_OFD_SETLKW, of @f. @fl: as for fcntl(2); l_whence must
+ *	be SEEK_SET. @timeout_ms: F_SETLKW and F_OFD_SETLKW give up with -ETIMEDOUT after so long;
+ *	negative: never. -EAGAIN: somebody has it. -EDEADLK. -ENOLCK: too many. -EIO: this owner's
+ *	locks were lost with the session, and are until the file is closed.
  */
 struct flock;
 int pvfs_lock(struct pvfs_file *f, int cmd, struct flock *fl, int timeout_ms);
-/* @operation: LOCK_SH LOCK_EX LOCK_UN (<sys/file.h>), and LOCK_NB. -EWOULDBLOCK: somebody has it. */
+/*
+ * @operation: LOCK_SH LOCK_EX LOCK_UN (<sys/file.h>), and LOCK_NB. -EWOULDBLOCK: somebody has it.
+ */
 int pvfs_flock(struct pvfs_file *f, int operation, int timeout_ms);
 
 /* ---- names ---- */
@@ -239,16 +255,21 @@ int pvfs_getlayout(struct pvfs_fs *fs, const char *path, struct pvfs_striping *r
 /* ---- extended attributes ---- */
 
 /*
- * As the system calls of these names: pvfs_l... are of a symbolic link itself, pvfs_f... of an open file. @size 0 asks
- * for the size only. @flags: 0, XATTR_CREATE (1) or XATTR_REPLACE (2). ACLs are system.posix_acl_access and
- * system.posix_acl_default, in the kernel's form.
+ * As the system calls of these names: pvfs_l... are of a symbolic link itself, pvfs_f... of an open
+ * file. @size 0 asks for the size only. @flags: 0, XATTR_CREATE (1) or XATTR_REPLACE (2). ACLs are
+ * system.posix_acl_access and system.posix_acl_default, in the kernel's form.
  */
-ssize_t pvfs_getxattr(struct pvfs_fs *fs, const char *path, const char *name, void *value, size_t size);
-ssize_t pvfs_lgetxattr(struct pvfs_fs *fs, const char *path, const char *name, void *value, size_t size);
+ssize_t pvfs_getxattr(struct pvfs_fs *fs, const char *path, const char *name, void *value,
+		      size_t size);
+ssize_t pvfs_lgetxattr(struct pvfs_fs *fs, const char *path, const char *name, void *value,
+		       size_t size);
 ssize_t pvfs_fgetxattr(struct pvfs_file *f, const char *name, void *value, size_t size);
-int pvfs_setxattr(struct pvfs_fs *fs, const char *path, const char *name, const void *value, size_t size, int flags);
-int pvfs_lsetxattr(struct pvfs_fs *fs, const char *path, const char *name, const void *value, size_t size, int flags);
-int pvfs_fsetxattr(struct pvfs_file *f, const char *name, const void *value, size_t size, int flags);
+int pvfs_setxattr(struct pvfs_fs *fs, const char *path, const char *name, const void *value,
+		  size_t size, int flags);
+int pvfs_lsetxattr(struct pvfs_fs *fs, const char *path, const char *name, const void *value,
+		   size_t size, int flags);
+int pvfs_fsetxattr(struct pvfs_file *f, const char *name, const void *value, size_t size,
+		   int flags);
 ssize_t pvfs_listxattr(struct pvfs_fs *fs, const char *path, char *list, size_t size);
 ssize_t pvfs_llistxattr(struct pvfs_fs *fs, const char *path, char *list, size_t size);
 ssize_t pvfs_flistxattr(struct pvfs_file *f, char *list, size_t size);
@@ -268,34 +289,39 @@ int pvfs_closedir(struct pvfs_dir *d);
 
 /* ---- the same by handle ---- */
 
-int pvfs_lookup_fh(struct pvfs_fs *fs, const struct pvfs_fh *dir, const char *name, struct pvfs_stat *ret);
+int pvfs_lookup_fh(struct pvfs_fs *fs, const struct pvfs_fh *dir, const char *name,
+		   struct pvfs_stat *ret);
 int pvfs_resolve(struct pvfs_fs *fs, const char *path, int follow, struct pvfs_fh *ret);
 int pvfs_stat_fh(struct pvfs_fs *fs, const struct pvfs_fh *fh, struct pvfs_stat *ret);
-int pvfs_truncate_fh(struct pvfs_fs *fs, const struct pvfs_fh *fh, off_t size, struct pvfs_stat *ret);
+int pvfs_truncate_fh(struct pvfs_fs *fs, const struct pvfs_fh *fh, off_t size,
+		     struct pvfs_stat *ret);
 int pvfs_chmod_fh(struct pvfs_fs *fs, const struct pvfs_fh *fh, mode_t mode, struct pvfs_stat *ret);
-int pvfs_chown_fh(struct pvfs_fs *fs, const struct pvfs_fh *fh, uid_t uid, gid_t gid, struct pvfs_stat *ret);
+int pvfs_chown_fh(struct pvfs_fs *fs, const struct pvfs_fh *fh, uid_t uid, gid_t gid,
+		  struct pvfs_stat *ret);
 int pvfs_utimens_fh(struct pvfs_fs *fs, const struct pvfs_fh *fh, const struct timespec ts[2],
 		    struct pvfs_stat *ret);
 int pvfs_open_fh(struct pvfs_fs *fs, const struct pvfs_fh *fh, int flags, struct pvfs_file **ret);
 /* Opens @name in @dir, creating with O_CREAT; a symbolic link is -ELOOP. @s and @st may be NULL. */
-int pvfs_create_fh(struct pvfs_fs *fs, const struct pvfs_fh *dir, const char *name, int flags, mode_t mode,
-		   const struct pvfs_striping *s, struct pvfs_file **ret, struct pvfs_stat *st);
+int pvfs_create_fh(struct pvfs_fs *fs, const struct pvfs_fh *dir, const char *name, int flags,
+		   mode_t mode, const struct pvfs_striping *s, struct pvfs_file **ret,
+		   struct pvfs_stat *st);
 int pvfs_mkdir_fh(struct pvfs_fs *fs, const struct pvfs_fh *dir, const char *name, mode_t mode,
 		  struct pvfs_stat *ret);
-int pvfs_mknod_fh(struct pvfs_fs *fs, const struct pvfs_fh *dir, const char *name, mode_t mode, dev_t dev,
-		  struct pvfs_stat *ret);
-int pvfs_symlink_fh(struct pvfs_fs *fs, const char *target, const struct pvfs_fh *dir, const char *name,
-		    struct pvfs_stat *ret);
-int pvfs_link_fh(struct pvfs_fs *fs, const struct pvfs_fh *fh, const struct pvfs_fh *dir, const char *name,
-		 struct pvfs_stat *ret);
+int pvfs_mknod_fh(struct pvfs_fs *fs, const struct pvfs_fh *dir, const char *name, mode_t mode,
+		  dev_t dev, struct pvfs_stat *ret);
+int pvfs_symlink_fh(struct pvfs_fs *fs, const char *target, const struct pvfs_fh *dir,
+		    const char *name, struct pvfs_stat *ret);
+int pvfs_link_fh(struct pvfs_fs *fs, const struct pvfs_fh *fh, const struct pvfs_fh *dir,
+		 const char *name, struct pvfs_stat *ret);
 int pvfs_unlink_fh(struct pvfs_fs *fs, const struct pvfs_fh *dir, const char *name);
 int pvfs_rmdir_fh(struct pvfs_fs *fs, const struct pvfs_fh *dir, const char *name);
 int pvfs_rename_fh(struct pvfs_fs *fs, const struct pvfs_fh *sdir, const char *sname,
 		   const struct pvfs_fh *ddir, const char *dname, unsigned int flags);
 ssize_t pvfs_readlink_fh(struct pvfs_fs *fs, const struct pvfs_fh *fh, char *buf, size_t n);
-ssize_t pvfs_getxattr_fh(struct pvfs_fs *fs, const struct pvfs_fh *fh, const char *name, void *value, size_t size);
-int pvfs_setxattr_fh(struct pvfs_fs *fs, const struct pvfs_fh *fh, const char *name, const void *value, size_t size,
-		     int flags);
+ssize_t pvfs_getxattr_fh(struct pvfs_fs *fs, const struct pvfs_fh *fh, const char *name,
+			 void *value, size_t size);
+int pvfs_setxattr_fh(struct pvfs_fs *fs, const struct pvfs_fh *fh, const char *name,
+		     const void *value, size_t size, int flags);
 ssize_t pvfs_listxattr_fh(struct pvfs_fs *fs, const struct pvfs_fh *fh, char *list, size_t size);
 int pvfs_removexattr_fh(struct pvfs_fs *fs, const struct pvfs_fh *fh, const char *name);
 int pvfs_opendir_fh(struct pvfs_fs *fs, const struct pvfs_fh *fh, struct pvfs_dir **ret);
@@ -311,7 +337,10 @@ struct pvfs_opcount {
 	uint64_t resent;		/* sent again after a connection was lost */
 	uint64_t ns_total, ns_max;	/* from submission to completion */
 };
-/* @op: as in docs/protocol.md, "LOOKUP"; NULL: the sum of all. -ENOENT: no such operation or server. */
+/*
+ * @op: as in docs/protocol.md, "LOOKUP"; NULL: the sum of all. -ENOENT: no such operation or
+ * server.
+ */
 int pvfs_counters(struct pvfs_fs *fs, int server, const char *op, struct pvfs_opcount *ret);
 /* A table of what is not zero. */
 void pvfs_counters_print(struct pvfs_fs *fs, FILE *f);

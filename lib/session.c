@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: LGPL-2.1
 /*
- * session.c - the session with the mgr: requests in slots, the heartbeat, and what to do when the mgr was restarted,
- * a connection was lost, or the session itself is gone.
+ * session.c - the session with the mgr: requests in slots, the heartbeat, and what to do when the
+ * mgr was restarted, a connection was lost, or the session itself is gone.
  *
- * One thread per volume does the heartbeat and all recovery, with plain blocking calls; the transport's callbacks only
- * leave it a note. Recovery is RECLAIM of everything that is open, with exact counts. So that the counts are exact, no
- * OPEN, CREATE or CLOSE may be under way meanwhile: lib_session_opens_begin() and _end() are that gate. It is also run
- * after a connection was merely lost, because an OPEN or CLOSE that was sent again may have been counted twice.
+ * One thread per volume does the heartbeat and all recovery, with plain blocking calls; the
+ * transport's callbacks only leave it a note. Recovery is RECLAIM of everything that is open, with
+ * exact counts. So that the counts are exact, no OPEN, CREATE or CLOSE may be under way meanwhile:
+ * lib_session_opens_begin() and _end() are that gate. It is also run after a connection was merely
+ * lost, because an OPEN or CLOSE that was sent again may have been counted twice.
  */
 #include "lib.h"
 #include <stdlib.h>
@@ -23,7 +24,10 @@ static u64 now_ms(void)
 	return ts.tv_sec * 1000ull + ts.tv_nsec / 1000000;
 }
 
-/* Waits on fs->cond until it is signalled or @deadline (now_ms()'s clock) has come. Return: false when it has. */
+/*
+ * Waits on fs->cond until it is signalled or @deadline (now_ms()'s clock) has come. Return: false
+ * when it has.
+ */
 static bool wait_until(struct pvfs_fs *fs, u64 deadline)
 {
 	struct timespec ts = { .tv_sec = deadline / 1000, .tv_nsec = deadline % 1000 * 1000000 };
@@ -125,8 +129,9 @@ static u32 session_generation(struct pvfs_fs *fs)
  *
  * Return: 0 or -errno.
  */
-int lib_fs_mgr_call(struct pvfs_fs *fs, u16 op, const void *body, int body_len, void *rep, u32 rep_room, u32 *ret_len,
-		    const struct iovec *out, const struct iovec *in, u32 *ret_in_len)
+int lib_fs_mgr_call(struct pvfs_fs *fs, u16 op, const void *body, int body_len, void *rep,
+		    u32 rep_room, u32 *ret_len, const struct iovec *out, const struct iovec *in,
+		    u32 *ret_in_len)
 {
 	bool once = pvfs_op_info(op)->flags & PVFS_OPF_ONCE, again;
 	struct pvfs_rpc rpc;
@@ -146,24 +151,33 @@ int lib_fs_mgr_call(struct pvfs_fs *fs, u16 op, const void *body, int body_len, 
 			break;
 		generation = session_generation(fs);
 		rpc = (struct pvfs_rpc){
-			.op = op, .slot = slot, .slot_seq = seq, .body = body, .body_len = body_len,
-			.out = out, .nout = out ? 1 : 0, .in = in, .nin = in ? 1 : 0, .rep = rep, .rep_room = rep_room,
+			.op = op,
+			.slot = slot,
+			.slot_seq = seq,
+			.body = body,
+			.body_len = body_len,
+			.out = out,
+			.nout = out ? 1 : 0,
+			.in = in,
+			.nin = in ? 1 : 0,
+			.rep = rep,
+			.rep_room = rep_room,
 			.timeout_ms = fs->soft ? (int)fs->timeo_ms : 0,
 		};
 		err = lib_fs_rpc_error(fs, pvfs_peer_call(fs->mgr, &rpc));
 		again = false;
 		if (err == -EAGAIN && now_ms() < deadline) {
 			/*
-			 * The first copy of a request that was sent again is still at work, or a truncation waits for
-			 * an iod.
+			 * The first copy of a request that was sent again is still at work, or a
+			 * truncation waits for an iod.
 			 */
 			usleep(pause_us);
 			pause_us = min(pause_us * 2, 200000u);
 			again = true;
 		} else if (err == -ESTALE && !session_is(fs, generation)) {
 			/*
-			 * It may have been the session that was stale. Whether what takes effect once did so there,
-			 * nobody can say any more.
+			 * It may have been the session that was stale. Whether what takes effect
+			 * once did so there, nobody can say any more.
 			 */
 			again = !once;
 			err = -EIO;
@@ -179,7 +193,10 @@ int lib_fs_mgr_call(struct pvfs_fs *fs, u16 op, const void *body, int body_len, 
 	return err;
 }
 
-/* ---------------------------------------------------------------- opens, closes, and the gate before them */
+/*
+ * ---------------------------------------------------------------- opens, closes, and the gate
+ * before them
+ */
 
 /**
  * lib_session_opens_begin - an OPEN, CREATE or CLOSE is about to be sent
@@ -248,8 +265,13 @@ int lib_fs_close_async(struct pvfs_fs *fs, const struct pvfs_close_req *req)
 		return n;
 	}
 	a->fs = fs;
-	a->rpc = (struct pvfs_rpc){ .op = PVFS_OP_CLOSE, .body = a->body, .body_len = n, .rep = a->rep,
-				    .rep_room = sizeof(a->rep), .done = async_close_done, .arg = a,
+	a->rpc = (struct pvfs_rpc){ .op = PVFS_OP_CLOSE,
+				    .body = a->body,
+				    .body_len = n,
+				    .rep = a->rep,
+				    .rep_room = sizeof(a->rep),
+				    .done = async_close_done,
+				    .arg = a,
 				    .timeout_ms = fs->soft ? (int)fs->timeo_ms : 0 };
 	pthread_mutex_lock(&fs->lock);
 	while (fs->async >= ASYNC_MAX)
@@ -289,8 +311,8 @@ static void waiter_done(struct pvfs_rpc *rpc)
  *
  * Return: 0 or -errno, as the transport gave it.
  */
-int lib_session_open(struct pvfs_fs *fs, unsigned int timeout_ms, void *table, size_t room, u32 *ret_len,
-		     u32 *ret_niods)
+int lib_session_open(struct pvfs_fs *fs, unsigned int timeout_ms, void *table, size_t room,
+		     u32 *ret_len, u32 *ret_niods)
 {
 	struct waiter w = { .lock = PTHREAD_MUTEX_INITIALIZER, .cond = PTHREAD_COND_INITIALIZER };
 	struct iovec in = { .iov_base = table, .iov_len = room };
@@ -305,9 +327,16 @@ int lib_session_open(struct pvfs_fs *fs, unsigned int timeout_ms, void *table, s
 	n = pvfs_session_open_req_encode(&req, body, sizeof(body));
 	if (n < 0)
 		return n;
-	rpc = (struct pvfs_rpc){ .op = PVFS_OP_SESSION_OPEN, .body = body, .body_len = n, .in = &in, .nin = 1,
-				 .rep = rep_buf, .rep_room = sizeof(rep_buf), .timeout_ms = timeout_ms,
-				 .done = waiter_done, .arg = &w };
+	rpc = (struct pvfs_rpc){ .op = PVFS_OP_SESSION_OPEN,
+				 .body = body,
+				 .body_len = n,
+				 .in = &in,
+				 .nin = 1,
+				 .rep = rep_buf,
+				 .rep_room = sizeof(rep_buf),
+				 .timeout_ms = timeout_ms,
+				 .done = waiter_done,
+				 .arg = &w };
 	pvfs_peer_submit_on(fs->mgr, 0, &rpc);
 	pthread_mutex_lock(&w.lock);
 	while (!w.done)
@@ -318,7 +347,8 @@ int lib_session_open(struct pvfs_fs *fs, unsigned int timeout_ms, void *table, s
 		return err;
 	if (!rep.session || !rep.nslots || !rep.lease_ms)
 		return -EBADMSG;
-	if (fs->mounted && (rep.niods != fs->niods || memcmp(rep.volume_uuid, fs->uuid, PVFS_UUID_LEN))) {
+	if (fs->mounted &&
+	    (rep.niods != fs->niods || memcmp(rep.volume_uuid, fs->uuid, PVFS_UUID_LEN))) {
 		pvfs_error("libpvfs: %s: volume '%s' is not what it was when it was mounted: mount it again",
 			   fs->mgr_name, fs->volume);
 		return -ESTALE;
@@ -346,8 +376,9 @@ int lib_session_open(struct pvfs_fs *fs, unsigned int timeout_ms, void *table, s
 /**
  * lib_session_mgr_up - a connection to the mgr is up; see struct pvfs_peer_params
  *
- * On an engine thread, which it keeps while there is no session: what needs one must not go out before. The answer to
- * SESSION_OPEN comes on another thread; pvfs_mount() has made one for each channel.
+ * On an engine thread, which it keeps while there is no session: what needs one must not go out
+ * before. The answer to SESSION_OPEN comes on another thread; pvfs_mount() has made one for each
+ * channel.
  */
 void lib_session_mgr_up(struct pvfs_peer *p, u32 channel, const struct pvfs_auth_rep *rep)
 {
@@ -397,7 +428,8 @@ void lib_session_doubt(struct pvfs_fs *fs)
 }
 
 /**
- * lib_session_refused - did an iod refuse something because our session was another's before the present one?
+ * lib_session_refused - did an iod refuse something because our session was another's before the
+ * present one?
  * @err: what it said: EACCES for a capability, ESTALE for a connection, or anything else
  * @generation: of the session in which it was asked
  *
@@ -438,7 +470,8 @@ static bool recover_session(struct pvfs_fs *fs)
 	free(table);
 	pthread_mutex_lock(&fs->lock);
 	if (err) {
-		pvfs_log_limited(PVFS_LOG_WARNING, "libpvfs: %s: can't open a new session: %s; trying on",
+		pvfs_log_limited(PVFS_LOG_WARNING,
+				 "libpvfs: %s: can't open a new session: %s; trying on",
 				 fs->mgr_name, strerror(-err));
 		return false;
 	}
@@ -452,7 +485,10 @@ static bool recover_session(struct pvfs_fs *fs)
 static int reclaim_done(struct pvfs_fs *fs)
 {
 	u8 rep[64];
-	struct pvfs_rpc rpc = { .op = PVFS_OP_RECLAIM_DONE, .rep = rep, .rep_room = sizeof(rep), .timeout_ms = CALL_MS };
+	struct pvfs_rpc rpc = { .op = PVFS_OP_RECLAIM_DONE,
+				.rep = rep,
+				.rep_room = sizeof(rep),
+				.timeout_ms = CALL_MS };
 
 	return pvfs_peer_call(fs->mgr, &rpc);
 }
@@ -503,8 +539,9 @@ static void renewal_done(struct pvfs_rpc *rpc)
 }
 
 /*
- * With fs->lock held, which is dropped meanwhile. Not waited for when it turns out that the session is gone: then it
- * goes nowhere before there is a new one (lib_session_mgr_up()), which is for us to see to.
+ * With fs->lock held, which is dropped meanwhile. Not waited for when it turns out that the session
+ * is gone: then it goes nowhere before there is a new one (lib_session_mgr_up()), which is for us
+ * to see to.
  */
 static void renew(struct pvfs_fs *fs)
 {
@@ -516,8 +553,12 @@ static void renew(struct pvfs_fs *fs)
 	if (!r)
 		return;		/* the next one is in time too */
 	r->fs = fs;
-	r->rpc = (struct pvfs_rpc){ .op = PVFS_OP_SESSION_RENEW, .rep = r->rep, .rep_room = sizeof(r->rep),
-				    .timeout_ms = CALL_MS, .done = renewal_done, .arg = r };
+	r->rpc = (struct pvfs_rpc){ .op = PVFS_OP_SESSION_RENEW,
+				    .rep = r->rep,
+				    .rep_room = sizeof(r->rep),
+				    .timeout_ms = CALL_MS,
+				    .done = renewal_done,
+				    .arg = r };
 	pthread_mutex_unlock(&fs->lock);
 	pvfs_peer_submit(fs->mgr, &r->rpc);
 	pthread_mutex_lock(&fs->lock);
@@ -567,7 +608,8 @@ static void *session_thread(void *arg)
 		if (fs->lost || fs->doubt)
 			wait_until(fs, pause);
 		else
-			wait_until(fs, fs->reclaim_done != fs->reclaim_wanted ? min(next, pause) : next);
+			wait_until(fs, fs->reclaim_done != fs->reclaim_wanted ? min(next, pause) :
+										next);
 	}
 	pthread_mutex_unlock(&fs->lock);
 	return NULL;

@@ -2,15 +2,15 @@
 /*
  * sync.c - fsync: the datafiles first, all at once, then the mgr is told size and time.
  *
- * A daemon that was restarted since it acknowledged a write answers with another verifier: what it had not on disk is
- * lost, and the caller is told so, once.
+ * A daemon that was restarted since it acknowledged a write answers with another verifier: what it
+ * had not on disk is lost, and the caller is told so, once.
  */
 #include "lib.h"
 #include <stdlib.h>
 
 /*
- * Every datafile that has bytes, not only those that we wrote: another descriptor of this process, closed since, may
- * have written the rest.
+ * Every datafile that has bytes, not only those that we wrote: another descriptor of this process,
+ * closed since, may have written the rest.
  */
 static u32 sync_list(struct inode *ino, u32 *df, struct pvfs_layout *ret)
 {
@@ -19,7 +19,8 @@ static u32 sync_list(struct inode *ino, u32 *df, struct pvfs_layout *ret)
 	pthread_mutex_lock(&ino->lock);
 	*ret = ino->layout;
 	for (i = 0; i < ino->layout.pcount; i++) {
-		if (pvfs_stripe_df_size(&ino->layout, i, ino->size) || (ino->verifiers && ino->verifiers[i].dirty))
+		if (pvfs_stripe_df_size(&ino->layout, i, ino->size) ||
+		    (ino->verifiers && ino->verifiers[i].dirty))
 			df[n++] = i;
 	}
 	pthread_mutex_unlock(&ino->lock);
@@ -94,8 +95,8 @@ static int do_fsync(struct pvfs_file *f, u32 flags)
 /**
  * pvfs_fsync - wait until what was written is on stable storage
  *
- * Return: 0; -EIO, once, when a daemon was restarted in a way that may have lost bytes written since the last fsync;
- * -errno.
+ * Return: 0; -EIO, once, when a daemon was restarted in a way that may have lost bytes written
+ * since the last fsync; -errno.
  */
 int pvfs_fsync(struct pvfs_file *f)
 {

@@ -24,9 +24,11 @@ static ssize_t taken(u32 size, u32 got, size_t room)
 	return size;
 }
 
-static ssize_t do_get(struct pvfs_fs *fs, const struct pvfs_fid *fid, const char *name, void *value, size_t size)
+static ssize_t do_get(struct pvfs_fs *fs, const struct pvfs_fid *fid, const char *name, void *value,
+		      size_t size)
 {
-	struct iovec iov = { .iov_base = value, .iov_len = min(size, (size_t)PVFS_XATTR_VALUE_MAX) };
+	struct iovec iov = { .iov_base = value,
+			     .iov_len = min(size, (size_t)PVFS_XATTR_VALUE_MAX) };
 	struct pvfs_getxattr_req req = { .fid = *fid, .size = iov.iov_len };
 	struct pvfs_getxattr_rep rep;
 	struct fs_cred cred;
@@ -38,7 +40,8 @@ static ssize_t do_get(struct pvfs_fs *fs, const struct pvfs_fid *fid, const char
 		return err;
 	req.name = PVFS_STR(name);
 	lib_fs_cred_get(fs, &cred, &req.cred);
-	err = MGR_CALL_DATA(fs, GETXATTR, getxattr, &req, &rep, buf, NULL, size ? &iov : NULL, &got);
+	err = MGR_CALL_DATA(fs, GETXATTR, getxattr, &req, &rep, buf, NULL, size ? &iov : NULL,
+			    &got);
 	return err ?: taken(rep.size, got, iov.iov_len);
 }
 
@@ -53,7 +56,8 @@ static ssize_t do_list(struct pvfs_fs *fs, const struct pvfs_fid *fid, char *lis
 	int err;
 
 	lib_fs_cred_get(fs, &cred, &req.cred);
-	err = MGR_CALL_DATA(fs, LISTXATTR, listxattr, &req, &rep, buf, NULL, size ? &iov : NULL, &got);
+	err = MGR_CALL_DATA(fs, LISTXATTR, listxattr, &req, &rep, buf, NULL, size ? &iov : NULL,
+			    &got);
 	return err ?: taken(rep.size, got, iov.iov_len);
 }
 
@@ -67,8 +71,8 @@ static void note_attr(struct pvfs_fs *fs, const struct pvfs_attr *attr)
 	lib_inode_put(fs, ino);
 }
 
-static int do_set(struct pvfs_fs *fs, const struct pvfs_fid *fid, const char *name, const void *value, size_t size,
-		  int flags)
+static int do_set(struct pvfs_fs *fs, const struct pvfs_fid *fid, const char *name,
+		  const void *value, size_t size, int flags)
 {
 	struct iovec iov = { .iov_base = (void *)value, .iov_len = size };
 	struct pvfs_setxattr_req req = { .fid = *fid, .flags = flags };
@@ -83,7 +87,8 @@ static int do_set(struct pvfs_fs *fs, const struct pvfs_fid *fid, const char *na
 		return -E2BIG;
 	req.name = PVFS_STR(name);
 	lib_fs_cred_get(fs, &cred, &req.cred);
-	err = MGR_CALL_DATA(fs, SETXATTR, setxattr, &req, &rep, buf, size ? &iov : NULL, NULL, NULL);
+	err = MGR_CALL_DATA(fs, SETXATTR, setxattr, &req, &rep, buf, size ? &iov : NULL, NULL,
+			    NULL);
 	if (!err)
 		note_attr(fs, &rep.attr);
 	return err;
@@ -137,7 +142,10 @@ int lib_acl_may(struct pvfs_fs *fs, const struct pvfs_attr *attr, unsigned int w
 	return pvfs_acl_may(&acl, &cred, attr->uid, attr->gid, want) ? 0 : -EACCES;
 }
 
-/* ---------------------------------------------------------------- by handle, of an open file, by path */
+/*
+ * ---------------------------------------------------------------- by handle, of an open file, by
+ * path
+ */
 
 #define BY_HANDLE(call) ({ \
 		struct pvfs_fid fid_ = fid_of(fh); \
@@ -159,7 +167,8 @@ int lib_acl_may(struct pvfs_fs *fs, const struct pvfs_attr *attr, unsigned int w
 		} \
 		rc_; })
 
-ssize_t pvfs_getxattr_fh(struct pvfs_fs *fs, const struct pvfs_fh *fh, const char *name, void *value, size_t size)
+ssize_t pvfs_getxattr_fh(struct pvfs_fs *fs, const struct pvfs_fh *fh, const char *name,
+			 void *value, size_t size)
 {
 	return BY_HANDLE(do_get(fs, &fid_, name, value, size));
 }
@@ -169,18 +178,20 @@ ssize_t pvfs_fgetxattr(struct pvfs_file *f, const char *name, void *value, size_
 	return BY_FILE(do_get(fs, &fid_, name, value, size));
 }
 
-ssize_t pvfs_getxattr(struct pvfs_fs *fs, const char *path, const char *name, void *value, size_t size)
+ssize_t pvfs_getxattr(struct pvfs_fs *fs, const char *path, const char *name, void *value,
+		      size_t size)
 {
 	return BY_PATH(true, do_get(fs, &fid_, name, value, size));
 }
 
-ssize_t pvfs_lgetxattr(struct pvfs_fs *fs, const char *path, const char *name, void *value, size_t size)
+ssize_t pvfs_lgetxattr(struct pvfs_fs *fs, const char *path, const char *name, void *value,
+		       size_t size)
 {
 	return BY_PATH(false, do_get(fs, &fid_, name, value, size));
 }
 
-int pvfs_setxattr_fh(struct pvfs_fs *fs, const struct pvfs_fh *fh, const char *name, const void *value, size_t size,
-		     int flags)
+int pvfs_setxattr_fh(struct pvfs_fs *fs, const struct pvfs_fh *fh, const char *name,
+		     const void *value, size_t size, int flags)
 {
 	return BY_HANDLE(do_set(fs, &fid_, name, value, size, flags));
 }
@@ -190,12 +201,14 @@ int pvfs_fsetxattr(struct pvfs_file *f, const char *name, const void *value, siz
 	return BY_FILE(do_set(fs, &fid_, name, value, size, flags));
 }
 
-int pvfs_setxattr(struct pvfs_fs *fs, const char *path, const char *name, const void *value, size_t size, int flags)
+int pvfs_setxattr(struct pvfs_fs *fs, const char *path, const char *name, const void *value,
+		  size_t size, int flags)
 {
 	return BY_PATH(true, do_set(fs, &fid_, name, value, size, flags));
 }
 
-int pvfs_lsetxattr(struct pvfs_fs *fs, const char *path, const char *name, const void *value, size_t size, int flags)
+int pvfs_lsetxattr(struct pvfs_fs *fs, const char *path, const char *name, const void *value,
+		   size_t size, int flags)
 {
 	return BY_PATH(false, do_set(fs, &fid_, name, value, size, flags));
 }

@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * mount.pvfs.c - what mount(8) runs for `mount -t pvfs host[:port]:/volume /mnt`. See mount.pvfs(8) and pvfs(5).
+ * mount.pvfs.c - what mount(8) runs for `mount -t pvfs host[:port]:/volume /mnt`. See mount.pvfs(8)
+ * and pvfs(5).
  *
- * The kernel knows neither names nor key files: they are resolved and read here. Before the kernel is asked, the
- * manager is, so that a wrong key, host or volume gets a clear answer in bounded time.
+ * The kernel knows neither names nor key files: they are resolved and read here. Before the kernel
+ * is asked, the manager is, so that a wrong key, host or volume gets a clear answer in bounded
+ * time.
  */
 #include "../transport/transport.h"
 #include <arpa/inet.h>
@@ -40,20 +42,42 @@ static const struct {
 	const char *name;
 	unsigned long set, clear;
 } known[] = {
-	{ "defaults", 0, 0 }, { "auto", 0, 0 }, { "noauto", 0, 0 }, { "_netdev", 0, 0 }, { "nofail", 0, 0 },
-	{ "user", 0, 0 }, { "nouser", 0, 0 }, { "users", 0, 0 }, { "owner", 0, 0 }, { "group", 0, 0 },
-	{ "rw", 0, MS_RDONLY }, { "ro", MS_RDONLY, 0 },
-	{ "suid", 0, MS_NOSUID }, { "nosuid", MS_NOSUID, 0 },
-	{ "dev", 0, MS_NODEV }, { "nodev", MS_NODEV, 0 },
-	{ "exec", 0, MS_NOEXEC }, { "noexec", MS_NOEXEC, 0 },
-	{ "async", 0, MS_SYNCHRONOUS }, { "sync", MS_SYNCHRONOUS, 0 }, { "dirsync", MS_DIRSYNC, 0 },
-	{ "remount", MS_REMOUNT, 0 }, { "silent", MS_SILENT, 0 }, { "loud", 0, MS_SILENT },
-	{ "atime", 0, MS_NOATIME }, { "noatime", MS_NOATIME, 0 },
-	{ "diratime", 0, MS_NODIRATIME }, { "nodiratime", MS_NODIRATIME, 0 },
-	{ "relatime", MS_RELATIME, 0 }, { "norelatime", 0, MS_RELATIME },
-	{ "strictatime", MS_STRICTATIME, 0 }, { "nostrictatime", 0, MS_STRICTATIME },
-	{ "lazytime", MS_LAZYTIME, 0 }, { "nolazytime", 0, MS_LAZYTIME },
-	{ "nosymfollow", MS_NOSYMFOLLOW, 0 }, { "symfollow", 0, MS_NOSYMFOLLOW },
+	{ "defaults", 0, 0 },
+	{ "auto", 0, 0 },
+	{ "noauto", 0, 0 },
+	{ "_netdev", 0, 0 },
+	{ "nofail", 0, 0 },
+	{ "user", 0, 0 },
+	{ "nouser", 0, 0 },
+	{ "users", 0, 0 },
+	{ "owner", 0, 0 },
+	{ "group", 0, 0 },
+	{ "rw", 0, MS_RDONLY },
+	{ "ro", MS_RDONLY, 0 },
+	{ "suid", 0, MS_NOSUID },
+	{ "nosuid", MS_NOSUID, 0 },
+	{ "dev", 0, MS_NODEV },
+	{ "nodev", MS_NODEV, 0 },
+	{ "exec", 0, MS_NOEXEC },
+	{ "noexec", MS_NOEXEC, 0 },
+	{ "async", 0, MS_SYNCHRONOUS },
+	{ "sync", MS_SYNCHRONOUS, 0 },
+	{ "dirsync", MS_DIRSYNC, 0 },
+	{ "remount", MS_REMOUNT, 0 },
+	{ "silent", MS_SILENT, 0 },
+	{ "loud", 0, MS_SILENT },
+	{ "atime", 0, MS_NOATIME },
+	{ "noatime", MS_NOATIME, 0 },
+	{ "diratime", 0, MS_NODIRATIME },
+	{ "nodiratime", MS_NODIRATIME, 0 },
+	{ "relatime", MS_RELATIME, 0 },
+	{ "norelatime", 0, MS_RELATIME },
+	{ "strictatime", MS_STRICTATIME, 0 },
+	{ "nostrictatime", 0, MS_STRICTATIME },
+	{ "lazytime", MS_LAZYTIME, 0 },
+	{ "nolazytime", 0, MS_LAZYTIME },
+	{ "nosymfollow", MS_NOSYMFOLLOW, 0 },
+	{ "symfollow", 0, MS_NOSYMFOLLOW },
 };
 
 /* The kernel's own options, and their bounds; checked here for the sake of the message. */
@@ -163,15 +187,18 @@ static int kernel_option(struct mount_opts *o, const char *name, const char *val
 	if (!kernel_opts[i].max) {
 		if (value)
 			return complain("option '%s' takes no value", name);
-		/* They may come twice, from fstab and from the command line: the last one counts. */
+		/*
+		 * They may come twice, from fstab and from the command line: the last one counts.
+		 */
 		o->soft = !strcmp(name, "soft");
 		return 0;
 	}
 	if (!strcmp(name, "timeo"))
 		o->timeo = true;
-	if (!value || !parse_value(value, kernel_opts[i].size, &v) || v < kernel_opts[i].min || v > kernel_opts[i].max)
-		return complain("option '%s' takes a number of %lu .. %lu, not '%s'", name, kernel_opts[i].min,
-				kernel_opts[i].max, value ?: "");
+	if (!value || !parse_value(value, kernel_opts[i].size, &v) || v < kernel_opts[i].min ||
+	    v > kernel_opts[i].max)
+		return complain("option '%s' takes a number of %lu .. %lu, not '%s'", name,
+				kernel_opts[i].min, kernel_opts[i].max, value ?: "");
 	if (kernel_opts[i].size && (v & (v - 1)))
 		return complain("option '%s' must be a power of two, not '%s'", name, value);
 	snprintf(text, sizeof(text), "%s=%lu", name, v);
@@ -198,7 +225,8 @@ static int one_option(struct mount_opts *o, char *opt)
 	}
 	if (!strcmp(opt, "locks")) {
 		if (!value || (strcmp(value, "cluster") && strcmp(value, "local")))
-			return complain("option 'locks' takes cluster or local, not '%s'", value ?: "");
+			return complain("option 'locks' takes cluster or local, not '%s'",
+					value ?: "");
 		snprintf(text, sizeof(text), "locks=%s", value);
 		return append(&o->kernel, text);
 	}
@@ -238,8 +266,8 @@ static int one_option(struct mount_opts *o, char *opt)
 
 /* ---------------------------------------------------------------- asking the manager */
 
-static void explain(const struct mount_opts *o, const char *mgr, int rc, enum pvfs_peer_state st, int perr,
-		    const char *why)
+static void explain(const struct mount_opts *o, const char *mgr, int rc, enum pvfs_peer_state st,
+		    int perr, const char *why)
 {
 	if (st == PVFS_PEER_REFUSED && perr == -EACCES)
 		complain("%s: refused the key in %s: copy the cluster's key there, or name its file with -o key=FILE",
@@ -247,17 +275,18 @@ static void explain(const struct mount_opts *o, const char *mgr, int rc, enum pv
 	else if (st == PVFS_PEER_REFUSED && perr == -ENOENT)
 		complain("%s: has no volume '%s': check what follows ':/'", mgr, o->volume);
 	else if (st == PVFS_PEER_REFUSED && perr == -EPROTO)
-		complain("%s: its version does not match this one (%s): install the same version on both%s%s", mgr,
-			 PVFS_VERSION, *why ? ": " : "", why);
+		complain("%s: its version does not match this one (%s): install the same version on both%s%s",
+			 mgr, PVFS_VERSION, *why ? ": " : "", why);
 	else if (st == PVFS_PEER_REFUSED)
 		complain("%s: refused the connection: %s", mgr, *why ? why : strerror(-perr));
 	else
-		complain("%s: no answer within %u s: %s: is pvfs-mgr running there, and reachable?", mgr,
-			 o->timeout_ms / 1000, *why ? why : strerror(perr ? -perr : -rc));
+		complain("%s: no answer within %u s: %s: is pvfs-mgr running there, and reachable?",
+			 mgr, o->timeout_ms / 1000, *why ? why : strerror(perr ? -perr : -rc));
 }
 
 /* HELLO, AUTH and a PING: is there a manager that takes our key and has this volume? */
-static int ask_mgr(const struct mount_opts *o, const struct pvfs_addr *addr, const struct pvfs_key *key)
+static int ask_mgr(const struct mount_opts *o, const struct pvfs_addr *addr,
+		   const struct pvfs_key *key)
 {
 	struct pvfs_peer_params pp = { .addr = *addr, .key = key, .my_role = PVFS_ROLE_CLIENT,
 				       .its_role = PVFS_ROLE_MGR, .nconnect = 1, .hard = 1 };
@@ -292,7 +321,8 @@ out:
 
 /* ---------------------------------------------------------------- the mount itself */
 
-static char *mount_data(const struct mount_opts *o, const struct pvfs_addr *addr, const struct pvfs_key *key)
+static char *mount_data(const struct mount_opts *o, const struct pvfs_addr *addr,
+			const struct pvfs_key *key)
 {
 	char ip[INET6_ADDRSTRLEN], scope[16] = "", hex[2 * PVFS_KEY_LEN + 1], *data = NULL;
 	const void *in = addr->ss.ss_family == AF_INET6 ?
@@ -303,12 +333,14 @@ static char *mount_data(const struct mount_opts *o, const struct pvfs_addr *addr
 	if (!inet_ntop(addr->ss.ss_family, in, ip, sizeof(ip)))
 		return NULL;
 	/* A link-local address means nothing without its interface. */
-	if (addr->ss.ss_family == AF_INET6 && ((const struct sockaddr_in6 *)&addr->ss)->sin6_scope_id)
-		snprintf(scope, sizeof(scope), "%%%u", ((const struct sockaddr_in6 *)&addr->ss)->sin6_scope_id);
+	if (addr->ss.ss_family == AF_INET6 &&
+	    ((const struct sockaddr_in6 *)&addr->ss)->sin6_scope_id)
+		snprintf(scope, sizeof(scope), "%%%u",
+			 ((const struct sockaddr_in6 *)&addr->ss)->sin6_scope_id);
 	for (i = 0; i < PVFS_KEY_LEN; i++)
 		sprintf(hex + 2 * i, "%02x", key->bytes[i]);
-	if (asprintf(&data, "addr=%s%s,port=%u,vol=%s,host=%s,keyhex=%s%s%s", ip, scope, o->port, o->volume, o->host, hex,
-		     o->kernel ? "," : "", o->kernel ?: "") < 0)
+	if (asprintf(&data, "addr=%s%s,port=%u,vol=%s,host=%s,keyhex=%s%s%s", ip, scope, o->port,
+		     o->volume, o->host, hex, o->kernel ? "," : "", o->kernel ?: "") < 0)
 		data = NULL;
 	explicit_bzero(hex, sizeof(hex));
 	return data;
@@ -331,8 +363,8 @@ static void mount_failed(const struct mount_opts *o, const char *dir, int err)
 		complain("%s: is in use, or mounted there already", dir);
 		break;
 	case EINVAL:
-		complain("%s: the kernel refused the options%s%s: `dmesg` says which", dir, o->kernel ? " " : "",
-			 o->kernel ?: "");
+		complain("%s: the kernel refused the options%s%s: `dmesg` says which", dir,
+			 o->kernel ? " " : "", o->kernel ?: "");
 		break;
 	default:
 		complain("%s: %s; `dmesg` may say more", dir, strerror(err));
@@ -379,8 +411,9 @@ static int do_mount(struct mount_opts *o, const char *dev, const char *dir)
 		return EX_FAIL;
 	}
 	if (o->verbose)
-		printf("mount.pvfs: mount(\"%s\", \"%s\", \"pvfs\", 0x%lx, \"%.*s...%s\")\n", dev, dir, o->flags,
-		       (int)(strstr(data, "keyhex=") + 7 - data), data, strstr(data, "keyhex=") + 7 + 2 * PVFS_KEY_LEN);
+		printf("mount.pvfs: mount(\"%s\", \"%s\", \"pvfs\", 0x%lx, \"%.*s...%s\")\n", dev,
+		       dir, o->flags, (int)(strstr(data, "keyhex=") + 7 - data), data,
+		       strstr(data, "keyhex=") + 7 + 2 * PVFS_KEY_LEN);
 	rc = 0;
 	if (!o->fake && mount(dev, dir, "pvfs", o->flags, data)) {
 		mount_failed(o, dir, errno);
@@ -436,7 +469,8 @@ int main(int argc, char **argv)
 	dir = argv[optind + 1];
 	if (parse_device(dev, &o))
 		goto out;
-	for (opt = opts ? strtok_r(opts, ",", &save) : NULL; opt; opt = strtok_r(NULL, ",", &save)) {
+	for (opt = opts ? strtok_r(opts, ",", &save) : NULL; opt;
+	     opt = strtok_r(NULL, ",", &save)) {
 		if (one_option(&o, opt))
 			goto out;
 	}

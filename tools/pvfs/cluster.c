@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * cluster.c - `pvfs start` and `pvfs stop`: the daemons of a one-machine cluster, in the background.
+ * cluster.c - `pvfs start` and `pvfs stop`: the daemons of a one-machine cluster, in the
+ * background.
  *
- * Beside pvfs.conf are run/ (process ids) and log/. A process id in a file proves nothing: before anything is done to a
- * process it is held by a pidfd, and its program, configuration and index are compared with what is expected.
+ * Beside pvfs.conf are run/ (process ids) and log/. A process id in a file proves nothing: before
+ * anything is done to a process it is held by a pidfd, and its program, configuration and index are
+ * compared with what is expected.
  */
 #include "tool.h"
 #include "run.h"
@@ -68,7 +70,8 @@ int sibling(const char *name, char *path, size_t n)
 		}
 	}
 	dirs = strdup(getenv("PATH") ?: "/usr/sbin:/usr/bin:/sbin:/bin");
-	for (d = dirs ? strtok_r(dirs, ":", &save) : NULL; d && rc; d = strtok_r(NULL, ":", &save)) {
+	for (d = dirs ? strtok_r(dirs, ":", &save) : NULL; d && rc;
+	     d = strtok_r(NULL, ":", &save)) {
 		if (snprintf(path, n, "%s/%s", d, name) < (int)n && !access(path, X_OK))
 			rc = 0;
 	}
@@ -151,10 +154,14 @@ static int cluster_open(struct cluster *c, char **args, int n)
 		args++;
 		n--;
 	} else {
-		snprintf(path, sizeof(path), "%s", conf ?: access("pvfs.conf", F_OK) ? CONF_DEFAULT : "pvfs.conf");
+		snprintf(path, sizeof(path), "%s",
+			 conf				   ?:
+				 access("pvfs.conf", F_OK) ? CONF_DEFAULT :
+							     "pvfs.conf");
 	}
 	if (!realpath(path, real)) {
-		fail("%s: %s: give the directory of a cluster (pvfs mkfs --dir DIR makes one)", path, strerror(errno));
+		fail("%s: %s: give the directory of a cluster (pvfs mkfs --dir DIR makes one)",
+		     path, strerror(errno));
 		return -errno;
 	}
 	rc = pvfs_conf_load(real, &c->conf, err, sizeof(err));
@@ -184,7 +191,8 @@ static int cluster_open(struct cluster *c, char **args, int n)
 		for (k = 0; k < c->n && strcmp(c->daemons[k].name, args[i]); k++)
 			;
 		if (k == c->n) {
-			fail("'%s' is neither a directory nor one of mgr, iod0 .. iod%u", args[i], c->n - 2);
+			fail("'%s' is neither a directory nor one of mgr, iod0 .. iod%u", args[i],
+			     c->n - 2);
 			return -EINVAL;
 		}
 		c->daemons[k].wanted = true;
@@ -194,8 +202,8 @@ static int cluster_open(struct cluster *c, char **args, int n)
 
 /* ---------------------------------------------------------------- processes */
 
-static const char *file_of(const struct cluster *c, const struct daemon *d, const char *sub, const char *ext,
-			   char buf[PATH_MAX + 64])
+static const char *file_of(const struct cluster *c, const struct daemon *d, const char *sub,
+			   const char *ext, char buf[PATH_MAX + 64])
 {
 	snprintf(buf, PATH_MAX + 64, "%s/%s/%s.%s", c->dir, sub, d->name, ext);
 	return buf;
@@ -276,7 +284,10 @@ static int write_pid(const struct cluster *c, const struct daemon *d)
 	return 0;
 }
 
-/* Forks and execs the daemon. In the child only async-signal-safe calls: this process has no threads, but may get some. */
+/*
+ * Forks and execs the daemon. In the child only async-signal-safe calls: this process has no
+ * threads, but may get some.
+ */
 static int daemon_spawn(struct cluster *c, struct daemon *d)
 {
 	char log[PATH_MAX + 64], number[16];
@@ -286,7 +297,8 @@ static int daemon_spawn(struct cluster *c, struct daemon *d)
 	struct stat st;
 
 	snprintf(number, sizeof(number), "%u", d->index);
-	log_fd = open(file_of(c, d, "log", "log", log), O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0640);
+	log_fd = open(file_of(c, d, "log", "log", log), O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC,
+		      0640);
 	if (log_fd < 0 || fstat(log_fd, &st)) {
 		fail("%s: %s", log, strerror(errno));
 		return -errno;
@@ -305,7 +317,8 @@ static int daemon_spawn(struct cluster *c, struct daemon *d)
 		sigprocmask(SIG_SETMASK, &none, NULL);
 		signal(SIGPIPE, SIG_DFL);
 		setsid();
-		if (chdir("/") || dup2(null_fd, 0) < 0 || dup2(log_fd, 1) < 0 || dup2(log_fd, 2) < 0)
+		if (chdir("/") || dup2(null_fd, 0) < 0 || dup2(log_fd, 1) < 0 ||
+		    dup2(log_fd, 2) < 0)
 			_exit(126);
 		if (fds[1] == 3)
 			fcntl(3, F_SETFD, 0);
@@ -397,7 +410,8 @@ static int wait_ready(struct cluster *c, u64 deadline)
 	}
 	for (i = 0; i < c->n; i++) {
 		if (c->daemons[i].ready_fd >= 0) {
-			fail("%s: is not ready yet; see %s/log/%s.log", c->daemons[i].name, c->dir, c->daemons[i].name);
+			fail("%s: is not ready yet; see %s/log/%s.log", c->daemons[i].name, c->dir,
+			     c->daemons[i].name);
 			rc = -ETIMEDOUT;
 		}
 	}
@@ -432,7 +446,8 @@ static int daemon_stop(struct cluster *c, struct daemon *d, int sig, u64 deadlin
 		if (poll(&p, 1, now < deadline ? deadline - now : 0) > 0)
 			break;
 		if (now_ms() >= deadline) {
-			fail("%s: process %d does not end; --kill ends it at once", d->name, (int)pid);
+			fail("%s: process %d does not end; --kill ends it at once", d->name,
+			     (int)pid);
 			rc = -ETIMEDOUT;
 			goto out;
 		}
@@ -465,9 +480,9 @@ static int stop_wanted(struct cluster *c, int sig, u64 deadline, u32 *ret_stoppe
 int cmd_stop(int argc, char **argv)
 {
 	enum { WAIT = 1, KILL };
-	static const struct option longopts[] = {
-		{ "wait", required_argument, NULL, WAIT }, { "kill", no_argument, NULL, KILL }, TOOL_LONG
-	};
+	static const struct option longopts[] = { { "wait", required_argument, NULL, WAIT },
+						  { "kill", no_argument, NULL, KILL },
+						  TOOL_LONG };
 	unsigned long wait = 60;
 	int c, rc, sig = SIGTERM;
 	struct cluster cl;
@@ -531,14 +546,16 @@ static int start_wanted(struct cluster *c, u64 deadline)
 	printf("%s: %u daemons started", c->dir, started);
 	if (running)
 		printf(", %u ran already", running);
-	printf(". Manager: %s, volume: %s, key: %s\n", c->conf->mgr_address, c->conf->name, c->conf->cluster_key);
+	printf(". Manager: %s, volume: %s, key: %s\n", c->conf->mgr_address, c->conf->name,
+	       c->conf->cluster_key);
 	return 0;
 }
 
 int cmd_start(int argc, char **argv)
 {
 	enum { WAIT = 1 };
-	static const struct option longopts[] = { { "wait", required_argument, NULL, WAIT }, TOOL_LONG };
+	static const struct option longopts[] = { { "wait", required_argument, NULL, WAIT },
+						  TOOL_LONG };
 	unsigned long wait = 60;
 	struct cluster cl;
 	int c, rc;

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * conf.c - which cluster the command line means, and the ways to it: a mounted volume, or a single server.
+ * conf.c - which cluster the command line means, and the ways to it: a mounted volume, or a single
+ * server.
  */
 #include "tool.h"
 #include <stdio.h>
@@ -53,7 +54,9 @@ int target_find(struct target *t, bool want_conf)
 	rc = pvfs_conf_load(path, &t->conf, err, sizeof(err));
 	if (rc) {
 		fail("%s%s", *err ? err : strerror(-rc),
-		     rc == -ENOENT && !tool.conf ? "; give -c FILE, or -m HOST/VOLUME and -k KEYFILE" : "");
+		     rc == -ENOENT && !tool.conf ?
+			     "; give -c FILE, or -m HOST/VOLUME and -k KEYFILE" :
+			     "");
 		return rc;
 	}
 	snprintf(t->mgr, sizeof(t->mgr), "%s", t->conf->mgr_address);
@@ -123,8 +126,8 @@ const char *remote_path(const char *arg)
  * @ret: free with pvfs_peer_free()
  * @err: on failure a text for the user
  */
-int probe_open(struct pvfs_engine *e, const struct target *t, const char *address, u16 port, u8 role,
-	       struct pvfs_peer **ret, char *err, size_t errlen)
+int probe_open(struct pvfs_engine *e, const struct target *t, const char *address, u16 port,
+	       u8 role, struct pvfs_peer **ret, char *err, size_t errlen)
 {
 	struct pvfs_peer_params pp = { .my_role = PVFS_ROLE_CLIENT, .its_role = role, .nconnect = 1,
 				       .fail_ms = tool.timeout_ms };
@@ -155,15 +158,19 @@ int probe_open(struct pvfs_engine *e, const struct target *t, const char *addres
  * @ret_ns: how long it took; may be NULL
  * @err: on failure a text for the user
  */
-int probe_call(struct pvfs_peer *p, u16 op, void *payload, size_t room, u32 *ret_len, u64 *ret_ns, char *err,
-	       size_t errlen)
+int probe_call(struct pvfs_peer *p, u16 op, void *payload, size_t room, u32 *ret_len, u64 *ret_ns,
+	       char *err, size_t errlen)
 {
 	struct iovec in = { .iov_base = payload, .iov_len = room };
 	char why[200] = "";
 	struct timespec a, b;
 	u8 rep[128];
-	struct pvfs_rpc rpc = { .op = op, .in = payload ? &in : NULL, .nin = payload ? 1 : 0, .rep = rep,
-				.rep_room = sizeof(rep), .timeout_ms = tool.timeout_ms };
+	struct pvfs_rpc rpc = { .op = op,
+				.in = payload ? &in : NULL,
+				.nin = payload ? 1 : 0,
+				.rep = rep,
+				.rep_room = sizeof(rep),
+				.timeout_ms = tool.timeout_ms };
 	int rc, perr = 0;
 
 	clock_gettime(CLOCK_MONOTONIC, &a);

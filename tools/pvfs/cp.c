@@ -25,7 +25,10 @@ struct task {			/* a file to be copied */
 	struct stat st;
 };
 
-/* A file that is being copied by several. Protected by the copier's lock, but for what never changes. */
+/*
+ * A file that is being copied by several. Protected by the copier's lock, but for what never
+ * changes.
+ */
 struct big {
 	struct big *next;
 	struct task *task;
@@ -166,9 +169,12 @@ static int write_sparse(struct end_file *dst, const u8 *buf, size_t n, off_t off
 	return 0;
 }
 
-/* Copies @off .. @end. -ENODATA: the source is shorter than it was. @ret_reading: it was the source that failed. */
-static int copy_range(struct copier *c, struct end_file *src, struct end_file *dst, bool sparse, off_t off, off_t end,
-		      u8 *buf, bool *ret_reading)
+/*
+ * Copies @off .. @end. -ENODATA: the source is shorter than it was. @ret_reading: it was the source
+ * that failed.
+ */
+static int copy_range(struct copier *c, struct end_file *src, struct end_file *dst, bool sparse,
+		      off_t off, off_t end, u8 *buf, bool *ret_reading)
 {
 	off_t data, stop;
 	ssize_t n;
@@ -234,8 +240,9 @@ static bool complete(struct copier *c, const struct task *t)
 {
 	struct stat st;
 
-	return c->resume && c->preserve && !end_stat(c->to, t->to, true, &st) && S_ISREG(st.st_mode) &&
-	       st.st_size == t->st.st_size && st.st_mtim.tv_sec == t->st.st_mtim.tv_sec &&
+	return c->resume && c->preserve && !end_stat(c->to, t->to, true, &st) &&
+	       S_ISREG(st.st_mode) && st.st_size == t->st.st_size &&
+	       st.st_mtim.tv_sec == t->st.st_mtim.tv_sec &&
 	       st.st_mtim.tv_nsec == t->st.st_mtim.tv_nsec;
 }
 
@@ -258,8 +265,8 @@ static int open_both(struct copier *c, struct big *b)
 	if (c->resume) {
 		b->start = resume_find(&b->note, c->to, &t->st, &b->src, &b->dst, &why);
 		if (b->start)
-			note("pvfs cp: %s: going on at byte %lld of %lld", t->to, (long long)b->start,
-			     (long long)t->st.st_size);
+			note("pvfs cp: %s: going on at byte %lld of %lld", t->to,
+			     (long long)b->start, (long long)t->st.st_size);
 		else if (b->note.exists)
 			note("pvfs cp: %s: copied from the beginning: %s", t->to, why);
 		err = end_truncate(&b->dst, b->start);
@@ -303,7 +310,8 @@ static void finish(struct copier *c, struct big *b, int err)
 	if (err == -ENODATA)
 		fail("%s: became shorter while it was copied", t->from);
 	else if (err == -EINTR)
-		fail("%s: interrupted%s", t->to, b->note.exists ? "; --resume goes on where it ended" : "");
+		fail("%s: interrupted%s", t->to,
+		     b->note.exists ? "; --resume goes on where it ended" : "");
 	if (err == -ENODATA || err == -EINTR)
 		c->failed = true;
 	else if (err)
@@ -321,7 +329,8 @@ static void checkpoint(struct copier *c, struct big *b)
 
 	while (b->low < b->chunks && (b->bits[b->low / 8] & (1 << (b->low % 8))))
 		b->low++;
-	if (b->noting || !b->low || b->low == b->chunks || now_ms() - b->noted_ms < c->checkpoint_ms)
+	if (b->noting || !b->low || b->low == b->chunks ||
+	    now_ms() - b->noted_ms < c->checkpoint_ms)
 		return;
 	b->noting = true;
 	low = b->start + (off_t)(b->low * c->chunk);
@@ -384,7 +393,8 @@ static void file_work(struct copier *c, struct task *t, u8 *buf)
 	int err;
 
 	pthread_mutex_lock(&c->lock);
-	snprintf(c->latest_buf, sizeof(c->latest_buf), "%s", strrchr(t->to, '/') ? strrchr(t->to, '/') + 1 : t->to);
+	snprintf(c->latest_buf, sizeof(c->latest_buf), "%s",
+		 strrchr(t->to, '/') ? strrchr(t->to, '/') + 1 : t->to);
 	pthread_mutex_unlock(&c->lock);
 	if (same_file(c, t)) {
 		fail("%s and %s are the same file", t->from, t->to);
@@ -402,8 +412,8 @@ static void file_work(struct copier *c, struct task *t, u8 *buf)
 		return;
 	}
 	if (t->st.st_size - small.start <= (off_t)c->chunk) {
-		err = copy_range(c, &small.src, &small.dst, small.sparse, small.start, t->st.st_size, buf,
-				 &small.reading);
+		err = copy_range(c, &small.src, &small.dst, small.sparse, small.start,
+				 t->st.st_size, buf, &small.reading);
 		finish(c, &small, err);
 		return;
 	}
@@ -526,7 +536,8 @@ static void walk_dir(struct copier *c, const char *from, const char *to, const s
 		c->failed = true;
 		return;
 	}
-	if (c->have_root && c->from.fs == c->to.fs && st->st_ino == c->root_ino && st->st_dev == c->root_dev) {
+	if (c->have_root && c->from.fs == c->to.fs && st->st_ino == c->root_ino &&
+	    st->st_dev == c->root_dev) {
 		fail("%s: is being made by this copy: left out", from);
 		c->failed = true;
 		return;
@@ -636,14 +647,16 @@ static void draw(struct progress *p, bool last)
 	memcpy(name, c->latest_buf, sizeof(name));
 	pthread_mutex_unlock(&c->lock);
 	if (rate && walked && !last)
-		snprintf(eta, sizeof(eta), "  %llu:%02llu left", (unsigned long long)(left / rate / 60),
+		snprintf(eta, sizeof(eta), "  %llu:%02llu left",
+			 (unsigned long long)(left / rate / 60),
 			 (unsigned long long)(left / rate % 60));
 	/* Names may hold anything: none of it to the terminal. */
 	for (char *s = name; *s; s++) {
 		if ((unsigned char)*s < 32 || *s == 127)
 			*s = '?';
 	}
-	fprintf(stderr, "\r\033[K%6s of %s%s  %s/s%s  %.40s", a, b, walked ? "" : "+", human(rate, r), eta, name);
+	fprintf(stderr, "\r\033[K%6s of %s%s  %s/s%s  %.40s", a, b, walked ? "" : "+",
+		human(rate, r), eta, name);
 	if (last)
 		fputc('\n', stderr);
 	fflush(stderr);
@@ -663,7 +676,8 @@ static void *progress_thread(void *arg)
 			ts.tv_nsec -= 1000000000;
 		}
 		/* c->cond is broadcast for every file: draw by the clock only. */
-		while (!p->stop && pthread_cond_timedwait(&p->c->cond, &p->c->lock, &ts) != ETIMEDOUT)
+		while (!p->stop &&
+		       pthread_cond_timedwait(&p->c->cond, &p->c->lock, &ts) != ETIMEDOUT)
 			;
 		pthread_mutex_unlock(&p->c->lock);
 		draw(p, false);
@@ -748,13 +762,19 @@ static int run(struct copier *c, char **from, int n, const char *to, unsigned lo
 int cmd_cp(int argc, char **argv)
 {
 	enum { CHUNK = 1, RESUME, CHECKPOINT, FSYNC, NO_PROGRESS };
-	static const struct option longopts[] = {
-		{ "recursive", no_argument, NULL, 'r' }, { "preserve", no_argument, NULL, 'p' },
-		{ "jobs", required_argument, NULL, 'j' }, { "chunk", required_argument, NULL, CHUNK },
-		{ "resume", no_argument, NULL, RESUME }, { "checkpoint", required_argument, NULL, CHECKPOINT },
-		{ "fsync", no_argument, NULL, FSYNC }, { "no-progress", no_argument, NULL, NO_PROGRESS }, TOOL_LONG
-	};
-	struct copier c = { .chunk = 4u << 20, .checkpoint_ms = 1000, .lock = PTHREAD_MUTEX_INITIALIZER,
+	static const struct option longopts[] = { { "recursive", no_argument, NULL, 'r' },
+						  { "preserve", no_argument, NULL, 'p' },
+						  { "jobs", required_argument, NULL, 'j' },
+						  { "chunk", required_argument, NULL, CHUNK },
+						  { "resume", no_argument, NULL, RESUME },
+						  { "checkpoint", required_argument, NULL,
+						    CHECKPOINT },
+						  { "fsync", no_argument, NULL, FSYNC },
+						  { "no-progress", no_argument, NULL, NO_PROGRESS },
+						  TOOL_LONG };
+	struct copier c = { .chunk = 4u << 20,
+			    .checkpoint_ms = 1000,
+			    .lock = PTHREAD_MUTEX_INITIALIZER,
 			    .cond = PTHREAD_COND_INITIALIZER };
 	/* The second one ends a copy that waits for a server. */
 	struct sigaction sa = { .sa_handler = on_signal, .sa_flags = SA_RESETHAND | SA_RESTART };

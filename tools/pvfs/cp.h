@@ -35,7 +35,8 @@ ssize_t end_copy(struct end_file *from, struct end_file *to, off_t off, size_t n
 int end_mkdir(struct end e, const char *path, mode_t mode);
 int end_unlink(struct end e, const char *path);
 int end_rename(struct end e, const char *from, const char *to);
-int end_copy_special(struct end s, const char *from, const struct stat *st, struct end d, const char *to);
+int end_copy_special(struct end s, const char *from, const struct stat *st, struct end d,
+		     const char *to);
 int end_chmod(struct end e, const char *path, mode_t mode);
 /* Calls @fn for every entry but "." and ".."; stops when it returns non-zero. */
 int end_list(struct end e, const char *dir, int (*fn)(const char *name, void *arg), void *arg);
@@ -55,8 +56,8 @@ struct resume {
 void resume_init(struct resume *r, const char *target);
 int resume_write(struct resume *r, struct end e, const struct stat *src, off_t done);
 /* How far an earlier copy of the same source is known to be good; 0: begin anew. @why: says why. */
-off_t resume_find(struct resume *r, struct end e, const struct stat *src, struct end_file *from, struct end_file *to,
-		  const char **ret_why);
+off_t resume_find(struct resume *r, struct end e, const struct stat *src, struct end_file *from,
+		  struct end_file *to, const char **ret_why);
 void resume_remove(struct resume *r, struct end e);
 
 #endif

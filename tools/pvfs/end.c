@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * end.c - the same calls for a file in the volume and for a local one. What `pvfs cp` needs, no more.
+ * end.c - the same calls for a file in the volume and for a local one. What `pvfs cp` needs, no
+ * more.
  */
 #include "cp.h"
 #include <dirent.h>
@@ -176,7 +177,8 @@ int end_rename(struct end e, const char *from, const char *to)
  * end_copy_special - make what is neither file nor directory again: links, devices, pipes, sockets
  * @st: of what is at @from
  */
-int end_copy_special(struct end s, const char *from, const struct stat *st, struct end d, const char *to)
+int end_copy_special(struct end s, const char *from, const struct stat *st, struct end d,
+		     const char *to)
 {
 	char target[PVFS_SYMLINK_MAX + 1];
 	ssize_t n;
@@ -184,7 +186,8 @@ int end_copy_special(struct end s, const char *from, const struct stat *st, stru
 	if (!S_ISLNK(st->st_mode))
 		return d.fs ? pvfs_mknod(d.fs, to, st->st_mode, st->st_rdev) :
 			      NEG(mknod(to, st->st_mode, st->st_rdev));
-	n = s.fs ? pvfs_readlink(s.fs, from, target, sizeof(target)) : readlink(from, target, sizeof(target));
+	n = s.fs ? pvfs_readlink(s.fs, from, target, sizeof(target)) :
+		   readlink(from, target, sizeof(target));
 	if (n < 0)
 		return s.fs ? (int)n : -errno;
 	if (n == sizeof(target))
@@ -198,7 +201,8 @@ int end_chmod(struct end e, const char *path, mode_t mode)
 	return e.fs ? pvfs_chmod(e.fs, path, mode) : NEG(chmod(path, mode));
 }
 
-static int list_remote(struct end e, const char *dir, int (*fn)(const char *name, void *arg), void *arg)
+static int list_remote(struct end e, const char *dir, int (*fn)(const char *name, void *arg),
+		       void *arg)
 {
 	struct pvfs_dirent ent;
 	struct pvfs_dir *d;

@@ -24,8 +24,13 @@ static void mode_text(mode_t m, char s[11])
 	static const char rwx[] = "rwxrwxrwx";
 	int i;
 
-	s[0] = S_ISDIR(m) ? 'd' : S_ISLNK(m) ? 'l' : S_ISBLK(m) ? 'b' : S_ISCHR(m) ? 'c' : S_ISFIFO(m) ? 'p' :
-	       S_ISSOCK(m) ? 's' : '-';
+	s[0] = S_ISDIR(m)  ? 'd' :
+	       S_ISLNK(m)  ? 'l' :
+	       S_ISBLK(m)  ? 'b' :
+	       S_ISCHR(m)  ? 'c' :
+	       S_ISFIFO(m) ? 'p' :
+	       S_ISSOCK(m) ? 's' :
+			     '-';
 	for (i = 0; i < 9; i++)
 		s[1 + i] = m & (0400 >> i) ? rwx[i] : '-';
 	if (m & S_ISUID)
@@ -80,8 +85,10 @@ struct name_list {
 };
 
 static const struct out_col ls_cols[] = {
-	{ "mode", "MODE", OUT_TEXT }, { "links", "LINKS", OUT_NUMBER }, { "user", "USER", OUT_TEXT }, { "group", "GROUP", OUT_TEXT },
-	{ "size", "SIZE", OUT_NUMBER }, { "mtime", "MODIFIED", OUT_TEXT }, { "name", "NAME", OUT_TEXT },
+	{ "mode", "MODE", OUT_TEXT },	{ "links", "LINKS", OUT_NUMBER },
+	{ "user", "USER", OUT_TEXT },	{ "group", "GROUP", OUT_TEXT },
+	{ "size", "SIZE", OUT_NUMBER }, { "mtime", "MODIFIED", OUT_TEXT },
+	{ "name", "NAME", OUT_TEXT },
 };
 
 static int by_name(const void *a, const void *b)
@@ -132,7 +139,8 @@ static void ls_entry(struct ls *l, const char *dir, const char *name, const stru
 	out_number(l->table, 4, st->st.st_size, NULL);
 	out_text(l->table, 5, "%s", when);
 	if (tool.json) {
-		snprintf(path, sizeof(path), "%s%s%s", dir ?: "", dir && dir[strlen(dir) - 1] != '/' ? "/" : "", name);
+		snprintf(path, sizeof(path), "%s%s%s", dir ?: "",
+			 dir && dir[strlen(dir) - 1] != '/' ? "/" : "", name);
 		out_name(l->table, 6, path);
 	} else if (*target && asprintf(&shown, "%s -> %s", name, target) >= 0) {
 		out_name(l->table, 6, shown);
@@ -206,7 +214,8 @@ static void ls_dir(struct ls *l, const char *path, bool head)
 	for (i = 0; l->recurse && i < list.n; i++) {
 		const char *name = list.e[i].name;
 
-		if (!S_ISDIR(list.e[i].stat.st.st_mode) || !strcmp(name, ".") || !strcmp(name, ".."))
+		if (!S_ISDIR(list.e[i].stat.st.st_mode) || !strcmp(name, ".") ||
+		    !strcmp(name, ".."))
 			continue;
 		if (asprintf(&sub, "%s%s%s", path, slash, name) < 0)
 			break;
@@ -245,7 +254,8 @@ static void ls_arg(struct ls *l, const char *path, bool many, bool first)
 
 int cmd_ls(int argc, char **argv)
 {
-	static const struct option longopts[] = { { "recursive", no_argument, NULL, 'R' }, TOOL_LONG };
+	static const struct option longopts[] = { { "recursive", no_argument, NULL, 'R' },
+						  TOOL_LONG };
 	struct ls l = { 0 };
 	int c, i, rc;
 
@@ -279,7 +289,9 @@ int cmd_ls(int argc, char **argv)
 /* Which daemon has how much of a file. */
 static void print_datafiles(struct pvfs_fs *fs, const struct pvfs_stat *st, u32 niods)
 {
-	struct pvfs_layout l = { .base = st->striping.base, .pcount = st->striping.pcount, .ssize = st->striping.ssize };
+	struct pvfs_layout l = { .base = st->striping.base,
+				 .pcount = st->striping.pcount,
+				 .ssize = st->striping.ssize };
 	char name[PVFS_HOST_MAX + 96], text[16];
 	u32 i, iod;
 
@@ -297,7 +309,8 @@ static void print_datafiles(struct pvfs_fs *fs, const struct pvfs_stat *st, u32 
 static void stat_text(struct pvfs_fs *fs, const char *path, const struct pvfs_stat *st, u32 niods)
 {
 	char mode[11], user[64], group[64], base[16], t[4][64], target[4096];
-	const struct timespec *ts[4] = { &st->st.st_atim, &st->st.st_mtim, &st->st.st_ctim, &st->btime };
+	const struct timespec *ts[4] = { &st->st.st_atim, &st->st.st_mtim, &st->st.st_ctim,
+					 &st->btime };
 	char a[16];
 	ssize_t n;
 	int i;
@@ -316,18 +329,20 @@ static void stat_text(struct pvfs_fs *fs, const char *path, const struct pvfs_st
 			print_name(target);
 		}
 	}
-	printf("    Inode: %llu (generation %u)   Version: %llu   Links: %lu\n", (unsigned long long)st->fh.ino, st->fh.gen,
-	       (unsigned long long)st->version, (unsigned long)st->st.st_nlink);
+	printf("    Inode: %llu (generation %u)   Version: %llu   Links: %lu\n",
+	       (unsigned long long)st->fh.ino, st->fh.gen, (unsigned long long)st->version,
+	       (unsigned long)st->st.st_nlink);
 	printf("     Mode: %s (%04o)   Owner: %s:%s\n", mode, st->st.st_mode & 07777, user, group);
 	printf("     Size: %lld%s   Blocks: %lld\n", (long long)st->st.st_size,
 	       st->flags & PVFS_ST_SIZE_UNKNOWN ? " (last known: a daemon does not answer)" : "",
 	       (long long)st->st.st_blocks);
-	printf(" Accessed: %s\n Modified: %s\n  Changed: %s\n     Made: %s\n", t[0], t[1], t[2], t[3]);
+	printf(" Accessed: %s\n Modified: %s\n  Changed: %s\n     Made: %s\n", t[0], t[1], t[2],
+	       t[3]);
 	if (st->striping.pcount) {
 		base_text(&st->striping, base);
 		printf("   %s %u daemons, from %s on, in units of %s\n",
-		       S_ISDIR(st->st.st_mode) ? "New files:" : "Striping:", st->striping.pcount, base,
-		       human(st->striping.ssize, a));
+		       S_ISDIR(st->st.st_mode) ? "New files:" : "Striping:", st->striping.pcount,
+		       base, human(st->striping.ssize, a));
 	}
 	if (S_ISREG(st->st.st_mode))
 		print_datafiles(fs, st, niods);
@@ -336,20 +351,36 @@ static void stat_text(struct pvfs_fs *fs, const char *path, const struct pvfs_st
 }
 
 static const struct out_col stat_cols[] = {
-	{ "name", "NAME", OUT_TEXT }, { "ino", "INO", OUT_NUMBER }, { "generation", "GENERATION", OUT_NUMBER },
-	{ "version", "VERSION", OUT_NUMBER }, { "mode", "MODE", OUT_NUMBER }, { "links", "LINKS", OUT_NUMBER },
-	{ "uid", "UID", OUT_NUMBER }, { "gid", "GID", OUT_NUMBER }, { "size", "SIZE", OUT_NUMBER },
-	{ "blocks", "BLOCKS", OUT_NUMBER }, { "atime", "ACCESSED", OUT_TEXT }, { "mtime", "MODIFIED", OUT_TEXT }, { "ctime", "CHANGED", OUT_TEXT },
-	{ "btime", "MADE", OUT_TEXT }, { "stripe_base", "BASE", OUT_TEXT }, { "stripe_count", "COUNT", OUT_NUMBER },
+	{ "name", "NAME", OUT_TEXT },
+	{ "ino", "INO", OUT_NUMBER },
+	{ "generation", "GENERATION", OUT_NUMBER },
+	{ "version", "VERSION", OUT_NUMBER },
+	{ "mode", "MODE", OUT_NUMBER },
+	{ "links", "LINKS", OUT_NUMBER },
+	{ "uid", "UID", OUT_NUMBER },
+	{ "gid", "GID", OUT_NUMBER },
+	{ "size", "SIZE", OUT_NUMBER },
+	{ "blocks", "BLOCKS", OUT_NUMBER },
+	{ "atime", "ACCESSED", OUT_TEXT },
+	{ "mtime", "MODIFIED", OUT_TEXT },
+	{ "ctime", "CHANGED", OUT_TEXT },
+	{ "btime", "MADE", OUT_TEXT },
+	{ "stripe_base", "BASE", OUT_TEXT },
+	{ "stripe_count", "COUNT", OUT_NUMBER },
 	{ "stripe_size", "UNIT", OUT_NUMBER },
 };
 
-static void stat_json(struct out *o, struct pvfs_fs *fs, const char *path, const struct pvfs_stat *st, u32 niods)
+static void stat_json(struct out *o, struct pvfs_fs *fs, const char *path,
+		      const struct pvfs_stat *st, u32 niods)
 {
-	const struct timespec *ts[4] = { &st->st.st_atim, &st->st.st_mtim, &st->st.st_ctim, &st->btime };
-	struct pvfs_layout l = { .base = st->striping.base, .pcount = st->striping.pcount, .ssize = st->striping.ssize };
-	const uint64_t numbers[] = { st->fh.ino, st->fh.gen, st->version, st->st.st_mode, st->st.st_nlink, st->st.st_uid,
-				     st->st.st_gid, st->st.st_size, st->st.st_blocks };
+	const struct timespec *ts[4] = { &st->st.st_atim, &st->st.st_mtim, &st->st.st_ctim,
+					 &st->btime };
+	struct pvfs_layout l = { .base = st->striping.base,
+				 .pcount = st->striping.pcount,
+				 .ssize = st->striping.ssize };
+	const uint64_t numbers[] = { st->fh.ino,     st->fh.gen,      st->version,
+				     st->st.st_mode, st->st.st_nlink, st->st.st_uid,
+				     st->st.st_gid,  st->st.st_size,  st->st.st_blocks };
 	char text[64], *extra = NULL;
 	size_t size;
 	FILE *f;
@@ -373,7 +404,8 @@ static void stat_json(struct out *o, struct pvfs_fs *fs, const char *path, const
 	if (!f)
 		return;
 	for (i = 0; i < l.pcount; i++)
-		fprintf(f, "%s{\"iod\":%u,\"bytes\":%llu}", i ? "," : "[", pvfs_stripe_iod(&l, i, niods),
+		fprintf(f, "%s{\"iod\":%u,\"bytes\":%llu}", i ? "," : "[",
+			pvfs_stripe_iod(&l, i, niods),
 			(unsigned long long)pvfs_stripe_df_size(&l, i, st->st.st_size));
 	fputc(']', f);
 	fclose(f);
@@ -476,15 +508,16 @@ static int rm_one(struct pvfs_fs *fs, const char *path, bool recurse, bool force
 			rc = pvfs_rmdir(fs, path);
 	}
 	if (rc)
-		fail("%s: %s%s", path, strerror(-rc), rc == -EISDIR ? " (-r removes it with all that is in it)" : "");
+		fail("%s: %s%s", path, strerror(-rc),
+		     rc == -EISDIR ? " (-r removes it with all that is in it)" : "");
 	return rc;
 }
 
 int cmd_rm(int argc, char **argv)
 {
-	static const struct option longopts[] = {
-		{ "recursive", no_argument, NULL, 'r' }, { "force", no_argument, NULL, 'f' }, TOOL_LONG
-	};
+	static const struct option longopts[] = { { "recursive", no_argument, NULL, 'r' },
+						  { "force", no_argument, NULL, 'f' },
+						  TOOL_LONG };
 	bool recurse = false, force = false;
 	struct pvfs_fs *fs;
 	int c, i, rc, failed = 0;
@@ -535,9 +568,9 @@ static int mkdir_parents(struct pvfs_fs *fs, const char *path, mode_t mode)
 
 int cmd_mkdir(int argc, char **argv)
 {
-	static const struct option longopts[] = {
-		{ "parents", no_argument, NULL, 'p' }, { "mode", required_argument, NULL, 'M' }, TOOL_LONG
-	};
+	static const struct option longopts[] = { { "parents", no_argument, NULL, 'p' },
+						  { "mode", required_argument, NULL, 'M' },
+						  TOOL_LONG };
 	int c, i, rc, failed = 0;
 	bool parents = false;
 	mode_t mode = 0777;

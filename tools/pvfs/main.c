@@ -14,7 +14,8 @@ struct tool_opts tool = { .timeout_ms = 10000 };
 static const struct command *current;
 
 static const struct command commands[] = {
-	{ "mkfs", "[--dir DIR] [options]", "make the stores of a volume, or a cluster of one machine",
+	{ "mkfs", "[--dir DIR] [options]",
+	  "make the stores of a volume, or a cluster of one machine",
 	  "  pvfs mkfs --dir DIR [--iods N] [--port P] [--name VOLUME] [--host H] [--force]\n"
 	  "      Makes a cluster of one machine in the new directory DIR: pvfs.conf, keys, stores.\n"
 	  "  pvfs mkfs -c FILE [--mgr] [--iod N]... [--force]\n"
@@ -32,11 +33,13 @@ static const struct command commands[] = {
 	{ "start", "[DIR]", "start the daemons of a one-machine cluster",
 	  "  Starts the daemons that do not run yet and waits until they serve.\n"
 	  "  DIR is what was given to mkfs --dir; without it, where the configuration is.\n\n"
-	  "      --wait SECONDS     give up after so long (60)\n", cmd_start },
+	  "      --wait SECONDS     give up after so long (60)\n",
+	  cmd_start },
 	{ "stop", "[DIR]", "stop them",
 	  "  Ends the daemons in order and waits until they are gone; what they accepted is finished.\n\n"
 	  "      --wait SECONDS     give up after so long (60)\n"
-	  "      --kill             SIGKILL instead of SIGTERM\n", cmd_stop },
+	  "      --kill             SIGKILL instead of SIGTERM\n",
+	  cmd_stop },
 	{ "status", "", "how the manager and every I/O daemon are",
 	  "  Asks each daemon. The exit status is 0 when all answered.\n", cmd_status },
 	{ "ping", "[-n COUNT]", "round-trip times",
@@ -52,25 +55,32 @@ static const struct command commands[] = {
 	  "      --resume           go on where an earlier copy of the same file ended\n"
 	  "      --checkpoint SEC   note progress for --resume every SEC seconds (1; 0: after every chunk)\n"
 	  "      --fsync            have every file on stable storage before its copy counts as done\n"
-	  "      --no-progress      no progress bar\n", cmd_cp },
+	  "      --no-progress      no progress bar\n",
+	  cmd_cp },
 	{ "ls", "[-laR] [PATH]...", "list directories",
 	  "  -l                     with mode, links, owner, size, time\n"
 	  "  -a                     names that begin with '.' too\n"
 	  "  -R                     and all below\n"
-	  "  -d                     the directory itself\n", cmd_ls },
+	  "  -d                     the directory itself\n",
+	  cmd_ls },
 	{ "stat", "PATH...", "attributes of files, and where their bytes lie", "", cmd_stat },
 	{ "rm", "[-rf] PATH...", "remove files",
 	  "  -r, --recursive        directories with all that is in them\n"
-	  "  -f, --force            what does not exist is fine\n", cmd_rm },
+	  "  -f, --force            what does not exist is fine\n",
+	  cmd_rm },
 	{ "mkdir", "[-p] PATH...", "make directories",
 	  "  -p, --parents          and those above; what exists is fine\n"
-	  "      --mode MODE        octal\n", cmd_mkdir },
-	{ "setstripe", "[options] PATH...", "how new files in a directory, or an empty file, are laid out",
+	  "      --mode MODE        octal\n",
+	  cmd_mkdir },
+	{ "setstripe", "[options] PATH...",
+	  "how new files in a directory, or an empty file, are laid out",
 	  "  -S, --size SIZE        stripe unit, a power of two, 4k .. 1G\n"
 	  "  -n, --count N          daemons a file is spread over; 0: all\n"
 	  "  -b, --base N           first daemon; 'any': each file begins on the next one\n"
-	  "  PATH is pvfs:/path, or a path on a mounted volume. A file that does not exist is made.\n", cmd_setstripe },
-	{ "getstripe", "PATH...", "how a file is laid out, or new files of a directory are", "", cmd_getstripe },
+	  "  PATH is pvfs:/path, or a path on a mounted volume. A file that does not exist is made.\n",
+	  cmd_setstripe },
+	{ "getstripe", "PATH...", "how a file is laid out, or new files of a directory are", "",
+	  cmd_getstripe },
 };
 
 /* "pvfs cp: " and the message. */
@@ -121,7 +131,8 @@ int parse_number(const char *text, unsigned long min, unsigned long max, unsigne
 
 static void help_command(const struct command *c)
 {
-	printf("Usage: pvfs %s %s\n\n%s%s\n", c->name, c->args, c->help, *c->help ? "" : "  No options of its own.\n");
+	printf("Usage: pvfs %s %s\n\n%s%s\n", c->name, c->args, c->help,
+	       *c->help ? "" : "  No options of its own.\n");
 	printf("Every subcommand takes -c CONF, -m HOST[:PORT]/VOLUME, -k KEYFILE, --json, --timeout SECONDS;\n"
 	       "see pvfs(8).\n");
 }
@@ -144,7 +155,8 @@ static int help(const char *name)
 	for (i = 0; i < ARRAY_SIZE(commands); i++)
 		printf("  %-10s %s\n", commands[i].name, commands[i].brief);
 	printf("\n"
-	       "  -c, --conf FILE          the cluster's configuration ($PVFS_CONF, " CONF_DEFAULT ")\n"
+	       "  -c, --conf FILE          the cluster's configuration ($PVFS_CONF, " CONF_DEFAULT
+	       ")\n"
 	       "  -m, --mgr HOST/VOLUME    or its manager, \"host[:port]/volume\", and\n"
 	       "  -k, --key FILE           its key (" KEY_DEFAULT ")\n"
 	       "      --json               tables as JSON\n"
@@ -170,7 +182,8 @@ int tool_usage(const char *fmt, ...)
 		say(fmt, ap);
 		va_end(ap);
 	}
-	fprintf(stderr, "Usage: pvfs %s %s (pvfs %s --help tells more)\n", current->name, current->args, current->name);
+	fprintf(stderr, "Usage: pvfs %s %s (pvfs %s --help tells more)\n", current->name,
+		current->args, current->name);
 	return EXIT_USAGE;
 }
 
@@ -225,7 +238,8 @@ int tool_option(int c)
 
 int main(int argc, char **argv)
 {
-	static const struct option longopts[] = { { "version", no_argument, NULL, 'V' }, TOOL_LONG };
+	static const struct option longopts[] = { { "version", no_argument, NULL, 'V' },
+						  TOOL_LONG };
 	const char *name;
 	size_t i;
 	int c, rc;

@@ -2,8 +2,9 @@
 /*
  * mkfs.c - new stores: of all that a configuration names, or of a whole cluster on one machine.
  *
- * The daemons make their stores themselves (--mkfs); here are keys, configuration, and the care that nothing is lost:
- * a store that is there already is refused, or with --force moved aside. Nothing is ever deleted.
+ * The daemons make their stores themselves (--mkfs); here are keys, configuration, and the care
+ * that nothing is lost: a store that is there already is refused, or with --force moved aside.
+ * Nothing is ever deleted.
  */
 #include "tool.h"
 #include "run.h"
@@ -123,7 +124,8 @@ static int clear_store(const char *dir, bool force)
 	if (!is_store(dir))
 		return 0;
 	if (!force) {
-		fail("%s: is a PVFS store already. With --force it is moved aside, and a new one made", dir);
+		fail("%s: is a PVFS store already. With --force it is moved aside, and a new one made",
+		     dir);
 		return -EEXIST;
 	}
 	fd = pvfs_store_lock(dir, err, sizeof(err));
@@ -187,7 +189,8 @@ static int format_conf(const char *path, const struct mkfs_opts *o)
 	if (!rc && (!o->only || o->mgr))
 		rc = format_store(path, true, 0);
 	if (rc)
-		fail("%s: not all stores were made; when the cause is removed, run it again with --force", path);
+		fail("%s: not all stores were made; when the cause is removed, run it again with --force",
+		     path);
 out:
 	pvfs_conf_free(c);
 	return rc;
@@ -220,9 +223,11 @@ static int free_ports(const char *host, unsigned int n, unsigned int *ports)
 		}
 		k++;
 		len = sizeof(ss);
-		if (bind(fds[i], ai->ai_addr, ai->ai_addrlen) || getsockname(fds[i], (struct sockaddr *)&ss, &len))
+		if (bind(fds[i], ai->ai_addr, ai->ai_addrlen) ||
+		    getsockname(fds[i], (struct sockaddr *)&ss, &len))
 			err = -errno;
-		else if (getnameinfo((struct sockaddr *)&ss, len, NULL, 0, port, sizeof(port), NI_NUMERICSERV))
+		else if (getnameinfo((struct sockaddr *)&ss, len, NULL, 0, port, sizeof(port),
+				     NI_NUMERICSERV))
 			err = -EINVAL;
 		else
 			ports[i] = atoi(port);
@@ -265,10 +270,12 @@ static char *conf_text(const struct mkfs_opts *o, const char *name, const unsign
 	f = open_memstream(&text, &size);
 	if (!f)
 		return NULL;
-	fprintf(f, "# A PVFS cluster of one machine, made by pvfs mkfs. See pvfs.conf(5).\n\n"
+	fprintf(f,
+		"# A PVFS cluster of one machine, made by pvfs mkfs. See pvfs.conf(5).\n\n"
 		"volume: {\n\tname = \"%s\";\n\tuuid = \"%s\";\n"
 		"\tcluster_key = \"cluster.key\";\t# clients need it too\n\tserver_key = \"server.key\";\n};\n\n"
-		"mgr: {\n\taddress = \"%s%s%s:%u\";\n\tstore = \"mgr\";\n};\n\n", name, id, l, o->host, r, ports[0]);
+		"mgr: {\n\taddress = \"%s%s%s:%u\";\n\tstore = \"mgr\";\n};\n\n",
+		name, id, l, o->host, r, ports[0]);
 	if (o->stripe_size || o->stripe_count) {
 		fprintf(f, "layout: {\n");
 		if (o->stripe_count)
@@ -279,8 +286,8 @@ static char *conf_text(const struct mkfs_opts *o, const char *name, const unsign
 	}
 	fprintf(f, "iods: (\n");
 	for (i = 0; i < o->iods; i++)
-		fprintf(f, "\t{ address = \"%s%s%s:%u\"; store = \"iod%lu\"; }%s\n", l, o->host, r, ports[1 + i], i,
-			i + 1 < o->iods ? "," : "");
+		fprintf(f, "\t{ address = \"%s%s%s:%u\"; store = \"iod%lu\"; }%s\n", l, o->host, r,
+			ports[1 + i], i, i + 1 < o->iods ? "," : "");
 	fprintf(f, ");\n");
 	if (fclose(f)) {
 		free(text);
@@ -320,7 +327,8 @@ static int old_cluster(const char *dir, const struct mkfs_opts *o)
 
 	snprintf(path, sizeof(path), "%s/pvfs.conf", dir);
 	if (!access(path, F_OK) && !o->force) {
-		fail("%s: is a cluster already: `pvfs start %s` starts it. With --force it is moved aside", dir, dir);
+		fail("%s: is a cluster already: `pvfs start %s` starts it. With --force it is moved aside",
+		     dir, dir);
 		return -EEXIST;
 	}
 	snprintf(path, sizeof(path), "%s/mgr", dir);
@@ -361,7 +369,8 @@ static int make_cluster(const struct mkfs_opts *o)
 	if (!name)
 		name = name_ok(basename(copy)) ? basename(strcpy(copy, dir)) : "pvfs";
 	if (!name_ok(name)) {
-		fail("'%s' can't be a volume's name: letters, digits, '-', '_' and '.', at most %u", name, PVFS_VOLUME_MAX);
+		fail("'%s' can't be a volume's name: letters, digits, '-', '_' and '.', at most %u",
+		     name, PVFS_VOLUME_MAX);
 		return -EINVAL;
 	}
 	rc = old_cluster(dir, o);
@@ -385,21 +394,26 @@ static int make_cluster(const struct mkfs_opts *o)
 	}
 	rc = format_conf(path, o);
 	if (!rc)
-		printf("%s: made volume '%s' with %lu I/O daemons. Next: pvfs start %s\n", dir, name, o->iods, o->dir);
+		printf("%s: made volume '%s' with %lu I/O daemons. Next: pvfs start %s\n", dir,
+		       name, o->iods, o->dir);
 	return rc;
 }
 
 int cmd_mkfs(int argc, char **argv)
 {
 	enum { HOST = 1, MGR, IOD, FORCE, SSIZE, SCOUNT };
-	static const struct option longopts[] = {
-		{ "dir", required_argument, NULL, 'd' }, { "iods", required_argument, NULL, 'i' },
-		{ "port", required_argument, NULL, 'p' }, { "name", required_argument, NULL, 'n' },
-		{ "host", required_argument, NULL, HOST }, { "mgr", no_argument, NULL, MGR },
-		{ "iod", required_argument, NULL, IOD }, { "force", no_argument, NULL, FORCE },
-		{ "stripe-size", required_argument, NULL, SSIZE }, { "stripe-count", required_argument, NULL, SCOUNT },
-		TOOL_LONG
-	};
+	static const struct option longopts[] = { { "dir", required_argument, NULL, 'd' },
+						  { "iods", required_argument, NULL, 'i' },
+						  { "port", required_argument, NULL, 'p' },
+						  { "name", required_argument, NULL, 'n' },
+						  { "host", required_argument, NULL, HOST },
+						  { "mgr", no_argument, NULL, MGR },
+						  { "iod", required_argument, NULL, IOD },
+						  { "force", no_argument, NULL, FORCE },
+						  { "stripe-size", required_argument, NULL, SSIZE },
+						  { "stripe-count", required_argument, NULL,
+						    SCOUNT },
+						  TOOL_LONG };
 	static struct mkfs_opts o = { .iods = 4, .port = PVFS_PORT_MGR, .host = "127.0.0.1" };
 	struct target t;
 	unsigned long v;
@@ -428,8 +442,8 @@ int cmd_mkfs(int argc, char **argv)
 			o.host = optarg;
 			break;
 		case SSIZE:
-			if (pvfs_parse_size(optarg, &size) || size < PVFS_SSIZE_MIN || size > PVFS_SSIZE_MAX ||
-			    (size & (size - 1)))
+			if (pvfs_parse_size(optarg, &size) || size < PVFS_SSIZE_MIN ||
+			    size > PVFS_SSIZE_MAX || (size & (size - 1)))
 				return tool_usage("--stripe-size is a power of two, 4k .. 1G");
 			o.stripe_size = optarg;
 			break;
@@ -456,7 +470,8 @@ int cmd_mkfs(int argc, char **argv)
 		}
 	}
 	if (optind < argc)
-		return tool_usage("'%s'? the directory of a new cluster is given by --dir", argv[optind]);
+		return tool_usage("'%s'? the directory of a new cluster is given by --dir",
+				  argv[optind]);
 	if (o.dir) {
 		if (o.only)
 			return tool_usage("--dir makes all stores: --mgr and --iod go with a configuration");

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * out.c - a table that is printed for people (libsmartcols) or for programs (JSON: an array of objects).
+ * out.c - a table that is printed for people (libsmartcols) or for programs (JSON: an array of
+ * objects).
  */
 #include "tool.h"
 #include <json-c/json.h>
@@ -98,15 +99,15 @@ static int utf8_len(const unsigned char *s)
 			return 0;
 	}
 	/* overlong forms, surrogates, beyond U+10FFFF */
-	if ((s[0] == 0xe0 && s[1] < 0xa0) || (s[0] == 0xed && s[1] > 0x9f) || (s[0] == 0xf0 && s[1] < 0x90) ||
-	    (s[0] == 0xf4 && s[1] > 0x8f))
+	if ((s[0] == 0xe0 && s[1] < 0xa0) || (s[0] == 0xed && s[1] > 0x9f) ||
+	    (s[0] == 0xf0 && s[1] < 0x90) || (s[0] == 0xf4 && s[1] > 0x8f))
 		return 0;
 	return n;
 }
 
 /*
- * A file's name, which may be any bytes. In JSON, which must be UTF-8, others become U+FFFD and the bytes follow as
- * "<key>_hex".
+ * A file's name, which may be any bytes. In JSON, which must be UTF-8, others become U+FFFD and the
+ * bytes follow as "<key>_hex".
  */
 void out_name(struct out *o, int col, const char *name)
 {
@@ -182,7 +183,9 @@ int out_print(struct out *o)
 	int err = 0;
 
 	if (tool.json) {
-		puts(json_object_to_json_string_ext(o->top, JSON_C_TO_STRING_PRETTY | JSON_C_TO_STRING_NOSLASHESCAPE));
+		puts(json_object_to_json_string_ext(o->top,
+						    JSON_C_TO_STRING_PRETTY |
+							    JSON_C_TO_STRING_NOSLASHESCAPE));
 		json_object_put(o->top);
 	} else {
 		fflush(stdout);

@@ -2,10 +2,11 @@
 /*
  * resume.c - going on with a copy that was interrupted.
  *
- * While a large file is copied, a note lies beside the copy: ".NAME.pvfs-resume". It says of which source (inode, size,
- * time of last change) how many bytes from the start are good; it is renewed only after those bytes were synced, and
- * replaced in one step. `cp --resume` believes it when the source is still the same, the copy has that many bytes, and
- * the last of them, up to 1 MiB, are equal to the source's. The copy is cut there, and goes on from there.
+ * While a large file is copied, a note lies beside the copy: ".NAME.pvfs-resume". It says of which
+ * source (inode, size, time of last change) how many bytes from the start are good; it is renewed
+ * only after those bytes were synced, and replaced in one step. `cp --resume` believes it when the
+ * source is still the same, the copy has that many bytes, and the last of them, up to 1 MiB, are
+ * equal to the source's. The copy is cut there, and goes on from there.
  */
 #include "cp.h"
 #include <fcntl.h>
@@ -22,7 +23,8 @@ void resume_init(struct resume *r, const char *target)
 	name = name ? name + 1 : target;
 	*r = (struct resume){ 0 };
 	/* ".new" is added while it is written. */
-	if (strlen(name) + strlen(SUFFIX) + 5 > PVFS_NAME_MAX || strlen(target) + 32 > sizeof(r->path))
+	if (strlen(name) + strlen(SUFFIX) + 5 > PVFS_NAME_MAX ||
+	    strlen(target) + 32 > sizeof(r->path))
 		return;
 	snprintf(r->path, sizeof(r->path), "%.*s.%s" SUFFIX, (int)(name - target), target, name);
 }
@@ -30,8 +32,8 @@ void resume_init(struct resume *r, const char *target)
 static int note_text(const struct stat *src, off_t done, char *buf, size_t n)
 {
 	return snprintf(buf, n, "pvfs-resume 1\nino %llu\nsize %lld\nmtime %lld.%09ld\ndone %lld\n",
-			(unsigned long long)src->st_ino, (long long)src->st_size, (long long)src->st_mtim.tv_sec,
-			src->st_mtim.tv_nsec, (long long)done);
+			(unsigned long long)src->st_ino, (long long)src->st_size,
+			(long long)src->st_mtim.tv_sec, src->st_mtim.tv_nsec, (long long)done);
 }
 
 /**
@@ -84,8 +86,8 @@ static bool same_tail(struct end_file *from, struct end_file *to, off_t done)
  *
  * Return: bytes from the start.
  */
-off_t resume_find(struct resume *r, struct end e, const struct stat *src, struct end_file *from, struct end_file *to,
-		  const char **ret_why)
+off_t resume_find(struct resume *r, struct end e, const struct stat *src, struct end_file *from,
+		  struct end_file *to, const char **ret_why)
 {
 	char text[257] = "", want[256];
 	long long done = -1;

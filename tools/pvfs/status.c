@@ -2,8 +2,8 @@
 /*
  * status.c - `pvfs status`, `pvfs ping`, `pvfs df`: are the servers there, how fast, how full.
  *
- * status and ping talk to each daemon on a connection of its own, without a session, all at once: a manager that is
- * down does not hide the I/O daemons when the configuration names them.
+ * status and ping talk to each daemon on a connection of its own, without a session, all at once: a
+ * manager that is down does not hide the I/O daemons when the configuration names them.
  */
 #include "tool.h"
 #include <json-c/json.h>
@@ -88,7 +88,8 @@ static int list_by_conf(struct survey *s)
 	for (i = 0; i < c->niods; i++) {
 		s->servers[1 + i].role = PVFS_ROLE_IOD;
 		s->servers[1 + i].index = i;
-		snprintf(s->servers[1 + i].address, sizeof(s->servers->address), "%s", c->iods[i].address);
+		snprintf(s->servers[1 + i].address, sizeof(s->servers->address), "%s",
+			 c->iods[i].address);
 	}
 	s->n = c->niods + 1;
 	return 0;
@@ -133,7 +134,8 @@ static void ask(struct survey *s, struct server *v)
 	u64 ns;
 	u32 len, i;
 
-	v->rc = probe_open(s->engine, &s->target, v->address, port, v->role, &p, v->err, sizeof(v->err));
+	v->rc = probe_open(s->engine, &s->target, v->address, port, v->role, &p, v->err,
+			   sizeof(v->err));
 	if (v->rc)
 		return;
 	/* The first one connects: not counted. */
@@ -150,8 +152,10 @@ static void ask(struct survey *s, struct server *v)
 	}
 	if (!v->rc && s->stats) {
 		v->stats = malloc(STATS_MAX + 1);
-		v->rc = v->stats ? probe_call(p, PVFS_OP_STATS, v->stats, STATS_MAX, &len, NULL, v->err,
-					      sizeof(v->err)) : -ENOMEM;
+		v->rc = -ENOMEM;
+		if (v->stats)
+			v->rc = probe_call(p, PVFS_OP_STATS, v->stats, STATS_MAX, &len, NULL,
+					   v->err, sizeof(v->err));
 		if (!v->rc)
 			v->stats[len] = '\0';
 	}
@@ -203,8 +207,8 @@ static bool stat_number(struct json_object *top, const char *key, u64 *ret)
 {
 	struct json_object *o;
 
-	if (!json_object_is_type(top, json_type_object) || !json_object_object_get_ex(top, key, &o) ||
-	    !json_object_is_type(o, json_type_int))
+	if (!json_object_is_type(top, json_type_object) ||
+	    !json_object_object_get_ex(top, key, &o) || !json_object_is_type(o, json_type_int))
 		return false;
 	*ret = json_object_get_uint64(o);
 	return true;
@@ -216,7 +220,8 @@ static bool count_requests(struct json_object *top, u64 *ret)
 	struct json_object *ops;
 	u64 n;
 
-	if (!json_object_is_type(top, json_type_object) || !json_object_object_get_ex(top, "ops", &ops) ||
+	if (!json_object_is_type(top, json_type_object) ||
+	    !json_object_object_get_ex(top, "ops", &ops) ||
 	    !json_object_is_type(ops, json_type_object))
 		return false;
 	*ret = 0;
@@ -262,9 +267,14 @@ static void status_row(struct out *o, const struct server *v)
 int cmd_status(int argc, char **argv)
 {
 	static const struct out_col cols[] = {
-		{ "server", "SERVER", OUT_TEXT }, { "address", "ADDRESS", OUT_TEXT }, { "state", "STATE", OUT_TEXT },
-		{ "rtt_ns", "RTT", OUT_NUMBER }, { "connections", "CONNECTIONS", OUT_NUMBER },
-		{ "requests", "REQUESTS", OUT_NUMBER }, { "uptime_s", "UP", OUT_NUMBER }, { "version", "VERSION", OUT_TEXT },
+		{ "server", "SERVER", OUT_TEXT },
+		{ "address", "ADDRESS", OUT_TEXT },
+		{ "state", "STATE", OUT_TEXT },
+		{ "rtt_ns", "RTT", OUT_NUMBER },
+		{ "connections", "CONNECTIONS", OUT_NUMBER },
+		{ "requests", "REQUESTS", OUT_NUMBER },
+		{ "uptime_s", "UP", OUT_NUMBER },
+		{ "version", "VERSION", OUT_TEXT },
 	};
 	static const struct option longopts[] = { TOOL_LONG };
 	struct survey s;
@@ -299,11 +309,13 @@ int cmd_ping(int argc, char **argv)
 {
 	enum { SERVER, ADDRESS, COUNT, MIN, MEAN, MAX, STATE };
 	static const struct out_col cols[] = {
-		{ "server", "SERVER", OUT_TEXT }, { "address", "ADDRESS", OUT_TEXT }, { "count", "COUNT", OUT_NUMBER },
-		{ "min_ns", "MIN", OUT_NUMBER }, { "mean_ns", "MEAN", OUT_NUMBER }, { "max_ns", "MAX", OUT_NUMBER },
+		{ "server", "SERVER", OUT_TEXT },  { "address", "ADDRESS", OUT_TEXT },
+		{ "count", "COUNT", OUT_NUMBER },  { "min_ns", "MIN", OUT_NUMBER },
+		{ "mean_ns", "MEAN", OUT_NUMBER }, { "max_ns", "MAX", OUT_NUMBER },
 		{ "state", "STATE", OUT_TEXT },
 	};
-	static const struct option longopts[] = { { "count", required_argument, NULL, 'n' }, TOOL_LONG };
+	static const struct option longopts[] = { { "count", required_argument, NULL, 'n' },
+						  TOOL_LONG };
 	unsigned long count = 10;
 	char text[3][32], name[16];
 	struct survey s;
@@ -358,9 +370,10 @@ int cmd_df(int argc, char **argv)
 {
 	enum { VOLUME, SIZE, USED, AVAIL, USE, INODES, IODS };
 	static const struct out_col cols[] = {
-		{ "volume", "VOLUME", OUT_TEXT }, { "size", "SIZE", OUT_NUMBER }, { "used", "USED", OUT_NUMBER },
-		{ "avail", "AVAIL", OUT_NUMBER }, { "use_percent", "USE%", OUT_NUMBER },
-		{ "inodes_used", "INODES", OUT_NUMBER }, { "iods_up", "IODS UP", OUT_NUMBER },
+		{ "volume", "VOLUME", OUT_TEXT },      { "size", "SIZE", OUT_NUMBER },
+		{ "used", "USED", OUT_NUMBER },	       { "avail", "AVAIL", OUT_NUMBER },
+		{ "use_percent", "USE%", OUT_NUMBER }, { "inodes_used", "INODES", OUT_NUMBER },
+		{ "iods_up", "IODS UP", OUT_NUMBER },
 	};
 	static const struct option longopts[] = { TOOL_LONG };
 	char a[16], b[16], d[16], p[16], up[32];
@@ -393,7 +406,9 @@ int cmd_df(int argc, char **argv)
 		out_number(o, SIZE, st.vfs.f_blocks * unit, human(st.vfs.f_blocks * unit, a));
 		out_number(o, USED, used, human(used, b));
 		out_number(o, AVAIL, st.vfs.f_bavail * unit, human(st.vfs.f_bavail * unit, d));
-		used = used / unit + st.vfs.f_bavail ? 100 * (used / unit) / (used / unit + st.vfs.f_bavail) : 0;
+		used = used / unit + st.vfs.f_bavail ?
+			       100 * (used / unit) / (used / unit + st.vfs.f_bavail) :
+			       0;
 		snprintf(p, sizeof(p), "%llu%%", (unsigned long long)used);
 		out_number(o, USE, used, p);
 		out_number(o, INODES, st.vfs.f_files - st.vfs.f_ffree, NULL);

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * stripe.c - `pvfs setstripe getstripe`: how files are laid out. Also of paths on a mounted volume, by its xattr.
+ * stripe.c - `pvfs setstripe getstripe`: how files are laid out. Also of paths on a mounted volume,
+ * by its xattr.
  */
 #include "tool.h"
 #include <fcntl.h>
@@ -79,9 +80,10 @@ int cmd_setstripe(int argc, char **argv)
 	while ((c = getopt_long(argc, argv, TOOL_SHORT "S:n:b:", longopts, NULL)) != -1) {
 		switch (c) {
 		case 'S':
-			if (pvfs_parse_size(optarg, &size) || size < PVFS_SSIZE_MIN || size > PVFS_SSIZE_MAX ||
-			    (size & (size - 1)))
-				return tool_usage("'%s': a stripe unit is a power of two, 4k .. 1G", optarg);
+			if (pvfs_parse_size(optarg, &size) || size < PVFS_SSIZE_MIN ||
+			    size > PVFS_SSIZE_MAX || (size & (size - 1)))
+				return tool_usage("'%s': a stripe unit is a power of two, 4k .. 1G",
+						  optarg);
 			s.ssize = size;
 			break;
 		case 'n':
@@ -126,11 +128,13 @@ int cmd_setstripe(int argc, char **argv)
 int cmd_getstripe(int argc, char **argv)
 {
 	static const struct out_col cols[] = {
-		{ "name", "NAME", OUT_TEXT }, { "stripe_base", "BASE", OUT_TEXT }, { "stripe_count", "COUNT", OUT_NUMBER },
+		{ "name", "NAME", OUT_TEXT },
+		{ "stripe_base", "BASE", OUT_TEXT },
+		{ "stripe_count", "COUNT", OUT_NUMBER },
 		{ "stripe_size", "UNIT", OUT_NUMBER },
 	};
 	static const struct option longopts[] = { TOOL_LONG };
-	int c, i, rc, failed = 0;
+	int c, i, n, rc, failed = 0;
 	struct pvfs_striping s;
 	struct pvfs_fs *fs = NULL;
 	char text[128], base[16];
@@ -147,7 +151,8 @@ int cmd_getstripe(int argc, char **argv)
 	o = out_new("files", cols, ARRAY_SIZE(cols));
 	for (i = optind; i < argc; i++) {
 		if (mounted_path(argv[i], text, sizeof(text))) {
-			if (sscanf(text, "base=%15s pcount=%u ssize=%u", base, &count, &size) != 3) {
+			n = sscanf(text, "base=%15s pcount=%u ssize=%u", base, &count, &size);
+			if (n != 3) {
 				fail("%s: its layout '%s' is not understood", argv[i], text);
 				failed = 1;
 				continue;

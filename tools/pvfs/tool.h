@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * tool.h - the `pvfs` command from inside: options all subcommands share, tables, and who does what.
+ * tool.h - the `pvfs` command from inside: options all subcommands share, tables, and who does
+ * what.
  *
  *   main.c     subcommands and help          conf.c     which cluster, and the way to it
  *   mkfs.c     new stores and clusters       cluster.c  start and stop of a one-machine cluster
  *   status.c   status, ping, df              file.c     ls, stat, rm, mkdir
  *   stripe.c   setstripe, getstripe          out.c      tables as text and as JSON
- *   cp.c       copying; end.c: what can be copied from and to; keep.c: what -p keeps; resume.c: going on after an
- *              interruption
+ *   cp.c       copying; end.c: what can be copied from and to; keep.c: what -p keeps; resume.c:
+ * going on after an interruption
  *
  * Functions return 0 or -errno unless they say otherwise; cmd_*() return the exit status.
  */
@@ -72,10 +73,10 @@ void target_free(struct target *t);
 int tool_connect(struct pvfs_fs **ret);
 void tool_disconnect(struct pvfs_fs *fs);
 const char *remote_path(const char *arg);
-int probe_open(struct pvfs_engine *e, const struct target *t, const char *address, u16 port, u8 role,
-	       struct pvfs_peer **ret, char *err, size_t errlen);
-int probe_call(struct pvfs_peer *p, u16 op, void *payload, size_t room, u32 *ret_len, u64 *ret_ns, char *err,
-	       size_t errlen);
+int probe_open(struct pvfs_engine *e, const struct target *t, const char *address, u16 port,
+	       u8 role, struct pvfs_peer **ret, char *err, size_t errlen);
+int probe_call(struct pvfs_peer *p, u16 op, void *payload, size_t room, u32 *ret_len, u64 *ret_ns,
+	       char *err, size_t errlen);
 
 /* out.c */
 struct out;
