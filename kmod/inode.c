@@ -554,7 +554,7 @@ void pvfs_use_put(struct pvfs_use *use)
  *
  * The mgr hears of it with the next GETATTR, or when the file is closed.
  */
-int pvfs_update_time(PVFS_UPDATE_TIME_ARGS)
+int pvfs_update_time(struct inode *inode, int flags)
 {
 	struct pvfs_inode *pi = PVFS_I(inode);
 	struct timespec64 now;

@@ -120,10 +120,15 @@ static inline struct timespec64 pvfs_mtime(const struct inode *inode)
 
 /* ---------------------------------------------------------------- access times */
 
+int pvfs_update_time(struct inode *inode, int flags);
+
 #if PVFS_KERNEL_SINCE(6, 6)
-#define PVFS_UPDATE_TIME_ARGS struct inode *inode, int flags
+#define pvfs_update_time_op pvfs_update_time
 #else
-#define PVFS_UPDATE_TIME_ARGS struct inode *inode, struct timespec64 *unused_now, int flags
+static inline int pvfs_update_time_op(struct inode *inode, struct timespec64 *now, int flags)
+{
+	return pvfs_update_time(inode, flags);
+}
 #endif
 
 /* ---------------------------------------------------------------- pages of an iterator */

@@ -206,10 +206,9 @@ void pvfs_inode_update_cached(struct super_block *sb, const struct pvfs_attr *at
 int pvfs_getattr(struct pvfs_idmap *idmap, const struct path *path, struct kstat *stat, u32 mask,
 		 unsigned int flags);
 int pvfs_setattr(struct pvfs_idmap *idmap, struct dentry *dentry, struct iattr *attr);
-int pvfs_update_time(PVFS_UPDATE_TIME_ARGS);
 /* What all types of inodes have. */
 #define PVFS_INODE_OPERATIONS \
-	.getattr = pvfs_getattr, .setattr = pvfs_setattr, .update_time = pvfs_update_time, \
+	.getattr = pvfs_getattr, .setattr = pvfs_setattr, .update_time = pvfs_update_time_op, \
 	.permission = pvfs_permission, .listxattr = pvfs_listxattr
 bool pvfs_checked_here(struct pvfs_volume *vol, struct pvfs_idmap *idmap);
 int pvfs_permission(struct pvfs_idmap *idmap, struct inode *inode, int mask);
