@@ -352,6 +352,11 @@ static void relayout_done(struct pvfs_request *req)
 	pvfs_use_iput(use);		/* also counts vol->closing down */
 }
 
+static bool relayout_over(struct pvfs_inode *pi)
+{
+	return !smp_load_acquire(&pi->relayout);	/* pairs with relayout_done() */
+}
+
 /*
  * Waits until no SETLAYOUT is under way: as long as for any request. Return: 0, -EINTR, -EIO
  * (soft).
@@ -360,14 +365,13 @@ static int relayout_wait(struct inode *inode)
 {
 	struct pvfs_volume *vol = PVFS_VOL(inode);
 	struct pvfs_inode *pi = PVFS_I(inode);
-	long left;
+	long left = MAX_SCHEDULE_TIMEOUT;
 
-	/* Pairs with relayout_done(). */
-	if (likely(!smp_load_acquire(&pi->relayout)))
+	if (likely(relayout_over(pi)))
 		return 0;
-	left = wait_event_killable_timeout(vol->async_wait, !smp_load_acquire(&pi->relayout),
-					   vol->opts.soft ? msecs_to_jiffies(vol->opts.timeo_ms) :
-							    MAX_SCHEDULE_TIMEOUT);
+	if (vol->opts.soft)
+		left = msecs_to_jiffies(vol->opts.timeo_ms);
+	left = wait_event_killable_timeout(vol->async_wait, relayout_over(pi), left);
 	return left > 0 ? 0 : left ? -EINTR : -EIO;
 }
 
