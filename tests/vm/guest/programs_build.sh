@@ -8,9 +8,9 @@ program brief 200 git_source "git: init, add, commit, branches, gc, fsck, clone,
 program long 3000 git_headers "git: the same of the kernel's headers"
 program short 300 make_source "dpkg-source, configure, make -j, make test of zlib"
 program long 900 make_twice "the same with all optimisations, and on the control: the same library"
-program long 900 python_tests "Python's own tests of shutil, mmap, fcntl, tempfile; with -a also os, posix, pathlib"
+program long 2400 python_tests "Python's own tests of shutil, mmap, fcntl, tempfile; with -a also os, posix, pathlib"
 program long 3000 python_more "Python's own tests of more, with large files"
-program long 1200 python_user "Python's own tests of os, shutil, posix, pathlib, tempfile by an unprivileged user"
+program long 2400 python_user "Python's own tests of os, shutil, posix, pathlib, tempfile by an unprivileged user"
 
 # git_work SOURCE: a history of SOURCE in ./repo, and what git says of it.
 git_work()

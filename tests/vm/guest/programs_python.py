@@ -25,8 +25,9 @@ def run(directory, o, match=None):
     report = os.path.join(work, "report.xml")
     if os.path.exists(report):
         os.unlink(report)
-    # A file of tests that hangs tells where, and the slowest are named.
-    command = [sys.executable, "-m", "test", "-W", "--timeout", "400", "--slowest", "--tempdir", work,
+    # A file of tests that hangs tells where, and the slowest are named. test_os walks trees a thousand directories
+    # deep, by paths of which each part is a request here.
+    command = [sys.executable, "-m", "test", "-W", "--timeout", "1600", "--slowest", "--tempdir", work,
                "--junit-xml", report]
     if o.use:
         command += ["--use", o.use]
