@@ -2,8 +2,8 @@
 /*
  * coherence.c - are two clients as coherent as two processes? Workers, half of them on each mount,
  * work on the same few files and names at once and write down what they did and saw, with the times
- * of call and return (one machine, one clock). After each round it is checked that one order
- * explains it all; see lin.h and coherence_check.c.
+ * of call and return. After each round it is checked that one order explains it all; see lin.h and
+ * coherence_check.c.
  *
  *	coherence [-s SEED] [-w WORKERS] [-r ROUNDS] [-n OPS] [-p PART] [-x WHAT] DIR [DIR2]
  *
@@ -13,9 +13,14 @@
  *	-p	files, appends or names only
  *	-x	falsifies one result of the last round: block, size, name, append or prefix. The run must fail.
  *
+ * HOST:PORT:DIR is a directory of another machine, where `far serve` runs (far_main.c). The workers
+ * are here all the same, and one clock has all times: a call's lie around the exchange with the other
+ * machine, so they say less of when it was made, and nothing false.
+ *
  * The seed fixes who does what, not when. Exits with 1 when something is wrong.
  */
 #include "coherence.h"
+#include "far.h"
 #include <linux/fs.h>
 #include <pthread.h>
 #include <sched.h>
@@ -31,7 +36,10 @@ static struct {
 	int sides, workers, rounds, ops;
 	uint64_t seed;
 	const char *part, *sabotage;
-	char dir[RND_SIDES][400];
+	struct {
+		char dir[400];
+		char *far;	/* HOST:PORT; NULL: this machine */
+	} side[RND_SIDES];
 } run = { .workers = 6, .rounds = 20, .ops = 60 };
 
 /* Between the parent and its workers. */
@@ -51,7 +59,8 @@ static struct rnd rnd;
 static unsigned char *scratch;	/* APPEND_MAX bytes */
 static uint64_t torn, waited;
 
-/* What a worker has open in a round. */
+/* What a worker has open in a round, and where; the parent changes sides. */
+static struct far *at, *connection[RND_SIDES];
 static int dir_fd, file_fd[CO_FILES], append_fd;
 
 static int64_t now_ns(void)
@@ -103,7 +112,7 @@ static void do_write(int file, int block)
 	for (i = 0; i < CO_BLOCK / 8; i++)
 		buf[i] = v;
 	r = start(CO_WRITE, file, block, v);
-	n = pwrite(file_fd[file], buf, CO_BLOCK, (off_t)block * CO_STRIDE);
+	n = far_pwrite(at, file_fd[file], buf, CO_BLOCK, (off_t)block * CO_STRIDE);
 	end(r);
 	if (n != CO_BLOCK)
 		broken("write");
@@ -119,13 +128,13 @@ static void do_read(int file, int block, bool anew)
 	snprintf(name, sizeof(name), "f%d", file);
 	r = start(CO_READ, file, block, 0);
 	if (anew)
-		fd = openat(dir_fd, name, O_RDONLY);
-	r->result = pread(fd, buf, CO_BLOCK, (off_t)block * CO_STRIDE);
+		fd = far_openat(at, dir_fd, name, O_RDONLY, 0);
+	r->result = far_pread(at, fd, buf, CO_BLOCK, (off_t)block * CO_STRIDE);
 	end(r);
 	if (r->result < 0)
 		broken("read");
 	if (anew)
-		close(fd);
+		far_close(at, fd);
 	if (r->result != CO_BLOCK)
 		return;
 	r->first = buf[0];
@@ -138,7 +147,7 @@ static void do_read(int file, int block, bool anew)
 static void do_truncate(int file, int blocks)
 {
 	struct co_rec *r = start(CO_TRUNC, file, (int64_t)blocks * CO_STRIDE, 0);
-	int err = ftruncate(file_fd[file], (off_t)blocks * CO_STRIDE);
+	int err = far_ftruncate(at, file_fd[file], (off_t)blocks * CO_STRIDE);
 
 	end(r);
 	if (err < 0)
@@ -154,7 +163,7 @@ static void do_stat(int file, bool by_name)
 
 	snprintf(name, sizeof(name), "f%d", file);
 	r = start(CO_FSTAT, file, 0, 0);
-	err = by_name ? fstatat(dir_fd, name, &st, 0) : fstat(file_fd[file], &st);
+	err = by_name ? far_fstatat(at, dir_fd, name, &st, 0) : far_fstat(at, file_fd[file], &st);
 	r->result = st.st_size;
 	end(r);
 	if (err < 0)
@@ -196,7 +205,7 @@ static void do_append(void)
 
 	co_append_fill(scratch, id, len);
 	r = start(CO_APPEND, -1, id, len);
-	n = write(append_fd, scratch, len);
+	n = far_write(at, append_fd, scratch, len);
 	end(r);
 	if (n != (ssize_t)len)
 		broken("append");
@@ -205,15 +214,15 @@ static void do_append(void)
 static void do_append_read(bool anew)
 {
 	struct co_rec *r = start(CO_APPEND_READ, -1, -1, 0);
-	int fd = anew ? openat(dir_fd, "append", O_RDONLY) : append_fd;
+	int fd = anew ? far_openat(at, dir_fd, "append", O_RDONLY, 0) : append_fd;
 	int64_t i;
 
-	r->result = pread(fd, scratch, APPEND_MAX, 0);
+	r->result = far_pread(at, fd, scratch, APPEND_MAX, 0);
 	end(r);
 	if (r->result < 0)
 		broken("read of the appended file");
 	if (anew)
-		close(fd);
+		far_close(at, fd);
 	if (r->result < 0)
 		return;
 	r->hash = co_hash(scratch, r->result);
@@ -226,7 +235,7 @@ static void do_append_stat(void)
 {
 	struct co_rec *r = start(CO_APPEND_STAT, -1, 0, 0);
 	struct stat st;
-	int err = fstat(append_fd, &st);
+	int err = far_fstat(at, append_fd, &st);
 
 	r->result = st.st_size;
 	end(r);
@@ -270,19 +279,19 @@ static void do_create(int set, int name)
 	snprintf(target, sizeof(target), "%llu", (unsigned long long)version());
 	r = start(CO_CREATE, set, name, strtoll(target, NULL, 10));
 	if (set)
-		fd = symlinkat(target, dir_fd, n);
+		fd = far_symlinkat(at, target, dir_fd, n);
 	else
-		fd = openat(dir_fd, n, O_CREAT | O_EXCL | O_RDWR, 0644);
+		fd = far_openat(at, dir_fd, n, O_CREAT | O_EXCL | O_RDWR, 0644);
 	r->result = fd < 0 ? errno : 0;
 	end(r);
 	if (r->result && r->result != EEXIST)
 		broken("create");
 	if (r->result || set)
 		return;
-	if (fstat(fd, &st) < 0)
+	if (far_fstat(at, fd, &st) < 0)
 		broken("fstat of what was created");
 	r->b = st.st_ino;
-	close(fd);
+	far_close(at, fd);
 }
 
 static void do_look(int set, int name, bool by_open)
@@ -294,23 +303,23 @@ static void do_look(int set, int name, bool by_open)
 	ssize_t len;
 
 	if (set) {
-		len = readlinkat(dir_fd, n, target, sizeof(target) - 1);
+		len = far_readlinkat(at, dir_fd, n, target, sizeof(target) - 1);
 		r->result = len < 0 ? errno : 0;
 		end(r);
 		target[len < 0 ? 0 : len] = 0;
 		r->b = strtoll(target, NULL, 10);
 	} else if (by_open) {
-		int fd = openat(dir_fd, n, O_RDONLY);
+		int fd = far_openat(at, dir_fd, n, O_RDONLY, 0);
 
 		r->result = fd < 0 ? errno : 0;
 		end(r);
-		if (fd >= 0 && fstat(fd, &st) < 0)
+		if (fd >= 0 && far_fstat(at, fd, &st) < 0)
 			broken("fstat of what was opened");
 		r->b = fd < 0 ? 0 : (int64_t)st.st_ino;
 		if (fd >= 0)
-			close(fd);
+			far_close(at, fd);
 	} else {
-		r->result = fstatat(dir_fd, n, &st, AT_SYMLINK_NOFOLLOW) < 0 ? errno : 0;
+		r->result = far_fstatat(at, dir_fd, n, &st, AT_SYMLINK_NOFOLLOW) < 0 ? errno : 0;
 		end(r);
 		r->b = r->result ? 0 : (int64_t)st.st_ino;
 	}
@@ -334,14 +343,14 @@ static void names_op(void)
 		return;
 	case 3:
 		r = start(CO_UNLINK, set, name, 0);
-		r->result = unlinkat(dir_fd, name_of(set, name), 0) < 0 ? errno : 0;
+		r->result = far_unlinkat(at, dir_fd, name_of(set, name), 0) < 0 ? errno : 0;
 		break;
 	case 4:
 	case 5:
 		how = rnd_below(&rnd, 3);
 		to = (name + 1 + rnd_below(&rnd, CO_NAMES - 1)) % CO_NAMES;
 		r = start(CO_RENAME + how, set, name, to);
-		r->result = renameat2(dir_fd, name_of(set, name), dir_fd, name_of(set, to),
+		r->result = far_renameat2(at, dir_fd, name_of(set, name), dir_fd, name_of(set, to),
 				      flags[how]) < 0 ? errno : 0;
 		break;
 	default:
@@ -357,24 +366,36 @@ static void names_op(void)
 
 /* ------------------------------------------------------------------ rounds */
 
+/* Each process has connections of its own. */
+static void go_to(int side)
+{
+	if (run.side[side].far && !connection[side]) {
+		connection[side] = far_connect(run.side[side].far);
+		if (!connection[side])
+			rnd_die("%s: %s", run.side[side].far, strerror(errno));
+	}
+	at = connection[side];
+}
+
 static void open_all(int side, int round, bool make)
 {
 	char path[480];
 	int i;
 
-	snprintf(path, sizeof(path), "%s/round%d", run.dir[side], round);
-	if (make && mkdir(path, 0755) < 0)
+	go_to(side);
+	snprintf(path, sizeof(path), "%s/round%d", run.side[side].dir, round);
+	if (make && far_mkdirat(at, AT_FDCWD, path, 0755) < 0)
 		broken("mkdir");
-	dir_fd = open(path, O_RDONLY | O_DIRECTORY);
+	dir_fd = far_openat(at, AT_FDCWD, path, O_RDONLY | O_DIRECTORY, 0);
 	if (dir_fd < 0)
 		broken("open of the directory");
 	for (i = 0; i < CO_FILES; i++) {
 		snprintf(path, sizeof(path), "f%d", i);
-		file_fd[i] = openat(dir_fd, path, O_RDWR | (make ? O_CREAT : 0), 0644);
+		file_fd[i] = far_openat(at, dir_fd, path, O_RDWR | (make ? O_CREAT : 0), 0644);
 		if (file_fd[i] < 0)
 			broken("open");
 	}
-	append_fd = openat(dir_fd, "append", O_RDWR | O_APPEND | (make ? O_CREAT : 0), 0644);
+	append_fd = far_openat(at, dir_fd, "append", O_RDWR | O_APPEND | (make ? O_CREAT : 0), 0644);
 	if (append_fd < 0)
 		broken("open");
 }
@@ -384,9 +405,9 @@ static void close_all(void)
 	int i;
 
 	for (i = 0; i < CO_FILES; i++)
-		close(file_fd[i]);
-	close(append_fd);
-	close(dir_fd);
+		far_close(at, file_fd[i]);
+	far_close(at, append_fd);
+	far_close(at, dir_fd);
 }
 
 static void work(int round)
@@ -521,7 +542,7 @@ static int check_round(int round, uint64_t *total, int *undecided)
 			waited += all[i].ret - all[i].call;
 	if (run.sabotage && round == run.rounds - 1)
 		falsify(all, n);
-	len = pread(append_fd, scratch, APPEND_MAX, 0);
+	len = far_pread(at, append_fd, scratch, APPEND_MAX, 0);
 	if (len < 0)
 		broken("read of the appended file");
 	else
@@ -540,13 +561,38 @@ static void clean(int round)
 	char path[500];
 	size_t i;
 
+	go_to(0);
 	for (i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
-		snprintf(path, sizeof(path), "%s/round%d/%s", run.dir[0], round, names[i]);
-		unlink(path);
+		snprintf(path, sizeof(path), "%s/round%d/%s", run.side[0].dir, round, names[i]);
+		far_unlinkat(at, AT_FDCWD, path, 0);
 	}
-	snprintf(path, sizeof(path), "%s/round%d", run.dir[0], round);
-	if (rmdir(path) < 0)
+	snprintf(path, sizeof(path), "%s/round%d", run.side[0].dir, round);
+	if (far_unlinkat(at, AT_FDCWD, path, AT_REMOVEDIR) < 0)
 		broken("rmdir");
+}
+
+/* DIR, or HOST:PORT:DIR */
+static void set_side(int side, char *dir)
+{
+	char *sep = *dir == '/' ? NULL : strstr(dir, ":/");
+
+	if (sep) {
+		*sep = 0;
+		run.side[side].far = dir;
+		dir = sep + 1;
+	}
+	snprintf(run.side[side].dir, sizeof(run.side[side].dir), "%s/coherence-%llu", dir,
+		 (unsigned long long)run.seed);
+}
+
+static void make_top(void)
+{
+	go_to(0);
+	if (far_mkdirat(at, AT_FDCWD, run.side[0].dir, 0755) < 0)
+		rnd_die("mkdir %s: %s", run.side[0].dir, strerror(errno));
+	/* The workers are not born yet. */
+	far_close_connection(connection[0]);
+	connection[0] = NULL;
 }
 
 static void set_up(char **dirs)
@@ -555,12 +601,9 @@ static void set_up(char **dirs)
 	pthread_barrierattr_t attr;
 	int side;
 
-	for (side = 0; side < run.sides; side++) {
-		snprintf(run.dir[side], sizeof(run.dir[side]), "%s/coherence-%llu", dirs[side],
-			 (unsigned long long)run.seed);
-		if (!side && mkdir(run.dir[0], 0755) < 0)
-			rnd_die("mkdir %s: %s", run.dir[0], strerror(errno));
-	}
+	for (side = 0; side < run.sides; side++)
+		set_side(side, dirs[side]);
+	make_top();
 	sh = mmap(NULL, sizeof(*sh) + (run.workers + 1) * recs * sizeof(struct co_rec),
 		  PROT_READ | PROT_WRITE,
 		  MAP_SHARED | MAP_ANONYMOUS, -1, 0);
@@ -668,8 +711,9 @@ int main(int argc, char **argv)
 		printf("FAILED: %s\n", sh->why);
 	else if (bad)
 		printf("FAILED: %d things are wrong; seed %llu, round %d, left in %s\n", bad,
-		       (unsigned long long)run.seed, round - 1, run.dir[0]);
+		       (unsigned long long)run.seed, round - 1, run.side[0].dir);
 	if (bad || sh->failed || undecided)
 		return 1;
-	return rmdir(run.dir[0]) < 0;
+	go_to(0);
+	return far_unlinkat(at, AT_FDCWD, run.side[0].dir, AT_REMOVEDIR) < 0;
 }

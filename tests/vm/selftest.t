@@ -9,7 +9,7 @@ set -u
 
 here=$(cd "$(dirname "$0")" && pwd -P)
 run=$here/run
-planned=31
+planned=33
 count=0 failed=0
 
 # ok DESCRIPTION COMMAND...: the test passes if the command does.
@@ -72,7 +72,7 @@ echo "1..$planned"
 
 # Wrong usage is told before anything is booted.
 for bad in "--kernel 5.4 true" "--smp none true" "--mem 1 true" "--disk 3 true" \
-		"--timeout x true" "--nonsense true" "--smp" ""; do
+		"--timeout x true" "--lan .:3 true" "--lan nowhere:1 true" "--nonsense true" "--smp" ""; do
 	# shellcheck disable=SC2086 # words
 	"$run" $bad >"$tmp/o" 2>"$tmp/e" </dev/null
 	status=$?

@@ -56,20 +56,6 @@ ended()
 	return 1
 }
 
-# Waits up to $1 s until the command succeeds.
-eventually()
-{
-	local i n=$1
-
-	shift
-	for ((i = 0; i < n * 10; i++)); do
-		"$@" && return
-		sleep 0.1
-	done
-	echo "not within $n s: $*"
-	return 1
-}
-
 waiting_requests()
 {
 	[ "$(wc -l <$S/requests)" -gt 0 ]

@@ -175,3 +175,30 @@ within()
 {
 	timeout -k 5 "$@"
 }
+
+# Waits up to $1 s until the command succeeds.
+eventually()
+{
+	local i n=$1
+
+	shift
+	for ((i = 0; i < n * 10; i++)); do
+		"$@" && return
+		sleep 0.1
+	done
+	echo "not within $n s: $*"
+	return 1
+}
+
+# The other guest can be reached when both have done this, each with its NODE of
+# tests/vm/run --lan: at 10.0.0.1 and 10.0.0.2.
+lan_up()
+{
+	modprobe virtio_net || return
+	# On lo too, so that what is here and uses this address has it when the wire is
+	# cut (ip link set eth0 down).
+	ip addr add "10.0.0.$1/32" dev lo || return
+	ip addr add "10.0.0.$1/24" dev eth0 || return
+	# QEMU would spin where a socket's queue, of ten frames, were full of small ones.
+	ip link set eth0 mtu 9000 up
+}

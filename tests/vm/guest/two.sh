@@ -1,0 +1,383 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0-only
+#
+# Runs in the first of two guests (two.t on the host), which has the servers: what
+# a client here did, one in the other guest sees at once, and the other way round.
+#
+#	two.sh SEED
+#
+# shellcheck disable=SC2016,SC2034,SC2317 # what the guests get is expanded there; functions are called by check
+. "${0%/*}/lib.sh"
+
+seed=$1
+rnd=$build/tests/random
+far=10.0.0.2:7200
+conf=/run/pvfs-cluster/volume/pvfs.conf
+two=$top/tests/vm/guest/two.py
+plan 24
+
+# ------------------------------------------------------------------ here and there
+
+# Both run the words as the shell does, in $dir, to the first command that fails.
+# Starting a program is dear in a guest, so here there is none to be started.
+dir=/
+here()
+(
+	set -e
+	cd "$dir"
+	eval "$*"
+)
+
+there()
+{
+	"$rnd/far" run $far "$there_has; set -e; cd $dir; $*"
+}
+
+# Waits until there is a file of that name.
+await()
+{
+	local end=$((SECONDS + 60))
+
+	until [ -e "$1" ]; do
+		[ $SECONDS -lt $end ] || return
+		sleep 0.05
+	done
+}
+there_has="two=$two; $(declare -f await)"
+
+# each FUNCTION: from here to there, then from there to here; a new directory each.
+each()
+{
+	local f=$1
+
+	for side in 'here there' 'there here'; do
+		echo "$side"
+		dir=$M/$f-${side% *}
+		mkdir "$dir"
+		# shellcheck disable=SC2086 # two words
+		$f $side
+	done
+}
+
+# same A B COMMAND: it prints the same on both sides. Then that is in $said.
+same()
+{
+	local other
+
+	said=$($1 "$3")
+	other=$($2 "$3")
+	[ "$said" = "$other" ] || { echo "$1: $said, $2: $other"; return 1; }
+}
+
+# ------------------------------------------------------------------ the second client
+
+join_there()
+{
+	local ko=$build/kmod
+
+	there 'uname -r; ip addr show eth0'
+	there "install -d -m 700 /etc/pvfs; umask 077; echo $(cat /run/pvfs-cluster/volume/cluster.key) >/etc/pvfs/cluster.key"
+	there "ln -s $build/mount.pvfs /sbin/mount.pvfs"
+	there "ko=$ko/\$(uname -r)/pvfs.ko
+		modprobe -a \$(modinfo -F depends \$ko | tr , ' ')
+		insmod \$ko
+		mkdir -p $M"
+	mount_there
+	here "grep ' $M ' /proc/mounts"
+	there "grep ' $M ' /proc/mounts"
+}
+
+mount_there()
+{
+	there "mount -t pvfs $("$cluster" device) $M"
+}
+
+# ------------------------------------------------------------------ checks: A does, B sees
+
+overwritten()
+{
+	local i
+
+	$1 'seq 30000 >f'
+	same "$1" "$2" 'md5sum <f'
+	for i in 1 2 3; do
+		$1 "printf 'piece $i' | dd of=f bs=1 seek=$((i * 50000)) conv=notrunc status=none"
+		[ "$($2 "dd if=f bs=1 skip=$((i * 50000)) count=7 status=none")" = "piece $i" ]
+		$2 "printf 'answer $i' | dd of=f bs=1 seek=$((i * 50000)) conv=notrunc status=none"
+		[ "$($1 "dd if=f bs=1 skip=$((i * 50000)) count=8 status=none")" = "answer $i" ]
+	done
+	same "$1" "$2" 'md5sum <f'
+}
+
+appended()
+{
+	local i want=
+
+	for i in 1 2 3 4; do
+		$1 "echo $1 $i >>f"
+		$2 "echo $2 $i >>f"
+		want+="$1 $i"$'\n'"$2 $i"$'\n'
+	done
+	same "$1" "$2" 'cat f'
+	[ "$said" = "${want%$'\n'}" ]
+}
+
+# At once, and whole.
+appended_together()
+{
+	$1 'for i in {1..100}; do echo $i a >>f; done' &
+	$2 'for i in {1..100}; do echo $i b >>f; done'
+	wait $!
+	same "$1" "$2" 'sort -n f | md5sum'
+	[ "${said%% *}" = "$(for i in {1..100}; do echo "$i a"; echo "$i b"; done | md5sum | cut -d' ' -f1)" ]
+}
+
+sizes()
+{
+	local n
+
+	$1 ': >f'
+	for n in 1 70000 3000000 65536 10 0 5; do
+		$1 "truncate -s $n f"
+		[ "$($2 'stat -c %s f; wc -c <f')" = $n$'\n'$n ]
+	done
+	$1 'echo more >>f'
+	[ "$($2 'stat -c %s f; tail -c 5 f')" = $'10\nmore' ]
+	$2 'dd if=/dev/zero of=f bs=1 count=1 seek=999999 status=none'
+	[ "$($1 'stat -c %s f')" = 1000000 ]
+}
+
+# Names that were looked for in vain, and are there then.
+made()
+{
+	$2 'for n in file dir link other; do [ ! -e $n ]; done'
+	$1 'echo text >file; mkdir dir; ln -s file link; ln file other'
+	[ "$($2 'cat file link other; stat -c %h file; stat -c %F dir')" = $'text\ntext\ntext\n2\ndirectory' ]
+	same "$1" "$2" 'stat -c "%i %n" *'
+	same "$1" "$2" 'ls -A'
+	[ "$said" = $'dir\nfile\nlink\nother' ]
+}
+
+removed()
+{
+	$1 'mkdir dir; touch dir/a b c'
+	$2 'ls . dir; stat dir/a b c'
+	$1 'rm dir/a b'
+	$2 '[ ! -e dir/a ]; [ ! -e b ]; rmdir dir; rm c'
+	$1 '[ ! -e dir ]; [ ! -e c ]; mkdir c; touch dir'
+	[ "$($2 'stat -c %F c dir')" = $'directory\nregular empty file' ]
+	$1 'rm dir; rmdir c'
+	[ -z "$($2 'ls -A')" ]
+}
+
+renamed()
+{
+	$1 'echo a >a; echo b >b; mkdir d'
+	$2 'cat a b; [ ! -e c ]; [ ! -e d/a ]'
+	$1 'mv a c'
+	[ "$($2 '[ ! -e a ]; cat c')" = a ]
+	$1 'mv c b'
+	[ "$($2 '[ ! -e c ]; cat b')" = a ]
+	$2 'mv b d/a'
+	[ "$($1 '[ ! -e b ]; cat d/a')" = a ]
+	$1 'mv d e'
+	[ "$($2 '[ ! -e d ]; cat e/a')" = a ]
+}
+
+attributes()
+{
+	$1 'touch f; mkdir d'
+	$2 'stat f d; getfattr -d f'
+	$1 'chmod 4751 f; chmod 1700 d'
+	[ "$($2 'stat -c %a f d')" = $'4751\n1700' ]
+	$1 'chown 1001:1002 f d'
+	[ "$($2 'stat -c %u:%g f d')" = $'1001:1002\n1001:1002' ]
+	$1 'touch -d @1234567890.123456789 f'
+	[ "$($2 'stat -c %.9Y f')" = 1234567890.123456789 ]
+	$1 'setfattr -n user.colour -v blue f'
+	[ "$($2 'getfattr --only-values -n user.colour f')" = blue ]
+	$1 'setfattr -n user.colour -v red f'
+	[ "$($2 'getfattr --only-values -n user.colour f')" = red ]
+	$1 'setfattr -x user.colour f; setfacl -m u:1003:r f'
+	[ "$($2 'getfattr -d f; getfacl -cn f | grep ^user:1003')" = user:1003:r-- ]
+	same "$1" "$2" 'stat -c "%z %y %a" f d'
+}
+
+# Open there, and gone.
+unlinked()
+{
+	local p
+
+	$1 'echo kept >f'
+	$2 'exec 3<>f; touch opened; await gone; cat <&3; echo more >&3; stat -L -c "%h %s" /dev/fd/3' >"$tmp/said" &
+	p=$!
+	$1 'await opened; rm f; touch gone'
+	wait $p
+	[ "$(cat "$tmp/said")" = $'kept\n0 10' ]
+	$1 '[ ! -e f ]'
+}
+
+mapped()
+{
+	$1 'truncate -s 200000 f'
+	$2 'md5sum f'
+	$1 '$two store f 100000 "from a mapping"'
+	[ "$($2 'dd if=f bs=1 skip=100000 count=14 status=none')" = "from a mapping" ]
+	[ "$($2 '$two load f 100000 14')" = "from a mapping" ]
+	$2 'printf "by a write" | dd of=f bs=1 seek=150000 conv=notrunc status=none'
+	[ "$($1 '$two load f 150000 10')" = "by a write" ]
+	$2 '$two store f 100000 "by another one"'
+	[ "$($1 '$two load f 100000 14')" = "by another one" ]
+}
+
+flocks()
+{
+	local holder waiter
+
+	$1 'touch f'
+	$1 'flock f bash -c "$(declare -f await); touch held; await enough"' &
+	holder=$!
+	$2 'await held'
+	$2 '! flock -n f true'
+	$2 '! flock -n -s f true'
+	$2 'touch waiting; flock f touch got' &
+	waiter=$!
+	$1 'await waiting; [ ! -e got ]; touch enough'
+	wait $holder
+	wait $waiter
+	$1 '[ -e got ]; flock -n f true'
+}
+
+record_locks()
+{
+	local holder
+
+	$1 'seq 100 >f'
+	$1 '$two record f 10 20 bash -c "$(declare -f await); touch held; await enough"' &
+	holder=$!
+	$2 'await held'
+	$2 '! $two record f 29 5 true'
+	$2 '! $two record f 0 0 true'
+	$2 '$two record f 0 10 true'
+	$2 '$two record f 30 0 touch enough'
+	wait $holder
+	$2 '$two record f 0 0 true'
+}
+
+# A lock is worth something only if what it guards is seen.
+counted()
+{
+	local p count='for i in {1..25}; do (flock 9; n=$(<n); echo $((n + 1)) >n) 9>>lock; done'
+
+	$1 'echo 0 >n'
+	$1 "$count" &
+	p=$!
+	$2 "$count"
+	wait $p
+	same "$1" "$2" 'cat n'
+	[ "$said" = 50 ]
+}
+
+both_see_statfs()
+{
+	dir=$M
+	there 'head -c 5000000 /dev/zero >big; sync'
+	same here there 'stat -f -c "%i %b %c %S" .'
+	rm "$M/big"
+}
+
+# ------------------------------------------------------------------ a client that is cut off
+
+short_lease()
+{
+	there "umount $M"
+	"$cluster" umount
+	sed -i 's/^mgr: {/mgr: {\n\tlease_ms = 4000;/' $conf
+	"$cluster" kill mgr TERM
+	"$cluster" start mgr
+	"$cluster" mount
+	mount_there
+}
+
+# The wire is cut on this side, where it can be mended. Who is there holds a lock.
+cut_off()
+{
+	there 'touch f; setsid flock f sleep 1000 >/dev/null 2>&1 &'
+	eventually 30 here '! flock -n f true'
+	ip link set eth0 down
+}
+
+# When its lease is over; nobody else waits for it.
+lock_of_the_lost()
+{
+	local t0
+
+	dir=$M/cut
+	mkdir "$dir"
+	cut_off
+	t0=$SECONDS
+	here 'echo made >made; ls'
+	here 'flock -w 60 f true'
+	[ $((SECONDS - t0)) -ge 3 ]
+	[ $((SECONDS - t0)) -le 30 ]
+	here 'mv made other; echo more >>other'
+}
+
+back()
+{
+	ip link set eth0 up
+	eventually 60 within 10 "$rnd/far" run $far true
+}
+
+lost_is_back()
+{
+	dir=$M/cut
+	back
+	[ "$(there 'ls; cat other; [ ! -e made ]')" = $'f\nother\nmade\nmore' ]
+	there 'echo again >f; rm other'
+	[ "$(here 'cat f; [ ! -e other ]')" = again ]
+	there 'pkill -x sleep; flock -w 30 f true'
+	there 'dmesg | grep "pvfs: .*session expired"'
+}
+
+ended_there()
+{
+	dir=/
+	there "umount $M; rmmod pvfs"
+	there 'kill $FAR_SERVER'
+}
+
+# ------------------------------------------------------------------ all of it
+
+diag "seed $seed, $(uname -r)"
+check "a network of two" lan_up 1 || bail "no network"
+up --address 10.0.0.1
+check "the other guest answers" eventually 200 within 10 "$rnd/far" run $far true || bail "no second guest"
+check "it mounts the volume" join_there || bail "no second client"
+check "bytes overwritten in place" each overwritten
+check "appends in turn" each appended
+check "appends at once" each appended_together
+check "sizes: extended, cut" each sizes
+check "names made, looked for in vain before" each made
+check "names removed, and made anew" each removed
+check "names renamed, over others too" each renamed
+check "modes, owners, times, attributes, ACLs" each attributes
+check "an open file, unlinked on the other side" each unlinked
+check "shared mappings, after msync" each mapped
+check "flock" each flocks
+check "fcntl locks" each record_locks
+check "a counter under a lock" each counted
+check "statfs" both_see_statfs
+for s in 1 "$seed"; do
+	if check "coherence, seed $s" "$rnd/coherence" -s "$s" -r 12 -n 40 "$M" "$far:$M"; then
+		grep '^# ' "$tmp/out"
+	else
+		sed 's/^/#   /' "$tmp/out"
+	fi
+done
+check "a lease of four seconds" short_lease
+check "who is cut off loses its lock when its lease is over" lock_of_the_lost
+check "back again, it goes on" lost_is_back
+check "the second client unmounts, and is told to end" ended_there
+check "down" "$cluster" down
+finish
