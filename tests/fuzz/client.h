@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0 OR LGPL-2.1 */
 /*
- * client.h - a client by hand for the targets that fuzz servers: shakes hands rightly or not at all, then sends what it
- * is given. Included by one C file of a program.
+ * client.h - a client by hand for the targets that fuzz servers: shakes hands rightly or not at
+ * all, then sends what it is given. Included by one C file of a program.
  *
  * The flags of an input, its first byte:
  *   01 prove ourselves first (else the stream is the first thing the server hears)

@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: GPL-2.0 OR LGPL-2.1 */
 /*
- * driver.h - runs a fuzz target without libFuzzer, so that gcc's sanitizers do: seeds from files, a small mutator with
- * a known seed, bounds by time and number. With -DPVFS_LIBFUZZER the target is libFuzzer's and there is no main here.
+ * driver.h - runs a fuzz target without libFuzzer, so that gcc's sanitizers do: seeds from files, a
+ * small mutator with a known seed, bounds by time and number. With -DPVFS_LIBFUZZER the target is
+ * libFuzzer's and there is no main here.
  *
  *   PROGRAM [--seconds N] [--iterations N] [--seed N] [--save DIR] SEED-FILE...
  *
- * An input is a byte of flags (what they mean is the target's) and a stream of messages. Every seed is first run as it
- * is: a crasher that was saved is reproduced by naming it with --iterations 0. The input that a process dies of is
- * written to DIR (default: here) as crash-SEED-NUMBER.
+ * An input is a byte of flags (what they mean is the target's) and a stream of messages. Every seed
+ * is first run as it is: a crasher that was saved is reproduced by naming it with --iterations 0.
+ * The input that a process dies of is written to DIR (default: here) as crash-SEED-NUMBER.
  */
 #ifndef PVFS_FUZZ_DRIVER_H
 #define PVFS_FUZZ_DRIVER_H
@@ -27,8 +28,9 @@ int LLVMFuzzerInitialize(int *argc, char ***argv);
 void fuzz_end(void);		/* ends what LLVMFuzzerInitialize() began */
 
 /*
- * Makes the header at @p one that is not refused at first sight: identity and checksum right, lengths within what is
- * there (@left bytes behind it), the body's checksum too if @body. Bits of @p decide about the rest.
+ * Makes the header at @p one that is not refused at first sight: identity and checksum right,
+ * lengths within what is there (@left bytes behind it), the body's checksum too if @body. Bits of
+ * @p decide about the rest.
  */
 static inline void fuzz_mend(u8 *p, size_t left, bool body)
 {

@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * fuzz_daemons.c - a whole manager and a whole I/O daemon, on real stores, fed with mutated streams: what
- * fuzz_server.c does to the transport, this does to the handlers behind it.
+ * fuzz_daemons.c - a whole manager and a whole I/O daemon, on real stores, fed with mutated
+ * streams: what fuzz_server.c does to the transport, this does to the handlers behind it.
  *
  * Flags beyond those of client.h:
  *   10 to the iod, else to the mgr
  *   20 in a session of our own, with capabilities that hold
  *
- * Checked: nothing crashes, and after every few inputs a client that keeps to the rules reads what it wrote. At the end
- * the manager's database is consistent.
+ * Checked: nothing crashes, and after every few inputs a client that keeps to the rules reads what
+ * it wrote. At the end the manager's database is consistent.
  */
 #include "client.h"
 #include "common/storeid.h"

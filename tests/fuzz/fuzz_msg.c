@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0 OR LGPL-2.1
 /*
- * fuzz_msg.c - the decoders under fuzz: header, every body, the lists that travel as payload, striping with layouts
- * from outside.
+ * fuzz_msg.c - the decoders under fuzz: header, every body, the lists that travel as payload,
+ * striping with layouts from outside.
  *
- * What is checked beyond "does not crash": a decoded body encodes to the very bytes it was decoded from, and what is
- * refused is refused with the error that the header promises.
+ * What is checked beyond "does not crash": a decoded body encodes to the very bytes it was decoded
+ * from, and what is refused is refused with the error that the header promises.
  */
 #include "driver.h"
 #include "common/stripe.h"

@@ -1,13 +1,15 @@
 // SPDX-License-Identifier: GPL-2.0 OR LGPL-2.1
 /*
- * fuzz_server.c - real servers and a real peer, over the in-process transport, fed with mutated streams.
+ * fuzz_server.c - real servers and a real peer, over the in-process transport, fed with mutated
+ * streams.
  *
  * Flags beyond those of client.h:
  *   10 to the iod, else to the mgr
  *   60 both: the stream is what a server answers to a real peer's requests
  *
- * Checked: nothing crashes, and a client that keeps to the rules is served all the while. Handlers decode what they
- * get, answer some requests at once, some later from another request's thread, and run out of memory for payloads.
+ * Checked: nothing crashes, and a client that keeps to the rules is served all the while. Handlers
+ * decode what they get, answer some requests at once, some later from another request's thread, and
+ * run out of memory for payloads.
  */
 #include "client.h"
 

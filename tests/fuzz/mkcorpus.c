@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0 OR LGPL-2.1
 /*
- * mkcorpus.c - writes a seed for fuzzing per operation, its request and its reply, made from ops.def and msg.def:
- * mkcorpus DIR. The same every time, so that running it again after a new operation adds that one's files.
+ * mkcorpus.c - writes a seed for fuzzing per operation, its request and its reply, made from
+ * ops.def and msg.def: mkcorpus DIR. The same every time, so that running it again after a new
+ * operation adds that one's files.
  */
 #include "tests/unit/msg_fill.h"
 #include <stdio.h>

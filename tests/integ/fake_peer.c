@@ -131,7 +131,9 @@ int main(int argc, char **argv)
 		c = accept(fd, NULL, NULL);
 		if (c < 0)
 			continue;
-		/* One process a connection: a mute one must not keep the next from being accepted. */
+		/*
+		 * One process a connection: a mute one must not keep the next from being accepted.
+		 */
 		if (!fork()) {
 			prctl(PR_SET_PDEATHSIG, SIGKILL);
 			close(fd);

@@ -148,7 +148,10 @@ static inline int run(struct harness *h, const char *a1, const char *a2)
 	return reap(spawn(h, false, a1, a2));
 }
 
-/* Directory, keys, configuration, formatted store; nothing runs yet. @top: where the directory is made. */
+/*
+ * Directory, keys, configuration, formatted store; nothing runs yet. @top: where the directory is
+ * made.
+ */
 static inline void harness_init(struct harness *h, const char *bin, const char *top,
 				const char *extra)
 {

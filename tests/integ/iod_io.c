@@ -414,7 +414,9 @@ static void test_copy(void **state)
 	assert_int_equal(copy(51, 0, 50, 0, 10), -ESTALE);
 }
 
-/* What an evicted session's client still has in hand is good for nothing, now and after a restart. */
+/*
+ * What an evicted session's client still has in hand is good for nothing, now and after a restart.
+ */
 static void test_evict(void **state)
 {
 	struct pvfs_evict_req req = { .session = SESSION + 7 };

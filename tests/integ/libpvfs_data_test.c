@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * libpvfs_data_test.c - libpvfs against a real cluster: the bytes of files, how many requests they take, and restarts of
- * the servers.
+ * libpvfs_data_test.c - libpvfs against a real cluster: the bytes of files, how many requests they
+ * take, and restarts of the servers.
  */
 #include "libpvfs_test.h"
 
@@ -87,7 +87,10 @@ static void test_holes(void **state)
 	uint8_t *buf = malloc(2 * MIB), *zero = calloc(1, 2 * MIB);
 	struct pvfs_stat st;
 
-	/* One byte beyond the second row: all else is hole, on daemons that have no datafile at all. */
+	/*
+	 * One byte beyond the second row: all else is hole, on daemons that have no datafile at
+	 * all.
+	 */
 	assert_int_equal(pvfs_pwrite(f, "x", 1, 9 * SSIZE + 5), 1);
 	memset(buf, 0xff, 2 * MIB);
 	assert_int_equal(pvfs_pread(f, buf, 2 * MIB, 0), 9 * SSIZE + 6);
@@ -273,7 +276,9 @@ static void test_round_trips(void **state)
 	OK(pvfs_close(f));
 	MGR_COSTS(1, OK(pvfs_unlink_fh(fs, &fh, "g")));
 
-	/* Large reads and writes: nothing to the mgr, 16 MiB over 4 daemons in requests of 1 MiB. */
+	/*
+	 * Large reads and writes: nothing to the mgr, 16 MiB over 4 daemons in requests of 1 MiB.
+	 */
 	MGR_COSTS(2, OK(pvfs_open(fs, "/rt/f", O_RDWR, 0, &f)));
 	for (i = 0; i < NIODS; i++)
 		COSTS(i, "READ", 4, assert_int_equal(pvfs_pread(f, buf, 16 * MIB, 0), 16 * MIB));
@@ -356,7 +361,10 @@ static void test_concurrent_io(void **state)
 
 /* ---------------------------------------------------------------- restarts */
 
-/* What is open stays open: with a name and without, for reading and for writing, with a size that only iods know. */
+/*
+ * What is open stays open: with a name and without, for reading and for writing, with a size that
+ * only iods know.
+ */
 static void test_mgr_restart(void **state)
 {
 	struct pvfs_file *f = open_new("/restart"), *g, *r;

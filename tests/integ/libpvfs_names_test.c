@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * libpvfs_names_test.c - libpvfs against a real cluster: names, attributes, handles, directories, extended attributes, and
- * what a mount may be refused for.
+ * libpvfs_names_test.c - libpvfs against a real cluster: names, attributes, handles, directories,
+ * extended attributes, and what a mount may be refused for.
  */
 #include "libpvfs_test.h"
 

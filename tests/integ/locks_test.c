@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: LGPL-2.1
 /*
- * locks_test.c - locks through libpvfs, for locks.t: does the commands of its standard input, one a line, and prints one
- * answer for each.
+ * locks_test.c - locks through libpvfs, for locks.t: does the commands of its standard input, one a
+ * line, and prints one answer for each.
  *
  *	locks_test MGR VOLUME KEYFILE PATH
  *

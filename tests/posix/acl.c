@@ -304,7 +304,10 @@ static void malformed(void)
 	}
 }
 
-/* What is made in a directory with a default ACL gets it, cut to the mode asked for; the umask is not heeded. */
+/*
+ * What is made in a directory with a default ACL gets it, cut to the mode asked for; the umask is
+ * not heeded.
+ */
 static void inheritance(void)
 {
 	static const struct ace def[] = {

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * conform.c - runs the tables of the conformance suite and prints TAP, a line per row, numbered through.
+ * conform.c - runs the tables of the conformance suite and prints TAP, a line per row, numbered
+ * through.
  *
  *	conform [-k WORD]... [-b vfs|lib] [-n | -l] DIR
  *
@@ -9,9 +10,10 @@
  *	-l	prints their names
  *	-b lib	through libpvfs: DIR is host:port,volume,keyfile
  *
- * Over the kernel every table has a process of its own, so that one that dies or hangs costs its own rows only; they
- * are reported as failed. libpvfs is used from one process. Rows that differences.c lists must fail: the line says why
- * they may. Exits with 1 when a row failed, 2 when nothing could be run.
+ * Over the kernel every table has a process of its own, so that one that dies or hangs costs its
+ * own rows only; they are reported as failed. libpvfs is used from one process. Rows that
+ * differences.c lists must fail: the line says why they may. Exits with 1 when a row failed, 2 when
+ * nothing could be run.
  */
 #include "conform.h"
 #include <setjmp.h>

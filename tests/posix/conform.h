@@ -2,7 +2,8 @@
 /*
  * conform.h - what the tables of the conformance suite share.
  *
- * A table is a function that goes through its rows; a row is one check with a name of its own, and one line of TAP:
+ * A table is a function that goes through its rows; a row is one check with a name of its own, and
+ * one line of TAP:
  *
  *	for (...) {
  *		if (!row("chmod/%s ...", ...))
@@ -10,12 +11,14 @@
  *		GIVES(fs->chmod("f", 0600), EPERM);
  *	}
  *
- * row() ends the row before it. Every table is run dry first, to count its rows: row() is false then, and what a table
- * builds for its rows is guarded by live(). What a call should give comes from POSIX, the man pages or a model written
- * beside the table, never from what some file system did.
+ * row() ends the row before it. Every table is run dry first, to count its rows: row() is false
+ * then, and what a table builds for its rows is guarded by live(). What a call should give comes
+ * from POSIX, the man pages or a model written beside the table, never from what some file system
+ * did.
  *
- * Tables run as root with umask 0 in an empty directory of their own, and reach files only through @fs, which is the
- * kernel or libpvfs. Those that need more than libpvfs has are for the kernel only and may call it directly.
+ * Tables run as root with umask 0 in an empty directory of their own, and reach files only through
+ * @fs, which is the kernel or libpvfs. Those that need more than libpvfs has are for the kernel
+ * only and may call it directly.
  */
 #ifndef CONFORM_H
 #define CONFORM_H
@@ -47,7 +50,10 @@ struct who {
 	int ngroups;
 };
 
-/* Files of most tables belong to OWNER and its group; MEMBER has that as its group, SUPPL among its other groups. */
+/*
+ * Files of most tables belong to OWNER and its group; MEMBER has that as its group, SUPPL among its
+ * other groups.
+ */
 extern const struct who ROOT, OWNER, MEMBER, SUPPL, OTHER;
 #define G_OTHER 2909	/* a group that OWNER is in as well */
 #define G_NONE 2999	/* one that nobody is in */
@@ -164,7 +170,10 @@ enum type {
 	T_NONE, T_FILE, T_DIR, T_FULLDIR, T_SYMFILE, T_SYMDIR, T_DANGLING, T_LOOP, T_FIFO, T_SOCK, T_CHR, T_BLK, T_MAX
 };
 extern const char *const type_name[T_MAX];
-/* Makes one: links point to "tfile" and "tdir" beside them, which make_targets() makes. A file has 5 bytes. */
+/*
+ * Makes one: links point to "tfile" and "tdir" beside them, which make_targets() makes. A file has
+ * 5 bytes.
+ */
 void make(const char *path, enum type type);
 void make_targets(const char *dir);
 /* The S_IFMT bits that lstat() should say. */
@@ -190,7 +199,10 @@ void snap_same(const struct snap *s, const char *file, int line);
 
 /* Makes sure that the time stamps of what is done next are later than those of @path. */
 void later_than(const char *path);
-/* The group and permission rule of POSIX, 1003.1 "File Access Permissions": may @w have @want (R_OK | ...)? */
+/*
+ * The group and permission rule of POSIX, 1003.1 "File Access Permissions": may @w have @want (R_OK
+ * | ...)?
+ */
 bool may(const struct who *w, mode_t mode, uid_t uid, gid_t gid, int want);
 /* A mode that gives @bits to the class of @w only. *@letter: which class that is. */
 mode_t class_mode(const struct who *w, int bits, char *letter);

@@ -7,8 +7,8 @@
 #include <fnmatch.h>
 
 /*
- * From 6.14 on, and in 6.12's later updates, ext4_fallocate() does what its modes have in common, file_modified() too,
- * first. It is seen when the clock has ticked since the file was last changed.
+ * From 6.14 on, and in 6.12's later updates, ext4_fallocate() does what its modes have in common,
+ * file_modified() too, first. It is seen when the clock has ticked since the file was last changed.
  */
 #define EXT4_MARKS_FIRST "it marks the times of the file before it looks at the range"
 #define EXT4_WHITEOUT "it writes the whiteout, finds the directory not empty and takes it back, but not the times, when the clock has ticked"

@@ -156,7 +156,10 @@ static void offsets(void)
 			GIVES(fs->pread(h, c, 1, negative[i]), EINVAL);
 		if (row("offsets/pread of no bytes at %lld: EINVAL", (long long)negative[i]))
 			GIVES(fs->pread(h, c, 0, negative[i]), EINVAL);
-		/* -1 is the descriptor's own offset for preadv2(2), and glibc's preadv is that system call's kin. */
+		/*
+		 * -1 is the descriptor's own offset for preadv2(2), and glibc's preadv is that
+		 * system call's kin.
+		 */
 		if (row("offsets/preadv at %lld: EINVAL", (long long)negative[i]))
 			GIVES(fs->preadv(h, iov, 2, negative[i]), EINVAL);
 		if (row("offsets/pwrite at %lld: EINVAL", (long long)negative[i])) {
@@ -176,7 +179,10 @@ static void offsets(void)
 		EQ(fs->pread(h, c, 16, 6), 0);
 	if (row("offsets/pread across the end: short"))
 		EQ(fs->pread(h, c, 16, 3), 2);
-	/* Linux refuses what would end above the largest offset, POSIX sees the end of the file first. */
+	/*
+	 * Linux refuses what would end above the largest offset, POSIX sees the end of the file
+	 * first.
+	 */
 	if (row("offsets/pread at 2^63 - 1: 0 or EINVAL, no bytes")) {
 		ssize_t r = fs->pread(h, c, 1, LLONG_MAX);
 

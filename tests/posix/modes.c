@@ -195,7 +195,10 @@ static void writes(void)
 	}
 }
 
-/* What is made in a set-group-id directory has the directory's group, and directories have the bit as well. */
+/*
+ * What is made in a set-group-id directory has the directory's group, and directories have the bit
+ * as well.
+ */
 static void inherit(void)
 {
 	static const struct who *const who[] = { &ROOT, &OWNER, &OTHER };

@@ -421,7 +421,10 @@ static int odd_result(enum odd odd, enum kind kind, int (*run)(const char *))
 		return kind == MAKES || kind == MAKES_DIR ? EEXIST : kind == REMOVES_DIR ? ENOTDIR : -1;
 	case FILE_SLASH:
 	case FILE_LINK_SLASH:
-		/* A slash asks for a directory. A name to be made that is there is told before that. */
+		/*
+		 * A slash asks for a directory. A name to be made that is there is told before
+		 * that.
+		 */
 		if (run == p_excl || run == p_creat)
 			return EISDIR;
 		if (kind == MAKES || kind == MAKES_DIR)

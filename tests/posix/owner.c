@@ -20,7 +20,10 @@ static void reset(const char *path, mode_t mode)
 	OK(fs->chmod(path, mode));
 }
 
-/* POSIX chown with _POSIX_CHOWN_RESTRICTED: the owner may give it to a group of theirs, and nothing else. */
+/*
+ * POSIX chown with _POSIX_CHOWN_RESTRICTED: the owner may give it to a group of theirs, and nothing
+ * else.
+ */
 static bool may_chown(const struct who *w, uid_t uid, gid_t gid)
 {
 	if (!w->uid)
@@ -57,7 +60,10 @@ static void chowns(void)
 		struct stat st;
 		int r, h = -1;
 
-		/* Nothing to change, but bits to clear: Linux asks for the right to change the mode. */
+		/*
+		 * Nothing to change, but bits to clear: Linux asks for the right to change the
+		 * mode.
+		 */
 		if (nothing && (modes[m] & 06000) && all[w]->uid && all[w] != &OWNER)
 			want = EPERM;
 		if (!row("chown/%s of %04o to uid %s, gid %s by %s: %s", way_name[way], modes[m], uids[u].name,
@@ -83,12 +89,18 @@ static void chowns(void)
 		OK(fs->lstat("f", &st));
 		EQ(st.st_uid, uids[u].uid == (uid_t)-1 ? OWNER.uid : uids[u].uid);
 		EQ(st.st_gid, gids[g].gid == (gid_t)-1 ? OWNER.gid : gids[g].gid);
-		/* Executable files lose both bits, whoever changes their owner; Linux does so for root too. */
+		/*
+		 * Executable files lose both bits, whoever changes their owner; Linux does so for
+		 * root too.
+		 */
 		EQ(st.st_mode & 07777, modes[m] & 0777);
 	}
 }
 
-/* The set-group-id bit without execution for the group means mandatory locking: it is kept. Directories keep all. */
+/*
+ * The set-group-id bit without execution for the group means mandatory locking: it is kept.
+ * Directories keep all.
+ */
 static void chown_bits(void)
 {
 	static const struct { mode_t before, after; bool dir; } t[] = {
@@ -105,7 +117,9 @@ static void chown_bits(void)
 			mode_t after = t[i].after;
 			const char *p = t[i].dir ? "d" : "f";
 
-			/* One who is not in the group loses set-group-id anyway; OWNER is in both. */
+			/*
+			 * One who is not in the group loses set-group-id anyway; OWNER is in both.
+			 */
 			if (!row("chown-bits/%s %04o given to another group by %s becomes %04o",
 				 t[i].dir ? "directory" : "file", t[i].before, who[w]->name, after))
 				continue;
@@ -196,7 +210,10 @@ static void chmods(void)
 #define NOW { 5, UTIME_NOW }
 #define OMIT { 6, UTIME_OMIT }
 
-/* What POSIX asks for: nothing, when both are left; to write, when both become now; else to be the owner. */
+/*
+ * What POSIX asks for: nothing, when both are left; to write, when both become now; else to be the
+ * owner.
+ */
 static const struct {
 	const char *name;
 	struct timespec ts[2];
@@ -368,7 +385,9 @@ static void links(void)
 	}
 }
 
-/* access() goes by the real ids, all else by the effective ones; with AT_EACCESS access does too. */
+/*
+ * access() goes by the real ids, all else by the effective ones; with AT_EACCESS access does too.
+ */
 static void real_ids(void)
 {
 	static const struct { const char *name; uid_t real, effective; } t[] = {

@@ -349,7 +349,9 @@ static const struct {
 	int done;	/* what it gives when it may */
 	bool vfs_only, held;
 } calls[] = {
-	/* Before others change its bytes, which would look like a format that a module might know. */
+	/*
+	 * Before others change its bytes, which would look like a format that a module might know.
+	 */
 	{ "execve", exec_it, X_OK, ENOEXEC, true },
 	{ "open O_RDONLY", open_r, R_OK },
 	{ "open O_WRONLY", open_w, W_OK },

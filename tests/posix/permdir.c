@@ -543,7 +543,10 @@ static void directories(void)
 	}
 }
 
-/* ---- the sticky bit: names are the file's owner's, the directory's owner's, or root's to remove ---- */
+/*
+ * ---- the sticky bit: names are the file's owner's, the directory's owner's, or root's to remove
+ * ----
+ */
 
 static const struct {
 	const char *name;

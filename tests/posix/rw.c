@@ -333,7 +333,10 @@ static void buffers(void)
 		close(h);
 }
 
-/* O_DIRECT: what is aligned to 4096 works everywhere; what is not is refused or works, and is right if it does. */
+/*
+ * O_DIRECT: what is aligned to 4096 works everywhere; what is not is refused or works, and is right
+ * if it does.
+ */
 static void direct(void)
 {
 	static const struct { off_t at; size_t n; } t[] = {

@@ -20,7 +20,10 @@ static off_t size_of(int h)
 	return st.st_size;
 }
 
-/* The file is SIZE bytes that say where they are, but for [from, to), which is zeros; it ends with zeros after SIZE. */
+/*
+ * The file is SIZE bytes that say where they are, but for [from, to), which is zeros; it ends with
+ * zeros after SIZE.
+ */
 static char pattern(off_t at)
 {
 	return 'a' + (at * 7 + (at >> 9)) % 26;

@@ -7,7 +7,10 @@
 #include <linux/fs.h>
 #include <sys/mman.h>
 
-/* A row's file is "d/f", its directory "d". All begin with times in the past, and a ctime before now. */
+/*
+ * A row's file is "d/f", its directory "d". All begin with times in the past, and a ctime before
+ * now.
+ */
 #define F "d/f"
 #define D "d"
 

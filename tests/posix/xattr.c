@@ -246,7 +246,9 @@ static void names_of(void)
 	}
 }
 
-/* user.* is of files and directories, by their permissions; trusted.* is root's, who has it on all. */
+/*
+ * user.* is of files and directories, by their permissions; trusted.* is root's, who has it on all.
+ */
 static void spaces(void)
 {
 	static const enum type types[] = { T_FILE, T_DIR, T_SYMFILE, T_DANGLING, T_FIFO, T_SOCK, T_CHR, T_BLK };

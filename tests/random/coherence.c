@@ -14,8 +14,8 @@
  *	-x	falsifies one result of the last round: block, size, name, append or prefix. The run must fail.
  *
  * HOST:PORT:DIR is a directory of another machine, where `far serve` runs (far_main.c). The workers
- * are here all the same, and one clock has all times: a call's lie around the exchange with the other
- * machine, so they say less of when it was made, and nothing false.
+ * are here all the same, and one clock has all times: a call's lie around the exchange with the
+ * other machine, so they say less of when it was made, and nothing false.
  *
  * The seed fixes who does what, not when. Exits with 1 when something is wrong.
  */

@@ -23,7 +23,8 @@ enum co_kind {
 	CO_FSTAT,		/* result: size */
 	/* The one file that is appended to. */
 	CO_APPEND,		/* a: id, b: bytes */
-	CO_APPEND_READ,		/* result: bytes from 0 on, hash of them, a: where there are eight zeros, or -1 */
+	/* result: bytes from 0 on, hash of them, a: where there are eight zeros, or -1 */
+	CO_APPEND_READ,
 	CO_APPEND_STAT,		/* result: size */
 	/* obj: set; a: name; result: errno */
 	CO_CREATE,		/* b: what it now stands for */

@@ -2,9 +2,9 @@
 /*
  * far.h - system calls made here or on another machine, where `far serve` (far_main.c) makes them.
  *
- * Each takes a connection first; with NULL it is the system call itself. Results and errno are those
- * of the call. When the connection is lost all calls fail, with ECONNRESET or what send and receive
- * said; EPROTO: the far side does not keep to the protocol. One thread, one call at a time.
+ * Each takes a connection first; with NULL it is the system call itself. Results and errno are
+ * those of the call. When the connection is lost all calls fail, with ECONNRESET or what send and
+ * receive said; EPROTO: the far side does not keep to the protocol. One thread, one call at a time.
  */
 #ifndef FAR_H
 #define FAR_H
@@ -17,7 +17,9 @@
 
 #define FAR_DATA_MAX (32u << 20)	/* of one call, each way */
 
-/* What is asked: this and @len bytes. Both ends are the same program on the same kind of machine. */
+/*
+ * What is asked: this and @len bytes. Both ends are the same program on the same kind of machine.
+ */
 struct far_ask {
 	uint32_t call, len;
 	int64_t arg[4];

@@ -85,7 +85,9 @@ static bool fits(const struct far_ask *q, const char *data, const char *name[2])
 	return !left;
 }
 
-/* What comes back goes to @back, and its length to @ret_len. Return: -1, and errno, or the result. */
+/*
+ * What comes back goes to @back, and its length to @ret_len. Return: -1, and errno, or the result.
+ */
 static int64_t make_call(const struct far_ask *q, const char *data, const char *const name[2],
 			 void *back, uint32_t *ret_len)
 {

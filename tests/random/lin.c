@@ -26,7 +26,8 @@ struct search {
 	const struct lin_op *ops;
 	size_t n;
 	struct event *ev;	/* 2n, and the head, whose index is 2n */
-	struct key *zobrist;	/* a random number per operation: a set's key is their exclusive or */
+	/* a random number per operation: a set's key is their exclusive or */
+	struct key *zobrist;
 	struct key *seen;	/* open addressing; {0, 0} is free */
 	size_t seen_size, seen_used;
 	int *stack;		/* events of the operations done, and the states before them */

@@ -39,7 +39,7 @@ struct node {
 	gid_t gid;
 	int links;			/* of directories: 1 while it has a name */
 	int handles;
-	bool linkable;			/* made by O_TMPFILE, without O_EXCL, without a name so far */
+	bool linkable;	/* made by O_TMPFILE, without O_EXCL, without a name so far */
 	ino_t ino;			/* 0: not seen yet */
 	struct timespec ctime;		/* last seen: it does not go back */
 	enum mtime_state mtime_state;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0 OR LGPL-2.1
 /*
- * acl_test.c - ACLs as bytes and what they mean: any bytes are read safely, what is accepted comes out as it went in,
- * modes go in and out.
+ * acl_test.c - ACLs as bytes and what they mean: any bytes are read safely, what is accepted comes
+ * out as it went in, modes go in and out.
  */
 #include "common/acl.h"
 #include <setjmp.h>

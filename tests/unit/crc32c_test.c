@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0 OR LGPL-2.1
 /*
- * crc32c_test.c - the checksum: known answers, and both ways of computing it against the definition.
+ * crc32c_test.c - the checksum: known answers, and both ways of computing it against the
+ * definition.
  *
  * Includes the source, under another name, to reach the path that this processor does not take.
  */

@@ -390,7 +390,10 @@ static void fairness(void **state)
 	assert_int_equal(rec(a, t->fid, PVFS_LK_READ, 1, 0, 99), PVFS_LK_GRANTED);
 	assert_int_equal(rec_wait(b, t->fid, PVFS_LK_WRITE, 1, 0, 99, 11), PVFS_LK_QUEUED);
 	assert_int_equal(rec_wait(c, t->fid, PVFS_LK_READ, 1, 50, 60, 12), PVFS_LK_QUEUED);
-	/* But one that the writer does not want is free to all, and who does not wait asks only what is held. */
+	/*
+	 * But one that the writer does not want is free to all, and who does not wait asks only
+	 * what is held.
+	 */
 	assert_int_equal(rec_wait(d, t->fid, PVFS_LK_READ, 1, 100, 110, 13), PVFS_LK_GRANTED);
 	assert_int_equal(rec(d, t->fid, PVFS_LK_READ, 2, 50, 60), PVFS_LK_GRANTED);
 	assert_int_equal(rec(d, t->fid, PVFS_LK_UNLOCK, 2, 0, END), PVFS_LK_GRANTED);
@@ -425,7 +428,10 @@ static void deadlocks(void **state)
 	assert_int_equal(rec(c, t->fid, PVFS_LK_WRITE, 7, 20, 29), PVFS_LK_GRANTED);
 	assert_int_equal(rec_wait(b, t->fid, PVFS_LK_READ, 1, 20, 20, 23), PVFS_LK_QUEUED);
 	assert_int_equal(rec_wait(c, t->fid, PVFS_LK_WRITE, 7, 0, 0, 24), PVFS_LK_DEADLOCK);
-	/* The same in another place of the circle is one of two threads, which may go on: not c's 8. */
+	/*
+	 * The same in another place of the circle is one of two threads, which may go on: not c's
+	 * 8.
+	 */
 	assert_int_equal(rec_wait(c, t->fid, PVFS_LK_WRITE, 8, 0, 0, 25), PVFS_LK_QUEUED);
 	assert_int_equal(rec(b, t->fid2, PVFS_LK_UNLOCK, 1, 0, END), PVFS_LK_GRANTED);
 	assert_int_equal(told(t, a), 21);
@@ -464,7 +470,10 @@ static void flock_upgrade(void **state)
 	struct lk *t = *state;
 	struct fx_client *a = &t->c[0], *b = &t->c[1];
 
-	/* Both hold it shared and want it alone: who waits has given up what it had, so the other can go on. */
+	/*
+	 * Both hold it shared and want it alone: who waits has given up what it had, so the other
+	 * can go on.
+	 */
 	assert_int_equal(flk(a, t->fid, PVFS_LK_READ, 1, 0, 51), PVFS_LK_GRANTED);
 	assert_int_equal(flk(b, t->fid, PVFS_LK_READ, 1, 0, 52), PVFS_LK_GRANTED);
 	assert_int_equal(flk(a, t->fid, PVFS_LK_WRITE, 1, 0, 53), PVFS_LK_CONFLICT);

@@ -174,7 +174,10 @@ static void exchanges(void **state)
 	assert_int_equal(do_lookup(c, fx_root, "a", &t), 0);
 	assert_int_equal(t.fid.ino, d.fid.ino);
 	fx_check(c->f);
-	/* In two: d is named a, a is named d. The directory's new parent has one more link, its old one less. */
+	/*
+	 * In two: d is named a, a is named d. The directory's new parent has one more link, its old
+	 * one less.
+	 */
 	do_getattr(c, fx_root, NULL, &root);
 	assert_int_equal(do_rename(c, fx_root, "d", d.fid, "g", 2), 0);
 	assert_int_equal(do_lookup(c, fx_root, "d", &t), 0);

@@ -455,7 +455,10 @@ static void reports(void **state)
 	assert_int_equal(rp.attr.size, 5000);
 }
 
-/* Many uncertain files in one directory: asked all at once, and once more; more datafiles than calls in flight. */
+/*
+ * Many uncertain files in one directory: asked all at once, and once more; more datafiles than
+ * calls in flight.
+ */
 static void many_uncertain(void **state)
 {
 	struct two *t = *state;

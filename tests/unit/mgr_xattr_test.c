@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * mgr_xattr_test.c - extended attributes and ACLs through the handlers: values and limits, who may do what, modes and
- * ACLs that follow each other, inheritance, what a write or a chown takes away.
+ * mgr_xattr_test.c - extended attributes and ACLs through the handlers: values and limits, who may
+ * do what, modes and ACLs that follow each other, inheritance, what a write or a chown takes away.
  */
 #include "mgr_fixture.h"
 
@@ -399,19 +399,23 @@ static void acl_permissions(void **state)
 	} row[] = {
 		{ "u:6 u2:5 g:4 g30:2 m:7 o:1", 1, 99, 0, 6 },	/* owner */
 		{ "u:6 u2:5 g:4 g30:2 m:7 o:1", 2, 99, 0, 5 },	/* named user */
-		{ "u:6 u2:5 g:4 g30:2 m:7 o:1", 2, 10, 30, 5 },	/* the user's entry, not the groups' */
+		/* the user's entry, not the groups' */
+		{ "u:6 u2:5 g:4 g30:2 m:7 o:1", 2, 10, 30, 5 },
 		{ "u:6 u2:5 g:4 g30:2 m:7 o:1", 3, 10, 0, 4 },	/* owning group */
 		{ "u:6 u2:5 g:4 g30:2 m:7 o:1", 3, 99, 10, 4 },	/* by a supplementary group */
 		{ "u:6 u2:5 g:4 g30:2 m:7 o:1", 3, 30, 0, 2 },	/* named group */
 		{ "u:6 u2:5 g:4 g30:2 m:7 o:1", 3, 99, 30, 2 },
-		{ "u:6 u2:5 g:4 g30:2 m:7 o:1", 3, 10, 30, 6 },	/* either group's entry, one for each question */
+		/* either group's entry, one for each question */
+		{ "u:6 u2:5 g:4 g30:2 m:7 o:1", 3, 10, 30, 6 },
 		{ "u:6 u2:5 g:4 g30:2 m:7 o:1", 4, 99, 0, 1 },	/* others */
-		{ "u:6 u2:5 g:4 g30:2 m:1 o:7", 1, 99, 0, 6 },	/* a mask limits all but owner and others */
+		/* a mask limits all but owner and others */
+		{ "u:6 u2:5 g:4 g30:2 m:1 o:7", 1, 99, 0, 6 },
 		{ "u:6 u2:5 g:4 g30:2 m:1 o:7", 2, 99, 0, 1 },
 		{ "u:6 u2:5 g:4 g30:2 m:1 o:7", 3, 10, 0, 0 },
 		{ "u:6 u2:5 g:4 g30:2 m:1 o:7", 3, 30, 0, 0 },
 		{ "u:6 u2:5 g:4 g30:2 m:1 o:7", 4, 99, 0, 7 },
-		{ "u:6 u2:0 g:4 m:7 o:7", 2, 99, 0, 0 },	/* an entry that grants nothing refuses */
+		/* an entry that grants nothing refuses */
+		{ "u:6 u2:0 g:4 m:7 o:7", 2, 99, 0, 0 },
 		{ "u:6 u2:7 g:0 m:7 o:7", 3, 10, 0, 0 },
 		{ "u:0 u1:7 g:7 m:7 o:7", 1, 10, 0, 0 },	/* the owner's is first */
 	};

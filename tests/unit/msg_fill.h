@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0 OR LGPL-2.1 */
 /*
- * msg_fill.h - fills and compares every body of msg.def, made from the table. Included by one C file of a program;
- * used by the codec's test and to make the seeds for fuzzing.
+ * msg_fill.h - fills and compares every body of msg.def, made from the table. Included by one C
+ * file of a program; used by the codec's test and to make the seeds for fuzzing.
  *
- * For each group and each body: fill_<name>(m, f), and same_<name>(a, b). Strings are as long as the filler says.
+ * For each group and each body: fill_<name>(m, f), and same_<name>(a, b). Strings are as long as
+ * the filler says.
  */
 #ifndef PVFS_MSG_FILL_H
 #define PVFS_MSG_FILL_H
@@ -13,7 +14,7 @@
 /* Where the values come from. */
 struct filler {
 	u64 state;
-	u32 len;		/* of strings and blobs, at most; 0xffffffff: as long as they may be */
+	u32 len;	/* of strings and blobs, at most; 0xffffffff: as long as they may be */
 	u32 below;		/* numbers are below this; 0: any */
 };
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0 OR LGPL-2.1
 /*
- * msg_test.c - every body of msg.def: what is encoded is what is decoded; one byte less or more is refused. Made from
- * the table, so that a new body is tested by being there.
+ * msg_test.c - every body of msg.def: what is encoded is what is decoded; one byte less or more is
+ * refused. Made from the table, so that a new body is tested by being there.
  */
 #include "msg_fill.h"
 #include <setjmp.h>

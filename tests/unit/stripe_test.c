@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0 OR LGPL-2.1
 /*
- * stripe_test.c - striping against a model that knows nothing but "deal the units in turn", byte by byte.
+ * stripe_test.c - striping against a model that knows nothing but "deal the units in turn", byte by
+ * byte.
  */
 #include "common/stripe.h"
 #include <setjmp.h>
@@ -67,7 +68,9 @@ static void test_map(void **state)
 		assert_true(e.off == at);
 		assert_true(e.len > 0 && e.len <= len);
 		assert_true(pvfs_stripe_file_off(&l, df, at) == off);
-		/* The last byte of the piece is in the run; the next one is not, or the range ends. */
+		/*
+		 * The last byte of the piece is in the run; the next one is not, or the range ends.
+		 */
 		where(&l, off + e.len - 1, &df, &at);
 		assert_int_equal(df, e.df);
 		assert_true(at == e.off + e.len - 1);
@@ -104,7 +107,9 @@ static void test_share(void **state)
 			assert_int_equal(e.df, df);
 			if (!e.len)
 				continue;
-			/* The run's ends are bytes of the range, and the bytes beside them are not. */
+			/*
+			 * The run's ends are bytes of the range, and the bytes beside them are not.
+			 */
 			pos = pvfs_stripe_file_off(&l, df, e.off);
 			assert_true(pos >= off && pos < off + len);
 			pos = pvfs_stripe_file_off(&l, df, e.off + e.len - 1);

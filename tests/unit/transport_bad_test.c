@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0 OR LGPL-2.1
 /*
- * transport_bad_test.c - those who do not play by the rules, on either end: wrong keys, volumes and versions, damaged,
- * oversized and random messages, more requests than credits, silence. Each costs one connection and, at most, one line
- * in the log; everyone else is served as before.
+ * transport_bad_test.c - those who do not play by the rules, on either end: wrong keys, volumes and
+ * versions, damaged, oversized and random messages, more requests than credits, silence. Each costs
+ * one connection and, at most, one line in the log; everyone else is served as before.
  */
 #include "transport_fixture.h"
 #include <arpa/inet.h>
@@ -75,8 +75,8 @@ static int logged_now(const char *part)
 }
 
 /*
- * They come a little later than what they are about. Ten lines from one place in the code pass in five seconds: the
- * tests that ask for them come first, the others go by the counter.
+ * They come a little later than what they are about. Ten lines from one place in the code pass in
+ * five seconds: the tests that ask for them come first, the others go by the counter.
  */
 static void expect_logged(const char *part, int want)
 {
@@ -113,7 +113,10 @@ static void expect_closed(unsigned int want)
 	assert_int_equal(n, want);
 }
 
-/* ---------------------------------------------------------------- refused at the door, as the client sees it */
+/*
+ * ---------------------------------------------------------------- refused at the door, as the
+ * client sees it
+ */
 
 static void expect_refused(struct pvfs_peer_params *pp, int want, const char *text)
 {
@@ -641,7 +644,10 @@ static void test_replaced_waits(void **state)
 	raw_login(&d, 6, 3);
 	assert_true(raw_ping(&d));
 	assert_true(fx_now_ms() - t0 < 300);
-	/* Two come for the place, one after the other; the last gets it, once the first one's request is done. */
+	/*
+	 * Two come for the place, one after the other; the last gets it, once the first one's
+	 * request is done.
+	 */
 	raw_open(&b);
 	assert_true(raw_hello(&b));
 	assert_true(raw_auth_send(&b, &m, &fx.cluster));
@@ -732,7 +738,10 @@ static void test_max_conns(void **state)
 	struct raw r[3];
 	int i;
 
-	/* The witness would not survive the change of servers: it gets its own connection back below. */
+	/*
+	 * The witness would not survive the change of servers: it gets its own connection back
+	 * below.
+	 */
 	pvfs_peer_free(witness);
 	fx_server_stop(0);
 	p.max_conns = 3;
@@ -806,7 +815,10 @@ static void test_key_file(void **state)
 
 static void test_mac(void **state)
 {
-	/* RFC 4231, test case 1, but with a key of our length: its 20 bytes padded with zeros are the same key. */
+	/*
+	 * RFC 4231, test case 1, but with a key of our length: its 20 bytes padded with zeros are
+	 * the same key.
+	 */
 	static const u8 want[] = {
 		0xb0, 0x34, 0x4c, 0x61, 0xd8, 0xdb, 0x38, 0x53, 0x5c, 0xa8, 0xaf, 0xce, 0xaf, 0x0b, 0xf1, 0x2b,
 		0x88, 0x1d, 0xc2, 0x00, 0xc9, 0x83, 0x3d, 0xa7, 0x26, 0xe9, 0x37, 0x6c, 0x2e, 0x32, 0xcf, 0xf7 };

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0 OR LGPL-2.1 */
 /*
- * transport_fixture.h - a server and clients for the transport's tests: a server whose answers can be foretold, and a
- * bare client that says exactly what it is told to. Included by one C file of a program.
+ * transport_fixture.h - a server and clients for the transport's tests: a server whose answers can
+ * be foretold, and a bare client that says exactly what it is told to. Included by one C file of a
+ * program.
  *
  * The server is an iod that stores nothing. What its operations do:
  *   WRITE  the payload must be pattern(off); EIO if not. Waits for no one.

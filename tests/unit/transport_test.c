@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0 OR LGPL-2.1
 /*
- * transport_test.c - server and peer together, over TCP and over the faulty in-process transport: what is asked is
- * answered, once, with the right bytes, however the connection behaves.
+ * transport_test.c - server and peer together, over TCP and over the faulty in-process transport:
+ * what is asked is answered, once, with the right bytes, however the connection behaves.
  */
 #include "transport_fixture.h"
 
@@ -76,7 +76,10 @@ static void test_file_payload(void **state)
 	unsigned int i, have, cut;
 	struct fx_rpc r;
 
-	/* Cut: the file has become shorter after the reply's header was made. No made-up byte comes; it is asked anew. */
+	/*
+	 * Cut: the file has become shorter after the reply's header was made. No made-up byte
+	 * comes; it is asked anew.
+	 */
 	for (cut = 0; cut < 2; cut++) {
 		for (i = 0; i < ARRAY_SIZE(t); i++) {
 			have = t[i].off < FX_FILE_LEN ? min((u64)t[i].len, FX_FILE_LEN - t[i].off) : 0;
@@ -212,7 +215,10 @@ static u64 resent(struct pvfs_peer *p)
 	return n;
 }
 
-/* The connection breaks after every N-th byte, each time anew, until it is let through. Return: requests sent again. */
+/*
+ * The connection breaks after every N-th byte, each time anew, until it is let through. Return:
+ * requests sent again.
+ */
 static u64 cut_at(u64 n)
 {
 	struct pvfs_loop_faults cut = { .cut_after = n }, none = { 0 };
@@ -563,7 +569,10 @@ static void test_up_hook(void **state)
 	pp.arg = &h;
 	p = fx_peer(&pp);
 	assert_int_equal(fx_ping(p), 0);
-	/* The ping went after up() returned; what up() asked for went before that, and was answered meanwhile. */
+	/*
+	 * The ping went after up() returned; what up() asked for went before that, and was answered
+	 * meanwhile.
+	 */
 	assert_int_equal(h.ups, 1);
 	assert_int_equal(h.before, 1);
 	assert_int_equal(h.rep.index, 5);
@@ -596,7 +605,9 @@ static void test_session(void **state)
 	pvfs_peer_counts(p, c);
 	assert_int_equal(c->connects, 2);
 	assert_int_equal(h.lost, 0);
-	/* A session the server does not know. What needs one is refused, what does not is served. */
+	/*
+	 * A session the server does not know. What needs one is refused, what does not is served.
+	 */
 	fx.stale = 44;
 	pvfs_peer_set_session(p, 44);
 	assert_int_equal(fx_call_read(p, 1, 0, 10), -ESTALE);

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * calls.c - does one file operation and prints what it cost: the statistics file of a mount, started from zero just
- * before the operation and read just after, so that opening and closing around it do not count.
+ * calls.c - does one file operation and prints what it cost: the statistics file of a mount,
+ * started from zero just before the operation and read just after, so that opening and closing
+ * around it do not count.
  *
  *	calls STATS DIR lookup NAME...	stat each name, which nobody knows here
  *	calls STATS DIR readlink NAME	of a symbolic link that nobody knows here

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * idmap.c - mounts that map ids, and user name spaces, for tests: Debian 12's tools have neither without more packages.
+ * idmap.c - mounts that map ids, and user name spaces, for tests: Debian 12's tools have neither
+ * without more packages.
  *
  *	idmap mount FROM TO ID MAPPED	ID on the file system at FROM is MAPPED in the mount made at TO
  *	idmap run FIRST COMMAND...	as root of a user name space whose ids 0 .. 65535 are FIRST .. outside

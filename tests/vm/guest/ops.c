@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * ops.c - runs the checks of ops_*.c on a directory and prints a line for each, "ok - name" or "not ok - name"; the
- * reason of a failure comes before it.
+ * ops.c - runs the checks of ops_*.c on a directory and prints a line for each, "ok - name" or "not
+ * ok - name"; the reason of a failure comes before it.
  *
  *	ops DIR			checks that need one mount
  *	ops DIR OTHER		checks that need two: OTHER is DIR through another mount

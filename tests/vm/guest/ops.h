@@ -2,9 +2,10 @@
 /*
  * ops.h - small checks of file system behaviour: what all ops_*.c share.
  *
- * A check is a function that runs in a process of its own, in an empty directory of its own on the file system under
- * test, as root, with umask 0. It returns when all is right; WANT() and friends print what is not and end it. The
- * programs know nothing of PVFS: run them on any local file system to see whether a check is right.
+ * A check is a function that runs in a process of its own, in an empty directory of its own on the
+ * file system under test, as root, with umask 0. It returns when all is right; WANT() and friends
+ * print what is not and end it. The programs know nothing of PVFS: run them on any local file
+ * system to see whether a check is right.
  */
 #ifndef OPS_H
 #define OPS_H
@@ -53,7 +54,10 @@ void ops_fail(const char *file, int line, const char *fmt, ...)
 		FAIL("%s is %lld, should be %s = %lld", #a, a_, #b, b_); \
 } while (0)
 
-/* Where the stripe units of the tests' files end: the default unit, and all of one round over four iods. */
+/*
+ * Where the stripe units of the tests' files end: the default unit, and all of one round over four
+ * iods.
+ */
 #define UNIT	65536
 #define ROUND	(4 * UNIT)
 
@@ -63,7 +67,9 @@ void ops_fill(void *buf, size_t n, uint64_t off, uint32_t seed);
 void ops_make(const char *path, size_t n, uint32_t seed);
 /* Fails unless the file is exactly @n such bytes. */
 void ops_verify(const char *path, size_t n, uint32_t seed);
-/* All of a transfer, however the kernel cuts it; returns what was moved until the end of the file. */
+/*
+ * All of a transfer, however the kernel cuts it; returns what was moved until the end of the file.
+ */
 size_t ops_pread(int fd, void *buf, size_t n, off_t off);
 void ops_pwrite(int fd, const void *buf, size_t n, off_t off);
 int ops_open(const char *path, int flags, mode_t mode);

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * ops_data.c - checks of what is in files: every way to read and write, holes, ends, sizes, times of writing.
+ * ops_data.c - checks of what is in files: every way to read and write, holes, ends, sizes, times
+ * of writing.
  *
  * Offsets and lengths are chosen around the edges of pages, stripe units and rounds of units.
  */
@@ -426,7 +427,10 @@ static void limits(void)
 	ops_pwrite(fd, "hello", 5, 0);
 	ERR(write(fd, bad, 4096), EFAULT);
 	ERR(pread(fd, bad, 4096, 0), EFAULT);
-	/* A buffer that ends in nothing: what fits is moved, or nothing, and the file is not harmed. */
+	/*
+	 * A buffer that ends in nothing: what fits is moved, or nothing, and the file is not
+	 * harmed.
+	 */
 	half = mmap(NULL, 8192, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 	OK(mprotect(half + 4096, 4096, PROT_NONE));
 	memset(half, 'h', 4096);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * ops_mmap.c - shared writable mappings: with read and write on the same mount, with truncation, and what another mount
- * sees after msync, munmap and close.
+ * ops_mmap.c - shared writable mappings: with read and write on the same mount, with truncation,
+ * and what another mount sees after msync, munmap and close.
  */
 #include "ops.h"
 #include <setjmp.h>
@@ -30,7 +30,10 @@ static void with_read_and_write(void)
 	ops_pwrite(fd, want, n, 0);
 	p = map(fd, n);
 	WANT(!memcmp(p, want, n));
-	/* What is stored is read, what is written is loaded, each in the middle of a page of the other's. */
+	/*
+	 * What is stored is read, what is written is loaded, each in the middle of a page of the
+	 * other's.
+	 */
 	memset(p + 100, 'm', 5000);
 	memset(want + 100, 'm', 5000);
 	EQ(ops_pread(fd, got, n, 0), n);
@@ -202,7 +205,9 @@ static void together(void)
 			FAIL("byte %zu is %d", i, p[i]);
 }
 
-/* One process stores into the pages that another writes to: neither takes the other's bytes back. */
+/*
+ * One process stores into the pages that another writes to: neither takes the other's bytes back.
+ */
 static void side_by_side(void)
 {
 	int fd = ops_open("f", O_RDWR | O_CREAT, 0644), i, r, status;

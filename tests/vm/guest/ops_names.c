@@ -734,7 +734,10 @@ static void listing(void)
 	closedir(d);
 }
 
-/* Removing while listing, as rm -r does, leaves nothing; what stays all the time is listed exactly once. */
+/*
+ * Removing while listing, as rm -r does, leaves nothing; what stays all the time is listed exactly
+ * once.
+ */
 static void listing_while_changing(void)
 {
 	int i, n = 0, stay = 0, seen[MANY / 2] = { 0 };

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * ops_perm.c - checks of who may do what: mode bits against uid, gid and supplementary groups, sticky and setgid
- * directories, who may change owner, mode and times.
+ * ops_perm.c - checks of who may do what: mode bits against uid, gid and supplementary groups,
+ * sticky and setgid directories, who may change owner, mode and times.
  */
 #include "ops.h"
 #include <grp.h>

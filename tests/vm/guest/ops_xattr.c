@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * ops_xattr.c - checks of extended attributes and POSIX ACLs: values and their limits, whose names are whose, ACLs and
- * modes that follow each other, default ACLs, who may do what by them, and all of it through a second mount.
+ * ops_xattr.c - checks of extended attributes and POSIX ACLs: values and their limits, whose names
+ * are whose, ACLs and modes that follow each other, default ACLs, who may do what by them, and all
+ * of it through a second mount.
  */
 #include "ops.h"
 #include <dirent.h>
@@ -309,7 +310,10 @@ static void acl_modes(void)
 	OK(mkfifo("p", 0600));
 	OK(set_acl("p", ACCESS, "u:6 u5:6 g:4 m:6 o:0"));
 	EQ(mode_of("p"), 0660);
-	/* What was given to root's group is not given to its owner: setgid goes with an ACL set from outside. */
+	/*
+	 * What was given to root's group is not given to its owner: setgid goes with an ACL set
+	 * from outside.
+	 */
 	ops_touch("g", 02755);
 	OK(set_acl("g", ACCESS, "u:7 u5:6 g:5 m:7 o:5"));
 	EQ(mode_of("g"), 02775);
@@ -383,7 +387,8 @@ static const struct row {
 	{ "u:6 u2:5 g:4 g30:2 m:1 o:7", 4, 99, 0, 7 },
 	{ "u:6 u2:0 g:4 m:7 o:7", 2, 99, 0, 0 },
 	{ "u:6 u2:7 g:0 m:7 o:7", 3, 10, 0, 0 },
-	{ "u:6 u2:7 g:7 m:0 o:4", 2, 99, 0, 4 },	/* a mask of nothing: Linux does not look at the ACL */
+	/* a mask of nothing: Linux does not look at the ACL */
+	{ "u:6 u2:7 g:7 m:0 o:4", 2, 99, 0, 4 },
 };
 
 static void expect(const struct row *r, int bits, int rc, const char *what)
