@@ -181,7 +181,8 @@ static void conn_connect_work(struct work_struct *work)
 	spin_lock(&vol->lock);
 	session = vol->session;
 	spin_unlock(&vol->lock);
-	if (!session && c->channel) {	/* a session is being opened, on channel 0 */
+	/* A session is being opened, on the mgr's channel 0: without one an iod does nothing. */
+	if (!session && (c->channel || s->role != PVFS_ROLE_MGR)) {
 		err = -EAGAIN;
 		goto out_failed;
 	}
