@@ -711,8 +711,12 @@ static ssize_t pvfs_read_iter(struct kiocb *iocb, struct iov_iter *to)
 
 /* ---------------------------------------------------------------- write */
 
-/* @most: bytes. Return: bytes written, or -errno. */
-static ssize_t write_some(struct inode *inode, loff_t pos, struct iov_iter *from, size_t most)
+/*
+ * @most: bytes; @appender: if it is to go to the end, who holds the lock. Return: bytes written, or
+ * -errno; -EAGAIN: the lock was lost, and nothing written.
+ */
+static ssize_t write_some(struct inode *inode, loff_t pos, struct iov_iter *from, size_t most,
+			  struct lock_owner *appender)
 {
 	bool pin = can_pin(from), user = user_backed_iter(from);
 	struct pvfs_io *io;
@@ -722,6 +726,7 @@ static ssize_t write_some(struct inode *inode, loff_t pos, struct iov_iter *from
 	io = pvfs_io_get(inode, true, pos, min(iov_iter_count(from), most), false);
 	if (IS_ERR(io))
 		return PTR_ERR(io);
+	io->appender = appender;
 	err = -EFAULT;
 	if (pin)
 		err = mem_pin(io, from);
@@ -769,6 +774,27 @@ static bool has_priv_bits(struct inode *inode)
 	       (READ_ONCE(PVFS_I(inode)->has) & PVFS_AF_CAPS);
 }
 
+/*
+ * Where a write is to go, and how much of it may. Who appends has the lock from then on: *@appender,
+ * which is NULL, or the one that was lost. Return: bytes, or -errno.
+ */
+static ssize_t write_begin(struct kiocb *iocb, struct iov_iter *from, struct lock_owner **appender)
+{
+	struct inode *inode = file_inode(iocb->ki_filp);
+	int err;
+
+	if (iocb->ki_flags & IOCB_APPEND) {
+		if (*appender)
+			pvfs_append_end(*appender);
+		*appender = NULL;
+		/* Where the end is now, whatever is trusted; and stays until we have written. */
+		err = pvfs_append_begin(inode, appender) ?: pvfs_meta_getattr(inode);
+		if (err)
+			return err;
+	}
+	return generic_write_checks(iocb, from);
+}
+
 static ssize_t pvfs_write_iter(struct kiocb *iocb, struct iov_iter *from)
 {
 	struct file *file = iocb->ki_filp;
@@ -787,13 +813,7 @@ static ssize_t pvfs_write_iter(struct kiocb *iocb, struct iov_iter *from)
 	err = excl ? down_write_killable(&inode->i_rwsem) : down_read_killable(&inode->i_rwsem);
 	if (err)
 		return err;
-	if (append) {
-		/* Where the end is now, whatever is trusted; and stays until we have written. */
-		err = pvfs_append_begin(inode, &appender) ?: pvfs_meta_getattr(inode);
-		if (err)
-			goto out_unlock;
-	}
-	n = generic_write_checks(iocb, from);
+	n = write_begin(iocb, from, &appender);
 	if (n <= 0) {
 		err = n;
 		goto out_unlock;
@@ -805,7 +825,7 @@ static ssize_t pvfs_write_iter(struct kiocb *iocb, struct iov_iter *from)
 	}
 	pvfs_cache_prepare(inode, iocb->ki_pos, iov_iter_count(from));
 	while (iov_iter_count(from)) {
-		n = write_some(inode, iocb->ki_pos, from, most);
+		n = write_some(inode, iocb->ki_pos, from, most, appender);
 		/*
 		 * What fits below the largest size of the iods' file systems, which only they know,
 		 * is written.
@@ -814,6 +834,14 @@ static ssize_t pvfs_write_iter(struct kiocb *iocb, struct iov_iter *from)
 			most = min(most, iov_iter_count(from)) / 2;
 			if (most)
 				continue;
+		}
+		/* What had been written of it stays where it is: it was a short write. */
+		if (n == -EAGAIN && !total) {
+			n = write_begin(iocb, from, &appender);
+			if (n > 0) {
+				pvfs_cache_prepare(inode, iocb->ki_pos, n);
+				continue;
+			}
 		}
 		if (n <= 0) {
 			err = n;

@@ -435,6 +435,9 @@ int pvfs_io_start(struct pvfs_io *io)
 				    &io->session);
 	if (err)
 		return err;
+	/* In a new session the lock is gone, and the end may be elsewhere. */
+	if (io->appender && !pvfs_append_holds(io->appender))
+		return -EAGAIN;
 	spin_lock(&pi->lock);
 	io->trunc_gen = pi->trunc_gen;
 	io->size = i_size_read(io->inode);
@@ -527,17 +530,40 @@ static void part_wait(struct pvfs_io *io, struct pvfs_io_part *p)
 		p->err = -EIO;
 }
 
-/* Refused because the capability was a former session's: again with that of the new one. */
+/**
+ * pvfs_session_over - an iod has refused a capability: because it was another session's?
+ * @inode: the file
+ * @session: in which the capability was good
+ *
+ * The iods may know that we have been evicted before we do: then the mgr is asked.
+ */
+bool pvfs_session_over(struct inode *inode, u64 session)
+{
+	struct pvfs_volume *vol = PVFS_VOL(inode);
+
+	if (READ_ONCE(vol->session) != session)
+		return true;
+	return !pvfs_meta_getattr(inode) && READ_ONCE(vol->session) != session;
+}
+
+/*
+ * Refused because the capability was a former session's: again with that of the new one. But not
+ * what was to go to the end of the file, which may be elsewhere by now: that gets EAGAIN.
+ */
 static void ask_in_new_session(struct pvfs_io *io)
 {
-	struct pvfs_volume *vol = PVFS_VOL(io->inode);
 	unsigned int i, tries, refused;
 	struct pvfs_cap cap;
 
 	for (tries = 0; tries < SESSION_TRIES; tries++) {
 		for (i = refused = 0; i < io->nparts; i++)
 			refused += io->part[i].err == -EACCES;
-		if (!refused || READ_ONCE(vol->session) == io->session)
+		if (!refused || !pvfs_session_over(io->inode, io->session))
+			return;
+		for (i = 0; i < io->nparts && io->appender; i++)
+			if (io->part[i].err == -EACCES)
+				io->part[i].err = -EAGAIN;
+		if (io->appender)
 			return;
 		if (pvfs_file_cap(io->inode, io->write ? PVFS_CAP_WRITE : PVFS_CAP_READ, &cap,
 				  &io->session))
@@ -719,7 +745,7 @@ static int sync_batch(struct inode *inode, struct sync_part *parts, unsigned int
 				e = -EIO;
 			pvfs_req_put(req);
 		}
-		if (e == -EACCES && READ_ONCE(vol->session) != session)
+		if (e == -EACCES && pvfs_session_over(inode, session))
 			e = -EAGAIN;
 		if (e)
 			sync_restore(pi, &parts[i]);

@@ -138,6 +138,15 @@ out:
 }
 
 /**
+ * pvfs_append_holds - is the lock still ours? A session that was lost takes it along
+ * @o: from pvfs_append_begin()
+ */
+bool pvfs_append_holds(const struct lock_owner *o)
+{
+	return READ_ONCE(o->appends);
+}
+
+/**
  * pvfs_append_end - others may append: at once if they have waited for long, else soon
  * @o: from pvfs_append_begin()
  */

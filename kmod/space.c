@@ -116,7 +116,7 @@ static void share_wait(struct job *j, struct share *s)
 	if (!s->err)
 		s->err = j->op == PVFS_OP_SEEK ? seek_answer(j, s) : space_answer(j, s);
 	pvfs_req_put(s->req);
-	if (s->err == -EACCES && READ_ONCE(PVFS_VOL(j->inode)->session) != j->session)
+	if (s->err == -EACCES && pvfs_session_over(j->inode, j->session))
 		s->err = -EAGAIN;	/* the capability was a former session's */
 	else if (s->err == -ESHUTDOWN)
 		s->err = -EIO;

@@ -268,6 +268,7 @@ void pvfs_locks_exit(void);
 int pvfs_file_lock(struct file *file, int cmd, struct file_lock *fl);
 int pvfs_file_flock(struct file *file, int cmd, struct file_lock *fl);
 int pvfs_append_begin(struct inode *inode, struct lock_owner **ret);
+bool pvfs_append_holds(const struct lock_owner *o);
 void pvfs_append_end(struct lock_owner *o);
 void pvfs_locks_flushed(struct file *file, fl_owner_t id);
 void pvfs_locks_released(struct inode *inode, struct file *file);
@@ -358,6 +359,7 @@ struct pvfs_io {
 	u32 trunc_gen;			/* known when it started, */
 	u64 size;			/* and that the file was at least so long in it */
 	u64 session;			/* whose capability it carries */
+	struct lock_owner *appender;	/* a write at the end: holds the lock that keeps it there */
 	/* io.c's */
 	struct pvfs_layout layout;
 	struct bio_vec *bv;		/* the parts' memory, part after part */
@@ -372,6 +374,7 @@ int pvfs_io_init(void);
 void pvfs_io_exit(void);
 struct pvfs_io *pvfs_io_get(struct inode *inode, bool write, loff_t pos, size_t len, bool fill);
 void pvfs_io_put(struct pvfs_io *io);
+bool pvfs_session_over(struct inode *inode, u64 session);
 int pvfs_io_start(struct pvfs_io *io);
 int pvfs_io_finish(struct pvfs_io *io);
 void pvfs_io_zero(struct pvfs_io *io, u64 limit);

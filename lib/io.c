@@ -53,6 +53,7 @@ struct job {
 	struct pvfs_fs *fs;
 	struct inode *ino;
 	bool write;
+	bool append;			/* under the lock that keeps the end where it is */
 	struct pvfs_layout layout;
 	struct pvfs_cap cap;
 	u64 off, len;		/* in the file */
@@ -452,10 +453,14 @@ u32 lib_file_cap(const struct pvfs_file *f, struct pvfs_cap *ret)
 static ssize_t job_run_cap(struct job *j, const struct pvfs_file *f)
 {
 	u32 generation = lib_file_cap(f, &j->cap);
-	ssize_t rc = job_run(j);
+	ssize_t rc;
 
+	/* In a new session the lock is gone, and the end may be elsewhere. */
+	if (j->append && lib_append_lost(f))
+		return -EAGAIN;
+	rc = job_run(j);
 	if (lib_session_refused(f->fs, rc, generation) && lib_file_cap(f, &j->cap) != generation)
-		rc = job_run(j);
+		rc = j->append ? -EAGAIN : job_run(j);
 	return rc;
 }
 
@@ -609,9 +614,12 @@ int lib_write_sync(struct pvfs_file *f)
 	return f->flags & (O_SYNC | O_DSYNC) ? pvfs_fdatasync(f) : 0;
 }
 
-static ssize_t write_once(struct pvfs_file *f, const struct iovec *iov, int n, u64 off)
+static ssize_t write_once(struct pvfs_file *f, const struct iovec *iov, int n, u64 off,
+			  bool append)
 {
-	struct job j = { .fs = f->fs, .ino = f->inode, .write = true, .off = off };
+	struct job j = {
+		.fs = f->fs, .ino = f->inode, .write = true, .append = append, .off = off,
+	};
 	u32 trunc_gen = 0;
 	ssize_t rc;
 
@@ -666,9 +674,9 @@ static int iov_part(struct iovec *part, const struct iovec *iov, int n, size_t s
  * What fits below the largest size of the iods' file systems, which only they know, is written:
  * they refuse what crosses it whole, and what is left is tried in halves.
  */
-static ssize_t do_write(struct pvfs_file *f, const struct iovec *iov, int n, u64 off)
+static ssize_t do_write(struct pvfs_file *f, const struct iovec *iov, int n, u64 off, bool append)
 {
-	ssize_t rc = write_once(f, iov, n, off);
+	ssize_t rc = write_once(f, iov, n, off, append);
 	size_t most = 0, done = 0;
 	struct iovec *part;
 	int i;
@@ -681,7 +689,7 @@ static ssize_t do_write(struct pvfs_file *f, const struct iovec *iov, int n, u64
 	for (i = 0; i < n; i++)
 		most += iov[i].iov_len;
 	for (most /= 2; most; ) {
-		rc = write_once(f, part, iov_part(part, iov, n, done, most), off + done);
+		rc = write_once(f, part, iov_part(part, iov, n, done, most), off + done, append);
 		if (rc > 0)
 			done += rc;
 		else if (rc == -EFBIG)
@@ -696,6 +704,7 @@ static ssize_t do_write(struct pvfs_file *f, const struct iovec *iov, int n, u64
 ssize_t pvfs_pwritev(struct pvfs_file *f, const struct iovec *iov, int n, off_t off)
 {
 	struct pvfs_attr attr;
+	bool again = false;
 	ssize_t rc = lib_fs_check(f->fs);
 
 	if (rc)
@@ -705,15 +714,18 @@ ssize_t pvfs_pwritev(struct pvfs_file *f, const struct iovec *iov, int n, off_t 
 	if (off < 0)
 		return -EINVAL;
 	if (!(f->flags & O_APPEND))
-		return do_write(f, iov, n, off);
+		return do_write(f, iov, n, off, false);
 	pthread_mutex_lock(&f->inode->append);
-	rc = lib_append_begin(f);
-	if (!rc) {
+	do {
+		rc = lib_append_begin(f);
+		if (rc)
+			break;
 		rc = lib_attr_get(f->fs, &f->inode->fid, f->inode, &attr);
 		if (!rc)
-			rc = do_write(f, iov, n, attr.size);
+			rc = do_write(f, iov, n, attr.size, true);
+		again = rc == -EAGAIN && lib_append_lost(f);
 		lib_append_end(f);
-	}
+	} while (again);
 	pthread_mutex_unlock(&f->inode->append);
 	return rc;
 }

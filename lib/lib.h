@@ -235,6 +235,7 @@ int lib_inodes_reclaim(struct pvfs_fs *fs);
 void lib_lock_callback(struct pvfs_peer *p, u32 channel, const struct pvfs_head *h,
 		       const void *body);
 int lib_append_begin(struct pvfs_file *f);
+bool lib_append_lost(const struct pvfs_file *f);
 void lib_append_end(struct pvfs_file *f);
 void lib_locks_close(struct pvfs_file *f);
 int lib_locks_reclaim(struct pvfs_fs *fs, struct inode *ino);

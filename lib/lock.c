@@ -383,6 +383,14 @@ int lib_append_begin(struct pvfs_file *f)
 	return err == -ENOLCK ? -EIO : err;
 }
 
+/**
+ * lib_append_lost - did the lock go with a session, since lib_append_begin()?
+ */
+bool lib_append_lost(const struct pvfs_file *f)
+{
+	return owner_is_lost(f->fs, f->inode, &f->inode->appender);
+}
+
 void lib_append_end(struct pvfs_file *f)
 {
 	struct pvfs_lockrange all = { .end = PVFS_FILE_MAX, .type = PVFS_LK_UNLOCK };
