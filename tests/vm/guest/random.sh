@@ -7,7 +7,7 @@
 #
 # First on ext4, once as two mounts of one directory: what fails there is the tester's fault. There too each tester is
 # lied to once, and must find out.
-# shellcheck disable=SC2317 # functions are called by check
+# shellcheck disable=SC2016,SC2317 # FAR_SERVER is expanded by far; functions are called by check
 . "${0%/*}/lib.sh"
 
 seed=$1
@@ -15,7 +15,7 @@ rnd=$build/tests/random
 two=/mnt/second
 e=/mnt/ext4
 e2=/mnt/ext4b
-plan 28
+plan 31
 
 # As check, but what the tester says of itself is shown, and all of it when it failed; what it left is kept.
 try()
@@ -62,6 +62,10 @@ try "ext4: dataops, two mounts" "$rnd/dataops" -s "$seed" -n 4000 $e $e2
 try "ext4: nameops" "$rnd/nameops" -s 12 -n 4000 $e
 try "ext4: nameops, two mounts" "$rnd/nameops" -s "$seed" -n 4000 $e $e2
 try "ext4: coherence, two mounts" "$rnd/coherence" -s "$seed" -r 20 $e $e2
+far=127.0.0.1:7200
+"$rnd/far" serve $far &
+check "far serves" eventually 10 "$rnd/far" run $far true
+try "ext4: coherence, one side over a connection" "$rnd/coherence" -s "$seed" -r 20 $e $far:$e2
 check "dataops finds a byte that was changed" finds "^FAILED: all bytes, .* 1 of [0-9]+ bytes at" "$rnd/dataops" -s 13 -n 600 -k 1 -x 500 $e $e2
 check "nameops finds a name that was made" finds "^FAILED: the whole tree, side 0, .: has a name y" "$rnd/nameops" -s 13 -n 600 -k 20 -x 500 $e $e2
 for what in block size name append prefix; do
@@ -74,6 +78,9 @@ for what in block size name append prefix; do
 	check "coherence finds a false $what" finds "$said" "$rnd/coherence" -s 13 -r 2 -x $what $e $e2
 	rm -rf $e/coherence-13
 done
+check "coherence finds a false block over a connection" finds "^NOT LINEARIZABLE: .*block" "$rnd/coherence" -s 13 -r 2 -x block $e $far:$e2
+rm -rf $e/coherence-13
+"$rnd/far" run $far 'kill $FAR_SERVER'
 check "ext4 unmounted" eval "umount $e2 && umount $e"
 
 up

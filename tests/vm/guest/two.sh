@@ -14,7 +14,7 @@ rnd=$build/tests/random
 far=10.0.0.2:7200
 conf=/run/pvfs-cluster/volume/pvfs.conf
 two=$top/tests/vm/guest/two.py
-plan 24
+plan 25
 
 # ------------------------------------------------------------------ here and there
 
@@ -340,6 +340,52 @@ lost_is_back()
 	there 'dmesg | grep "pvfs: .*session expired"'
 }
 
+# The bytes in which each iod remembers the sessions that were evicted.
+evictions()
+{
+	local i
+
+	for i in 0 1 2 3; do
+		stat -c %s /run/pvfs-cluster/volume/iod$i/pvfs.evicted
+	done
+}
+
+# All iods know of one more than in $1.
+all_know()
+{
+	[ -z "$(join <(sort <<<"$1") <(evictions | sort))" ]
+}
+
+# An append is on its way and has not arrived when its client is evicted. It must not
+# be done where others have appended since, nor fail.
+append_of_the_lost()
+{
+	local i knew
+
+	dir=$M/late
+	mkdir "$dir"
+	here 'echo first >log'
+	knew=$(evictions)
+	for i in 0 1 2 3; do
+		"$cluster" kill iod$i STOP
+	done
+	there '(echo there >>log && touch done) >/tmp/late 2>&1 &'
+	eventually 30 there "grep WRITE $S/requests"
+	cut_off
+	for i in 0 1 2 3; do
+		"$cluster" kill iod$i
+		"$cluster" start iod$i
+	done
+	here 'flock -w 60 f true'
+	eventually 30 all_know "$knew"
+	here 'echo here, >>log'
+	back
+	there 'await done || cat /tmp/late; pkill -x sleep'
+	same here there 'cat log'
+	echo "$said"
+	[ "$said" = $'first\nhere,\nthere' ]
+}
+
 ended_there()
 {
 	dir=/
@@ -369,7 +415,7 @@ check "fcntl locks" each record_locks
 check "a counter under a lock" each counted
 check "statfs" both_see_statfs
 for s in 1 "$seed"; do
-	if check "coherence, seed $s" "$rnd/coherence" -s "$s" -r 12 -n 40 "$M" "$far:$M"; then
+	if check "coherence, seed $s" "$rnd/coherence" -s "$s" -r 10 -n 40 "$M" "$far:$M"; then
 		grep '^# ' "$tmp/out"
 	else
 		sed 's/^/#   /' "$tmp/out"
@@ -378,6 +424,7 @@ done
 check "a lease of four seconds" short_lease
 check "who is cut off loses its lock when its lease is over" lock_of_the_lost
 check "back again, it goes on" lost_is_back
+check "an append that was under way comes after the others" append_of_the_lost
 check "the second client unmounts, and is told to end" ended_there
 check "down" "$cluster" down
 finish
