@@ -97,8 +97,11 @@ static void server_down(struct pvfs_server *s, bool was_up, int err)
 	if (!s->nup) {
 		if (!s->down_since)
 			s->down_since = get_jiffies_64();
-		/* A restart of the daemon is over in a second and not worth a line. */
-		if (!s->told && get_jiffies_64() - s->down_since > 2 * HZ) {
+		/*
+		 * A restart of the daemon is over in a second and not worth a line. EAGAIN: it is
+		 * the session that is missing, not the server.
+		 */
+		if (!s->told && err != -EAGAIN && get_jiffies_64() - s->down_since > 2 * HZ) {
 			tell = true;
 			s->told = true;
 		}
