@@ -5,11 +5,11 @@
 # processes, one large directory. The large directory has its full size on the
 # first kernel only; what it shows does not depend on the kernel.
 #
-# environment: PVFS_REAL_MB (default 512), PVFS_REAL_FILES (default 10000; 100000 takes ten minutes)
+# environment: PVFS_REAL_MB (default 256), PVFS_REAL_FILES (default 5000; 100000 takes ten minutes)
 . "${0%/*}/lib.sh"
 build_tools
-mb=${PVFS_REAL_MB:-512}
-files=${PVFS_REAL_FILES:-10000}
+mb=${PVFS_REAL_MB:-256}
+files=${PVFS_REAL_FILES:-5000}
 # The right sum, worked out where it is cheap.
 sum=$("$build/tests/vm/pario" print "$mb" | sha256sum | cut -d' ' -f1)
 for k in $kernels; do
