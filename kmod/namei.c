@@ -119,37 +119,40 @@ static struct dentry *found_before(struct inode *inode, const struct dentry *den
  * be of the first one's inode, the first is asked again.
  *
  * Both are looked up under the lock of their directory, or of both directories, so that nobody
- * else's rename here can put its mark (d_fsdata) on the first.
+ * else's rename here can put its mark (d_fsdata) on the first. Marks of this task's earlier renames
+ * may still be on other names of the inode that are in use: they are asked about like the first, and
+ * all are gone when the VFS begins anew.
  *
  * Return: 0; -ESTALE: the VFS is to begin anew, or -EBUSY if it has done that (LOOKUP_REVAL) and it
  * happened again.
  */
 static int renamed_meanwhile(struct inode *inode, struct dentry *dentry, unsigned int flags)
 {
+	int err = 0, gone = flags & LOOKUP_REVAL ? -EBUSY : -ESTALE;
 	struct dentry *first, *parent;
 	struct name_snapshot name;
 	struct pvfs_attr attr;
-	int err;
+	bool any = false;
 
 	if ((flags & LOOKUP_PARENT) || likely(!in_rename()))
 		return 0;
 	WRITE_ONCE(dentry->d_fsdata, current);
-	first = found_before(inode, dentry);
-	if (likely(!first))
-		return 0;
-	parent = dget_parent(first);
-	take_dentry_name_snapshot(&name, first);
-	err = pvfs_meta_lookup(d_inode(parent), &name.name, &attr, NULL);
-	release_dentry_name_snapshot(&name);
-	dput(parent);
-	if (err == -ENOENT || (!err && (attr.fid.ino != PVFS_I(inode)->fid.ino ||
-					attr.fid.gen != PVFS_I(inode)->fid.gen))) {
-		d_drop(first);
+	while (!err && unlikely(first = found_before(inode, dentry))) {
 		WRITE_ONCE(first->d_fsdata, NULL);
-		err = flags & LOOKUP_REVAL ? -EBUSY : -ESTALE;
+		parent = dget_parent(first);
+		take_dentry_name_snapshot(&name, first);
+		err = pvfs_meta_lookup(d_inode(parent), &name.name, &attr, NULL);
+		release_dentry_name_snapshot(&name);
+		dput(parent);
+		if (err == -ENOENT || (!err && (attr.fid.ino != PVFS_I(inode)->fid.ino ||
+						attr.fid.gen != PVFS_I(inode)->fid.gen))) {
+			d_drop(first);
+			any = true;
+			err = 0;
+		}
+		dput(first);
 	}
-	dput(first);
-	return err;
+	return err || !any ? err : gone;
 }
 
 /*

@@ -15,7 +15,7 @@ rnd=$build/tests/random
 two=/mnt/second
 e=/mnt/ext4
 e2=/mnt/ext4b
-plan 31
+plan 32
 
 # As check, but what the tester says of itself is shown, and all of it when it failed; what it left is kept.
 try()
@@ -93,6 +93,7 @@ for s in 1 "$seed"; do
 done
 # Seeds that once found something.
 try "nameops, two clients, seed 975398789" "$rnd/nameops" -s 975398789 -n 700 "$M" $two
+try "nameops, one client, seed 3883827210" "$rnd/nameops" -s 3883827210 -n 1102 "$M"
 # One mount that maps ids, and from then on it is the client that checks permissions for all of its volume.
 mapped()
 {
