@@ -248,7 +248,8 @@ void pvfs_inode_update_cached(struct super_block *sb, const struct pvfs_attr *at
  * @attr: checked by pvfs_attr_sane(), and this inode's
  *
  * Older ones than we have are left alone. A file is never made shorter than our own writes have
- * made it, unless it was truncated since: the mgr may not know of them yet.
+ * made it, unless it was truncated since: the mgr may not know of them yet. Those without the true
+ * size do for all but that: who needs it asks with GETATTR, which waits until the mgr knows.
  *
  * Return: 0, or -EIO when the type is another than it was.
  */
@@ -265,6 +266,8 @@ int pvfs_inode_update(struct inode *inode, const struct pvfs_attr *attr)
 		goto out;
 	if (S_ISREG(attr->mode) && pi->floor_gen == attr->trunc_gen)
 		size = max(size, pi->floor);
+	if ((attr->flags & PVFS_AF_SIZE_UNKNOWN) && pi->trunc_gen == attr->trunc_gen)
+		size = max_t(u64, size, i_size_read(inode));
 	inode->i_mode = attr->mode;
 	i_uid_write(inode, attr->uid);
 	i_gid_write(inode, attr->gid);
@@ -289,7 +292,7 @@ int pvfs_inode_update(struct inode *inode, const struct pvfs_attr *attr)
 		   attr->flags & (PVFS_AF_XATTR | PVFS_AF_ACL | PVFS_AF_DEFACL | PVFS_AF_CAPS));
 	pi->acl_version = attr->acl_version;
 	pi->attr_time = jiffies;
-	pi->attr_valid = true;
+	pi->attr_valid = !(attr->flags & PVFS_AF_SIZE_UNKNOWN);
 	pi->stale = false;
 out:
 	spin_unlock(&pi->lock);

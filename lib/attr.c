@@ -70,26 +70,27 @@ int lib_attr_get(struct pvfs_fs *fs, const struct pvfs_fid *fid, struct inode *i
 }
 
 /**
- * lib_attr_refresh - attributes that came without our report: ask again if there is one
+ * lib_attr_refresh - attributes that came without our report: ask again if there is one, or if the
+ * mgr did not know the size
  * @attr: from a LOOKUP or the like; replaced if need be
  */
 int lib_attr_refresh(struct pvfs_fs *fs, struct pvfs_attr *attr)
 {
+	bool ask = attr->flags & PVFS_AF_SIZE_UNKNOWN;
 	struct inode *ino;
-	bool ask;
 	int err = 0;
 
 	if (!S_ISREG(attr->mode))
 		return 0;
 	ino = lib_inode_find(fs, &attr->fid);
-	if (!ino)
-		return 0;
-	pthread_mutex_lock(&ino->lock);
-	ask = ino->reporting || ino->atime_due.sec;
-	pthread_mutex_unlock(&ino->lock);
+	if (ino) {
+		pthread_mutex_lock(&ino->lock);
+		ask |= ino->reporting || ino->atime_due.sec;
+		pthread_mutex_unlock(&ino->lock);
+	}
 	if (ask)
 		err = lib_attr_get(fs, &attr->fid, ino, attr);
-	else
+	else if (ino)
 		lib_inode_update(ino, attr);
 	lib_inode_put(fs, ino);
 	return err;

@@ -108,8 +108,12 @@ void lib_inode_update(struct inode *ino, const struct pvfs_attr *attr)
 		ino->mode = attr->mode;
 		ino->uid = attr->uid;
 		ino->caps = attr->flags & PVFS_AF_CAPS;
+		/* Unknown: not less than we know. What needs it asks with GETATTR. */
+		if (!(attr->flags & PVFS_AF_SIZE_UNKNOWN) || attr->trunc_gen != ino->trunc_gen)
+			ino->size = attr->size;
+		else
+			ino->size = max(ino->size, attr->size);
 		ino->trunc_gen = attr->trunc_gen;
-		ino->size = attr->size;
 		ino->atime = attr->atime;
 		ino->mtime = attr->mtime;
 		ino->ctime = attr->ctime;

@@ -45,7 +45,10 @@ struct pvfs_striping {
 	uint32_t ssize;
 };
 
-/* size is the last known: a daemon that knows better does not answer */
+/*
+ * size is the last known: a daemon that knows better does not answer. From pvfs_readdir() and calls
+ * that change something; pvfs_stat() and its like wait for the daemon.
+ */
 #define PVFS_ST_SIZE_UNKNOWN	0x1u
 #define PVFS_ST_WRITERS		0x2u	/* another client has the file open for writing */
 

@@ -183,6 +183,8 @@ int lib_fs_mgr_call(struct pvfs_fs *fs, u16 op, const void *body, int body_len, 
 			err = -EIO;
 		}
 	} while (again);
+	if (err == -EAGAIN)
+		err = -EIO;	/* soft: no longer */
 	if (once)
 		slot_put(fs, slot);
 	if (!err) {

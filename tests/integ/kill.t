@@ -55,6 +55,27 @@ for d in mgr iod1; do
 	ok "the tree is removed" p rm -r "pvfs:/small-$d" pvfs:/big
 done
 
+# A size that only a dead daemon knows is not guessed: a copy would end early. The writer is gone, so the daemons have to
+# say where the file ends.
+"$PVFS" -c "$C/pvfs.conf" cp "$T/in/big" pvfs:/unsure 2>"$T/cp.err" &
+cp=$!
+PIDS+=($cp)
+size_of() { p stat pvfs:/unsure | sed -n 's/ *Size: \([0-9]*\).*/\1/p'; }
+begun() { [ "$(size_of)" -gt 10000000 ]; }
+wait_for 20 begun
+kill -KILL $cp
+wait $cp 2>/dev/null
+size=$(size_of)
+"$PVFS" stop "$C" iod1 --kill >/dev/null
+fails "a size that a dead daemon knows: soft says so" 1 "unsure: (Input/output error|Connection timed out)" \
+	"$PVFS" -c "$C/pvfs.conf" --soft --timeout 1 stat pvfs:/unsure
+"$PVFS" -c "$C/pvfs.conf" stat pvfs:/unsure >"$T/stat" &
+stat=$!
+PIDS+=($stat)
+start_cluster "$C" iod1
+wait $stat
+like "... hard waits" "$(cat "$T/stat")" "Size: $size "
+
 # A session that ends while its owner is stopped: it goes on with a new one.
 "$PVFS" stop "$C" >/dev/null
 sed -i 's/^mgr: {/mgr: {\n\tlease_ms = 1000;/' "$C/pvfs.conf"

@@ -333,8 +333,7 @@ static void stat_text(struct pvfs_fs *fs, const char *path, const struct pvfs_st
 	       (unsigned long long)st->fh.ino, st->fh.gen, (unsigned long long)st->version,
 	       (unsigned long)st->st.st_nlink);
 	printf("     Mode: %s (%04o)   Owner: %s:%s\n", mode, st->st.st_mode & 07777, user, group);
-	printf("     Size: %lld%s   Blocks: %lld\n", (long long)st->st.st_size,
-	       st->flags & PVFS_ST_SIZE_UNKNOWN ? " (last known: a daemon does not answer)" : "",
+	printf("     Size: %lld   Blocks: %lld\n", (long long)st->st.st_size,
 	       (long long)st->st.st_blocks);
 	printf(" Accessed: %s\n Modified: %s\n  Changed: %s\n     Made: %s\n", t[0], t[1], t[2],
 	       t[3]);

@@ -7,7 +7,7 @@
 # shellcheck disable=SC2317 # functions are called by check
 . "${0%/*}/lib.sh"
 
-plan 37
+plan 38
 KEY=key
 TIMEO=timeo=30
 conf=/run/pvfs-cluster/volume/pvfs.conf
@@ -181,6 +181,35 @@ soft_read()
 	"$cluster" start iod3
 	eventually 30 cmp -n 8388608 /mnt/soft/big "$M/big"
 	"$cluster" umount /mnt/soft
+}
+
+# How long a file is that another client has open, the iod that has its end knows. Without it, no
+# program may take it for shorter.
+size_unknown()
+{
+	local f=unsure rc=0
+
+	: >"$M/$f"
+	setfattr -n pvfs.layout -v "base=0 pcount=2 ssize=4096" "$M/$f"
+	exec 7>"$M/$f"
+	head -c 8192 /dev/urandom >&7
+	"$cluster" mount -o "soft,$TIMEO" /mnt/soft
+	"$cluster" mount /mnt/pool
+	"$cluster" kill iod1
+	[ "$(stat -c %s "$M/$f")" = 8192 ]	# its own writes
+	within 60 stat "/mnt/soft/$f" || rc=$?
+	[ $rc = 1 ]
+	background stat -c %s "/mnt/pool/$f"
+	sleep 1
+	[ ! -e "$tmp/bg.rc" ]
+	"$cluster" start iod1
+	ended 60
+	[ "$(cat "$tmp/bg")" = 8192 ]
+	eventually 30 cmp "/mnt/soft/$f" "$M/$f"
+	exec 7>&-
+	rm "$M/$f"
+	"$cluster" umount /mnt/soft
+	"$cluster" umount /mnt/pool
 }
 
 soft_mgr()
@@ -549,6 +578,7 @@ try "iod killed while read: hard waits, others go on, kill works" hard_read
 try "iod comes back: the read goes on" hard_resumes
 try "iod killed while written: the write goes on" hard_write
 try "iod killed: soft gives EIO in time, and recovers" soft_read
+try "iod killed: a size that nobody knows is not guessed" size_unknown
 try "mgr killed: hard waits, kill works, comes back" hard_mgr
 try "mgr killed: soft gives up in time, and recovers" soft_mgr
 try "open files outlive the mgr's restart" open_over_restart
