@@ -244,14 +244,7 @@ static int lock_set(struct file *file, struct file_lock *fl, u8 kind, bool wait)
 			break;
 		}
 		pvfs_session_sample(vol, &session, &epoch);
-		pvfs_lock_call_submit(call, PVFS_OP_LOCK, flags, false);
-		err = pvfs_lock_call_wait(call);
-		if (!err && call->err) {
-			err = call->err;
-			/* Perhaps the mgr has done it, and nobody has heard of it. */
-			if (err == -EIO && call->m.type != PVFS_LK_UNLOCK)
-				pvfs_lock_call_submit(call, PVFS_OP_LOCK_CANCEL, 0, true);
-		}
+		err = pvfs_lock_call_ask(call, flags);
 		if (err)
 			break;
 		granted = call->state == PVFS_LK_GRANTED;

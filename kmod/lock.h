@@ -83,6 +83,7 @@ struct lock_call *pvfs_lock_call_new(struct lock_owner *o, const struct file_loc
 void pvfs_lock_call_put(struct lock_call *call);
 void pvfs_lock_call_submit(struct lock_call *call, u16 op, u32 flags, bool left);
 int pvfs_lock_call_wait(struct lock_call *call);
+int pvfs_lock_call_ask(struct lock_call *call, u32 flags);
 bool pvfs_lock_call_aborted(const struct lock_call *call);
 bool pvfs_lock_call_stirred(const struct lock_call *call);
 

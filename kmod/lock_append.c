@@ -76,8 +76,7 @@ static int append_ask(struct lock_owner *o, struct lock_call *call)
 
 	for (;;) {
 		pvfs_session_sample(vol, &session, &epoch);
-		pvfs_lock_call_submit(call, PVFS_OP_LOCK, PVFS_LK_WAIT, false);
-		err = pvfs_lock_call_wait(call) ?: call->err;
+		err = pvfs_lock_call_ask(call, PVFS_LK_WAIT);
 		if (err)
 			return err;
 		if (call->state != PVFS_LK_GRANTED) {

@@ -309,6 +309,23 @@ int pvfs_lock_call_wait(struct lock_call *call)
 	return left ? -EINTR : -EIO;
 }
 
+/*
+ * LOCK, and its answer: in call->state. Return: 0 or -errno. The mgr may have granted what failed
+ * with EIO (umount -f), and nobody has heard of it: so it is cancelled.
+ */
+int pvfs_lock_call_ask(struct lock_call *call, u32 flags)
+{
+	int err;
+
+	pvfs_lock_call_submit(call, PVFS_OP_LOCK, flags, false);
+	err = pvfs_lock_call_wait(call);
+	if (err)
+		return err;
+	if (call->err == -EIO && call->m.type != PVFS_LK_UNLOCK)
+		pvfs_lock_call_submit(call, PVFS_OP_LOCK_CANCEL, 0, true);
+	return call->err;
+}
+
 /* umount -f came since it was begun. */
 bool pvfs_lock_call_aborted(const struct lock_call *call)
 {
