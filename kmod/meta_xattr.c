@@ -178,6 +178,10 @@ int pvfs_meta_listxattr(struct inode *inode, char *list, size_t size)
 		pvfs_inode_stale(inode);
 	if (!err)
 		err = bounce_take(&b, inode, list, r.size, m.size);
+	/* Whoever walks over the names stops at their ends. */
+	if (err > 0 && m.size && list[err - 1])
+		err = pvfs_bogus(PVFS_VOL(inode), "a list of names without an end",
+				 PVFS_I(inode)->fid.ino);
 	bounce_fini(&b);
 	return err;
 }

@@ -58,6 +58,9 @@ static ssize_t do_list(struct pvfs_fs *fs, const struct pvfs_fid *fid, char *lis
 	lib_fs_cred_get(fs, &cred, &req.cred);
 	err = MGR_CALL_DATA(fs, LISTXATTR, listxattr, &req, &rep, buf, NULL, size ? &iov : NULL,
 			    &got);
+	/* Whoever walks over the names stops at their ends. */
+	if (!err && got && list[got - 1])
+		return -EBADMSG;
 	return err ?: taken(rep.size, got, iov.iov_len);
 }
 
