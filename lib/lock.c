@@ -153,7 +153,7 @@ static void owner_lost(struct pvfs_fs *fs, struct inode *ino, struct lock_owner 
 	bool tell;
 
 	pthread_mutex_lock(&ino->lock);
-	tell = !o->lost;
+	tell = !o->lost && o != &ino->appender;	/* which begins again at the new end */
 	o->lost = true;
 	pvfs_lockset_free(&o->set);
 	pthread_mutex_unlock(&ino->lock);
