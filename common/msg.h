@@ -7,10 +7,11 @@
  *       Return: bytes written, or -EMSGSIZE when they do not fit or a string is over its limit.
  *   int pvfs_<name>_decode(struct pvfs_<name> *m, const void *buf, size_t len);
  *       Return: 0, or -EBADMSG when anything is short, long or over its limit. All of @buf must be
- * used. Strings and blobs borrow @buf. @m is fully written in every case. and for every group
- * SUBMSG(name, ...) struct pvfs_<name> with void pvfs_put_<name>(struct pvfs_wire *, const struct
- * pvfs_<name> *); void pvfs_get_<name>(struct pvfs_wire *, struct pvfs_<name> *); Safe from any
- * context; no allocation.
+ *       used. Strings and blobs borrow @buf. @m is fully written in every case.
+ * and for every group SUBMSG(name, ...) struct pvfs_<name> with
+ *   void pvfs_put_<name>(struct pvfs_wire *, const struct pvfs_<name> *);
+ *   void pvfs_get_<name>(struct pvfs_wire *, struct pvfs_<name> *);
+ * Safe from any context; no allocation.
  */
 #ifndef PVFS_MSG_H
 #define PVFS_MSG_H

@@ -554,9 +554,9 @@ static bool can_pin(const struct iov_iter *iter)
 
 /*
  * @io was answered, and a datafile does not have all that was asked of it: are those bytes a hole?
- *	They are when the file was that long at the moment the datafile was asked. That it was
- *	before we know; if it was not cut until after, it was. That it is now would say nothing: the
- *	bytes may have been written since.
+ * They are when the file was that long at the moment the datafile was asked. That it was before we
+ * know; if it was not cut until after, it was. That it is now would say nothing: the bytes may have
+ * been written since.
  *
  * Return: 0, -EAGAIN when it has to be read again (nothing else here is answered by that), or
  * another -errno.

@@ -2,11 +2,12 @@
 /*
  * internal.h - the module's structures and the seam between its two halves.
  *
- *   VFS half: super.c inode.c namei.c dir.c file.c addr.c xattr.c lock.c knows nothing of sockets
- *             meta*.c (one function per mgr operation), io.c (split over iods, gather)
+ *   VFS half:   super.c inode.c namei.c dir.c file.c addr.c xattr.c lock.c; knows nothing of sockets
+ *               meta*.c (one function per mgr operation), io.c (split over iods, gather)
  *   ------------------------------------------------------------------ this file
  *   lower half: kreq.c (a request's life), conn.c and conn_rx.c (a channel's life), tcp_kern.c,
- * auth_kern.c, kpvfsd.c (threads), volume.c (mount, session, heartbeat), stats.c, trace.[ch]
+ *               auth_kern.c, kpvfsd.c (threads), volume.c (mount, session, heartbeat), stats.c,
+ *               trace.[ch]
  */
 #ifndef PVFS_INTERNAL_H
 #define PVFS_INTERNAL_H
@@ -261,8 +262,8 @@ int pvfs_files_reclaim(struct pvfs_volume *vol);
 /* VFS half, the same for file locks: after files; and when the session that had them is gone. */
 int pvfs_locks_reclaim(struct pvfs_volume *vol);
 int pvfs_locks_lost(struct pvfs_volume *vol);
-/* VFS half, called where a LOCK_GRANT is received; does not sleep. */
 void pvfs_locks_abort(struct pvfs_volume *vol);
+/* VFS half, called where a LOCK_GRANT is received; does not sleep. */
 int pvfs_locks_granted(struct pvfs_volume *vol, const struct pvfs_lock_grant_req *req);
 
 /* ---------------------------------------------------------------- counters */

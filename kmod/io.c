@@ -7,8 +7,9 @@
  * carry:
  *
  *   memory (file order)   |u0  |u1  |u2  |u3  |u4  |u5  |      3 datafiles
- *   part 0 (datafile 0)    u0             u3                   one request, its bio_vecs in that
- * order part 1 (datafile 1)         u1             u4 part 2 (datafile 2)              u2 u5
+ *   part 0 (datafile 0)    u0             u3                   one request, bio_vecs in that order
+ *   part 1 (datafile 1)         u1             u4
+ *   part 2 (datafile 2)              u2             u5
  *
  * Nothing is copied here: bio_vecs point into the caller's pages. Memory for the bookkeeping is
  * bounded: small transfers take it from a pool, big ones are limited in number, and requests are
@@ -430,9 +431,8 @@ int pvfs_io_start(struct pvfs_io *io)
 	int err;
 
 	err = pvfs_layout_get(io->inode, io->write, &io->layout);
-	err = err   ?:
-		      pvfs_file_cap(io->inode, io->write ? PVFS_CAP_WRITE : PVFS_CAP_READ, &cap,
-				    &io->session);
+	err = err ?: pvfs_file_cap(io->inode, io->write ? PVFS_CAP_WRITE : PVFS_CAP_READ, &cap,
+				   &io->session);
 	if (err)
 		return err;
 	/* In a new session the lock is gone, and the end may be elsewhere. */
@@ -560,11 +560,12 @@ static void ask_in_new_session(struct pvfs_io *io)
 			refused += io->part[i].err == -EACCES;
 		if (!refused || !pvfs_session_over(io->inode, io->session))
 			return;
-		for (i = 0; i < io->nparts && io->appender; i++)
-			if (io->part[i].err == -EACCES)
-				io->part[i].err = -EAGAIN;
-		if (io->appender)
+		if (io->appender) {
+			for (i = 0; i < io->nparts; i++)
+				if (io->part[i].err == -EACCES)
+					io->part[i].err = -EAGAIN;
 			return;
+		}
 		if (pvfs_file_cap(io->inode, io->write ? PVFS_CAP_WRITE : PVFS_CAP_READ, &cap,
 				  &io->session))
 			return;

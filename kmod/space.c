@@ -133,9 +133,8 @@ static int get_caps(struct job *j)
 		if (j->src)
 			err = pvfs_file_cap(j->src, PVFS_CAP_READ, &j->src_cap, &session);
 		/* To look for holes it need not be open for reading. */
-		err = err   ?:
-			      pvfs_file_cap(j->inode, j->op == PVFS_OP_SEEK ? 0 : PVFS_CAP_WRITE,
-					    &j->cap, &j->session);
+		err = err ?: pvfs_file_cap(j->inode, j->op == PVFS_OP_SEEK ? 0 : PVFS_CAP_WRITE,
+					   &j->cap, &j->session);
 	} while (!err && session && session != j->session);
 	return err;
 }

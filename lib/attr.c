@@ -157,8 +157,8 @@ static int req_utimens(struct pvfs_setattr_req *req, const struct timespec *ts)
 {
 	*req = (struct pvfs_setattr_req){ 0 };
 	return req_time(ts, PVFS_SA_ATIME, PVFS_SA_ATIME_NOW, &req->valid, &req->atime) ?:
-		       req_time(ts ? ts + 1 : NULL, PVFS_SA_MTIME, PVFS_SA_MTIME_NOW, &req->valid,
-				&req->mtime);
+	       req_time(ts ? ts + 1 : NULL, PVFS_SA_MTIME, PVFS_SA_MTIME_NOW, &req->valid,
+			&req->mtime);
 }
 
 static int req_size(struct pvfs_setattr_req *req, off_t size)

@@ -66,9 +66,8 @@ int pvfs_opendir_fh(struct pvfs_fs *fs, const struct pvfs_fh *fh, struct pvfs_di
 	struct pvfs_fid fid = fid_of(fh);
 	struct pvfs_attr attr;
 
-	return lib_fs_check(fs)				   ?:
-		       lib_attr_get(fs, &fid, NULL, &attr) ?:
-							     opendir_attr(fs, &attr, ret);
+	return lib_fs_check(fs) ?: lib_attr_get(fs, &fid, NULL, &attr) ?:
+	       opendir_attr(fs, &attr, ret);
 }
 
 /* It was read; whether the manager could keep that is nobody's business. */

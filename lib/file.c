@@ -194,9 +194,8 @@ int pvfs_create_fh(struct pvfs_fs *fs, const struct pvfs_fh *dir, const char *na
 {
 	struct pvfs_fid fid = fid_of(dir);
 	struct pvfs_attr attr;
-	int err = lib_fs_check(fs)	       ?:
-			  lib_name_check(name) ?:
-			  do_create(fs, &fid, name, flags, mode, s, ret, &attr);
+	int err = lib_fs_check(fs) ?: lib_name_check(name) ?:
+		  do_create(fs, &fid, name, flags, mode, s, ret, &attr);
 
 	if (!err && st)
 		lib_attr_to_stat(&attr, st);

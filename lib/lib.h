@@ -7,8 +7,8 @@
  *   inode.c                              what is known of the inodes that are open: sizes, reports,
  *                                        verifiers
  *   session.c                            slots, heartbeat, recovery after the mgr or the session
- * was new; mgr calls fs.c                                 mount, umount, I/O daemons, credentials,
- * counters
+ *                                        was new; mgr calls
+ *   fs.c                                 mount, umount, I/O daemons, credentials, counters
  *   ---------------------------------------------------------------- ../transport/transport.h
  *
  * Lock order: dir->lock, inode->append, inode->relayout, the gate of session.c (opens),

@@ -280,9 +280,8 @@ int pvfs_lookup_fh(struct pvfs_fs *fs, const struct pvfs_fh *dir, const char *na
 {
 	struct pvfs_fid fid = fid_of(dir);
 	struct pvfs_attr attr;
-	int err = lib_fs_check(fs)	       ?:
-			  lib_name_check(name) ?:
-						 lib_name_lookup(fs, &fid, name, &attr);
+	int err = lib_fs_check(fs) ?: lib_name_check(name) ?:
+		  lib_name_lookup(fs, &fid, name, &attr);
 
 	if (!err)
 		err = lib_attr_refresh(fs, &attr);

@@ -7,11 +7,11 @@
  *   op_*.c      one handler per operation of ops.def
  *   ns.c        names, inodes, entries: what the handlers share
  *   xattr.c     extended attributes, ACLs, and the permission check that uses them
- *   opens.c     who has what open, in memory          size.c    how long a file is
- *   locks.c     who has locked what, in memory
- *   session.c   sessions and their leases             iodtab.c  calls to the iods; fence.c
- * evictions reap.c      the thread behind unlink and truncate recover.c start and stop of all this
- *   schema.c    records                               mdb_*.c   the database
+ *   opens.c     who has what open, in memory          size.c     how long a file is
+ *   locks.c     who has locked what, in memory        iodtab.c   calls to the iods
+ *   session.c   sessions and their leases             fence.c    evictions, told to the iods
+ *   reap.c      the thread behind unlink, truncate    recover.c  start and stop of all this
+ *   schema.c    records                               mdb_*.c    the database
  *
  * A handler gets a decoded request and fills a reply; it knows nothing of connections. It may be
  * run again from the start (deadlock, recovery), so it changes memory only after, or undoes it

@@ -4,8 +4,9 @@
  * Linux has it.
  *
  *   names                       read                            write
- *   user.*                      r; files and directories only   w; in a sticky directory its owner
- * only trusted.*                   root; others don't see them     root security.* all root
+ *   user.*                      r; files and directories only   w; in a sticky directory its owner's
+ *   trusted.*                   root; others don't see them     root
+ *   security.*                  all                             root
  *   system.posix_acl_access     all                             owner; not of a symbolic link
  *   system.posix_acl_default    all                             owner; of directories
  *

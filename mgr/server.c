@@ -7,8 +7,8 @@
  * the others, those that find they have to ask the iods (-EINPROGRESS; nothing was done yet) run
  * once more on a slow worker.
  *
- *   dispatch() -> mgr_execute(): enter -> slot -> handler -> flush the log -> slot -> leave ->
- * reply handler: mgr_run(): begin -> fn -> [store reply] -> commit, again after a deadlock
+ *   dispatch() -> mgr_execute(): enter -> slot -> handler -> flush log -> slot -> leave -> reply
+ *       handler: mgr_run(): begin -> fn -> [store reply] -> commit, again after a deadlock
  *
  * Commit makes changes visible and releases locks before they are durable; the flush comes before
  * the reply, and one flush serves all that wait (early lock release, group commit). So another
@@ -23,8 +23,7 @@
  *   4. mgr.ino_lock             batches of inode numbers
  *   5. database page locks      for one transaction; the loser of a deadlock starts again (mgr_run)
  *   6. leaves                   mgr_sessions.lock, mgr_session.lock, opens stripes, mgr_locks.lock,
- *                               work_lock, bg_lock: no other lock, no database, no network under
- * them
+ *                               work_lock, bg_lock: nothing is waited for under them
  *
  * mdb_enter() is not a lock but recovery waits for its holders: only bounded waits happen inside
  * (iod calls have time-outs). mgr_sessions.lock is a leaf: session ends are worked on a referenced

@@ -5,12 +5,11 @@
  *
  * Receiving side. Exactly one thread at a time owns it ("the reader"):
  *
- *    pvfs_conn_start()                 event              read_ready()
- *   ---------------------> ARMED ---------------------> RUNNING ----+---> ops->head() ...
- * ops->message() ^                             |        |
- *                            +--- pvfs_conn_release() -----+        +---> ops->down(), once, for
- * good
- *                            +--- pvfs_conn_resume() --- PARKED <--- pvfs_conn_park()
+ *    pvfs_conn_start()             event           read_ready()
+ *   ------------------> ARMED ------------------> RUNNING ---+---> ops->head() ... ops->message()
+ *                         ^                          |       |
+ *                         +--- pvfs_conn_release() --+       +---> ops->down(), once, for good
+ *                         +--- pvfs_conn_resume() --- PARKED <--- pvfs_conn_park()
  *
  * Sending side. Owned by whoever found it idle in pvfs_conn_send(), until the queue is empty; while
  * the transport is full the engine's second set owns it. Both sides are ended by pvfs_conn_kill(),
@@ -36,9 +35,7 @@ struct pvfs_send {
 	u32 body_len;
 	const struct iovec *pay;	/* payload in memory, or NULL */
 	int npay;
-	/*
-	 * else, if fd_len: fd_len bytes of this file from @off; it has them, or the connection ends
-	 */
+	/* else, if fd_len: that many bytes of this file from @off; or the connection ends */
 	int fd;
 	off_t off;
 	u32 fd_len;

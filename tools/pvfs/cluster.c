@@ -155,9 +155,7 @@ static int cluster_open(struct cluster *c, char **args, int n)
 		n--;
 	} else {
 		snprintf(path, sizeof(path), "%s",
-			 conf				   ?:
-				 access("pvfs.conf", F_OK) ? CONF_DEFAULT :
-							     "pvfs.conf");
+			 conf ?: access("pvfs.conf", F_OK) ? CONF_DEFAULT : "pvfs.conf");
 	}
 	if (!realpath(path, real)) {
 		fail("%s: %s: give the directory of a cluster (pvfs mkfs --dir DIR makes one)",

@@ -7,8 +7,8 @@
  *   mkfs.c     new stores and clusters       cluster.c  start and stop of a one-machine cluster
  *   status.c   status, ping, df              file.c     ls, stat, rm, mkdir
  *   stripe.c   setstripe, getstripe          out.c      tables as text and as JSON
- *   cp.c       copying; end.c: what can be copied from and to; keep.c: what -p keeps; resume.c:
- * going on after an interruption
+ *   cp.c       copying                       end.c      what can be copied from and to
+ *   keep.c     what cp -p keeps              resume.c   going on after an interruption
  *
  * Functions return 0 or -errno unless they say otherwise; cmd_*() return the exit status.
  */
