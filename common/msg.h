@@ -39,6 +39,11 @@
 #include "msg.def"
 #include "msg_undef.h"
 
+static inline bool pvfs_ts_after(const struct pvfs_ts *a, const struct pvfs_ts *b)
+{
+	return a->sec != b->sec ? a->sec > b->sec : a->nsec > b->nsec;
+}
+
 /* A header in the host's byte order. Fields as in struct pvfs_hdr. */
 struct pvfs_head {
 	u16 op;

@@ -76,3 +76,26 @@ u64 pvfs_stripe_df_size(const struct pvfs_layout *l, u32 df, u64 size)
 {
 	return below(l, df, size);
 }
+
+bool pvfs_stripe_shift(const struct pvfs_layout *l, s64 apart, s64 *shift)
+{
+	u64 by = apart < 0 ? -(u64)apart : (u64)apart, rounds;
+	u32 units;
+
+	if (l->pcount == 1) {
+		*shift = apart;
+		return true;
+	}
+	rounds = div_u64_rem(by >> ilog2(l->ssize), l->pcount, &units);
+	if (units || (by & (l->ssize - 1)))
+		return false;
+	*shift = (s64)(rounds << ilog2(l->ssize));
+	if (apart < 0)
+		*shift = -*shift;
+	return true;
+}
+
+u64 pvfs_stripe_rounds(const struct pvfs_layout *l, u32 max)
+{
+	return (u64)(max & ~(l->ssize - 1)) * l->pcount ?: max;
+}

@@ -68,4 +68,21 @@ u64 pvfs_stripe_file_size(const struct pvfs_layout *l, u32 df, u64 size);
 /* How many bytes datafile @df has when the file is @size bytes long and has no hole at its end. */
 u64 pvfs_stripe_df_size(const struct pvfs_layout *l, u32 df, u64 size);
 
+/**
+ * pvfs_stripe_shift - do bytes stay with their datafiles when they move in the file?
+ * @l: a valid layout
+ * @apart: how far they move, bytes
+ * @shift: how far each moves in its datafile then
+ */
+bool pvfs_stripe_shift(const struct pvfs_layout *l, s64 apart, s64 *shift);
+
+/**
+ * pvfs_stripe_rounds - how much of a file at a time, so that no datafile's share is too long
+ * @l: a valid layout
+ * @max: of a datafile, bytes
+ *
+ * Return: whole rounds of all datafiles; @max when one unit is longer than that.
+ */
+u64 pvfs_stripe_rounds(const struct pvfs_layout *l, u32 max);
+
 #endif

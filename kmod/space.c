@@ -322,13 +322,10 @@ static void layout_of(struct inode *inode, struct pvfs_layout *ret)
 static bool alike(struct inode *src, loff_t pos_in, struct inode *dst, loff_t pos_out, s64 *shift)
 {
 	struct pvfs_layout from, to;
-	s64 width, apart = pos_out - pos_in;
 
 	layout_of(src, &from);
-	width = (s64)from.pcount * from.ssize;
-	if (apart % width)
+	if (!pvfs_stripe_shift(&from, pos_out - pos_in, shift))
 		return false;
-	*shift = apart / width * from.ssize;
 	layout_of(dst, &to);
 	if (memcmp(&from, &to, sizeof(from)) && !i_size_read(dst)) {
 		pvfs_meta_setlayout(dst, &from);
@@ -349,12 +346,7 @@ static ssize_t copy(struct job *j, loff_t pos_in, loff_t pos_out, size_t len)
 
 	spin_lock(&pi->lock);
 	trunc_gen = pi->trunc_gen;
-	/*
-	 * Whole rounds, so that no iod's share is longer than COPY_STEP; with huge stripe units no
-	 * step is.
-	 */
-	round = (u64)COPY_STEP / pi->layout.ssize * pi->layout.ssize * pi->layout.pcount;
-	round = round ?: COPY_STEP;
+	round = pvfs_stripe_rounds(&pi->layout, COPY_STEP);
 	spin_unlock(&pi->lock);
 	for (; done < len; done += step) {
 		step = min_t(u64, len - done, round);

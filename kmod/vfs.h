@@ -144,11 +144,6 @@ static inline struct pvfs_ts pvfs_ts_from_kernel(const struct timespec64 *t)
 	return (struct pvfs_ts){ .sec = t->tv_sec, .nsec = t->tv_nsec };
 }
 
-static inline bool pvfs_ts_after(const struct pvfs_ts *a, const struct pvfs_ts *b)
-{
-	return a->sec > b->sec || (a->sec == b->sec && a->nsec > b->nsec);
-}
-
 static inline struct pvfs_str pvfs_qstr(const struct qstr *q)
 {
 	return (struct pvfs_str){ .p = q->name, .len = q->len };

@@ -6,22 +6,6 @@
 #include "lib.h"
 #include <stdlib.h>
 
-struct asking {
-	pthread_mutex_t lock;	/* protects left */
-	pthread_cond_t cond;
-	u32 left;
-};
-
-static void ask_done(struct pvfs_rpc *rpc)
-{
-	struct asking *s = rpc->arg;
-
-	pthread_mutex_lock(&s->lock);
-	if (!--s->left)
-		pthread_cond_signal(&s->cond);
-	pthread_mutex_unlock(&s->lock);
-}
-
 /**
  * lib_ask_all - send each question to the daemon of its datafile, and wait for all answers
  * @layout: of the file
@@ -35,9 +19,7 @@ static void ask_done(struct pvfs_rpc *rpc)
 int lib_ask_all(struct pvfs_fs *fs, const struct pvfs_layout *layout, u16 op, struct lib_ask *asks,
 		u32 n)
 {
-	struct asking s = { .lock = PTHREAD_MUTEX_INITIALIZER,
-			    .cond = PTHREAD_COND_INITIALIZER,
-			    .left = n };
+	struct pvfs_rpc_set set = PVFS_RPC_SET;
 	u32 i, *iods;
 	int err;
 
@@ -56,15 +38,12 @@ int lib_ask_all(struct pvfs_fs *fs, const struct pvfs_layout *layout, u16 op, st
 
 		a->rpc = (struct pvfs_rpc){
 			.op = op, .body = a->body, .body_len = a->body_len, .rep = a->rep,
-			.rep_room = sizeof(a->rep), .done = ask_done, .arg = &s,
+			.rep_room = sizeof(a->rep),
 			.timeout_ms = fs->soft ? (int)fs->timeo_ms : 0,
 		};
-		pvfs_peer_submit(fs->iods[iods[i]].peer, &a->rpc);
+		pvfs_rpc_set_submit(&set, fs->iods[iods[i]].peer, &a->rpc);
 	}
-	pthread_mutex_lock(&s.lock);
-	while (s.left)
-		pthread_cond_wait(&s.cond, &s.lock);
-	pthread_mutex_unlock(&s.lock);
+	pvfs_rpc_set_wait(&set);
 	for (i = 0; i < n; i++) {
 		asks[i].rep_len = asks[i].rpc.rep_len;
 		asks[i].err = lib_fs_rpc_error(fs, asks[i].rpc.err);

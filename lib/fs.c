@@ -147,22 +147,6 @@ static void iod_up(struct pvfs_peer *p, u32 channel, const struct pvfs_auth_rep 
 	atomic_store(&d->payload_max, min(payload, PVFS_PAYLOAD_MAX));
 }
 
-struct pings {
-	pthread_mutex_t lock;
-	pthread_cond_t cond;
-	u32 left;
-};
-
-static void ping_done(struct pvfs_rpc *rpc)
-{
-	struct pings *s = rpc->arg;
-
-	pthread_mutex_lock(&s->lock);
-	if (!--s->left)
-		pthread_cond_signal(&s->cond);
-	pthread_mutex_unlock(&s->lock);
-}
-
 /**
  * lib_fs_iods_ready - be sure that what is to be known of I/O daemons before the first request is
  * known
@@ -175,8 +159,8 @@ static void ping_done(struct pvfs_rpc *rpc)
  */
 int lib_fs_iods_ready(struct pvfs_fs *fs, const u32 *index, u32 n)
 {
-	struct pings s = { .lock = PTHREAD_MUTEX_INITIALIZER, .cond = PTHREAD_COND_INITIALIZER };
 	struct ping { struct pvfs_rpc rpc; u8 rep[64]; } *pings = NULL;
+	struct pvfs_rpc_set set = PVFS_RPC_SET;
 	u32 i, k = 0;
 	int err = 0;
 
@@ -190,17 +174,13 @@ int lib_fs_iods_ready(struct pvfs_fs *fs, const u32 *index, u32 n)
 	pings = calloc(n, sizeof(*pings));
 	if (!pings)
 		return -ENOMEM;
-	s.left = n;
 	for (i = 0; i < n; i++) {
 		pings[i].rpc = (struct pvfs_rpc){ .op = PVFS_OP_PING, .rep = pings[i].rep,
-			.rep_room = sizeof(pings[i].rep), .done = ping_done, .arg = &s,
+			.rep_room = sizeof(pings[i].rep),
 			.timeout_ms = fs->soft ? (int)fs->timeo_ms : 0 };
-		pvfs_peer_submit(fs->iods[index[i]].peer, &pings[i].rpc);
+		pvfs_rpc_set_submit(&set, fs->iods[index[i]].peer, &pings[i].rpc);
 	}
-	pthread_mutex_lock(&s.lock);
-	while (s.left)
-		pthread_cond_wait(&s.cond, &s.lock);
-	pthread_mutex_unlock(&s.lock);
+	pvfs_rpc_set_wait(&set);
 	for (i = 0; i < n && !err; i++) {
 		err = lib_fs_rpc_error(fs, pings[i].rpc.err);
 		if (!err && atomic_load(&fs->iods[index[i]].wrong))

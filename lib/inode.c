@@ -143,7 +143,7 @@ bool lib_atime_due(const struct pvfs_ts *atime, const struct pvfs_ts *mtime,
 		   const struct pvfs_ts *ctime, struct pvfs_ts *now)
 {
 	lib_now(now);
-	return !lib_ts_after(atime, mtime) || !lib_ts_after(atime, ctime) ||
+	return !pvfs_ts_after(atime, mtime) || !pvfs_ts_after(atime, ctime) ||
 	       now->sec - atime->sec >= 24 * 60 * 60;
 }
 
@@ -207,7 +207,7 @@ static void report_merge(struct inode *ino, const struct pvfs_wreport *r)
 		return;
 	}
 	ino->report.end = max(ino->report.end, r->end);
-	if (lib_ts_after(&r->wtime, &ino->report.wtime))
+	if (pvfs_ts_after(&r->wtime, &ino->report.wtime))
 		ino->report.wtime = r->wtime;
 	/*
 	 * A truncation in between: the older number makes the mgr ask the iods instead of believing

@@ -262,7 +262,7 @@ static void piece_finish(struct job *j, struct piece *p)
 		lib_inode_verify(j->ino, p->df, w.verifier, 0);
 		j->end = max(j->end,
 			     pvfs_stripe_file_off(&j->layout, p->df, p->off + p->len - 1) + 1);
-		if (lib_ts_after(&w.wtime, &j->wtime))
+		if (pvfs_ts_after(&w.wtime, &j->wtime))
 			j->wtime = w.wtime;
 	} else if (p->rpc.in_len < p->len) {
 		j->is_short = true;

@@ -313,11 +313,6 @@ static inline struct pvfs_fid fid_of(const struct pvfs_fh *fh)
 	return (struct pvfs_fid){ .ino = fh->ino, .gen = fh->gen };
 }
 
-static inline bool lib_ts_after(const struct pvfs_ts *a, const struct pvfs_ts *b)
-{
-	return a->sec != b->sec ? a->sec > b->sec : a->nsec > b->nsec;
-}
-
 static inline bool fid_eq(const struct pvfs_fid *a, const struct pvfs_fid *b)
 {
 	return a->ino == b->ino && a->gen == b->gen;

@@ -13,7 +13,7 @@
 #include <stdlib.h>
 
 #define COPY_MIN	((u64)256 << 10)	/* less is as soon read and written */
-#define COPY_STEP	((u64)16 << 20)		/* bytes that one iod copies at a time */
+#define COPY_STEP	(16u << 20)		/* bytes that one iod copies at a time */
 #define COPY_BUF	((u64)4 << 20)		/* bytes that come and go at a time */
 
 /* What is asked of all. */
@@ -70,7 +70,7 @@ static int space_answer(struct job *j, const struct lib_ask *a)
 	if (err)
 		return err;
 	lib_inode_verify(j->f->inode, a->df, rep.verifier, 0);
-	if (lib_ts_after(&rep.wtime, &j->wtime))
+	if (pvfs_ts_after(&rep.wtime, &j->wtime))
 		j->wtime = rep.wtime;
 	return 0;
 }
@@ -260,12 +260,10 @@ static bool alike(const struct pvfs_attr *src, u64 off_in, struct pvfs_file *out
 		  const struct pvfs_attr *dst, u64 off_out, s64 *shift)
 {
 	const struct pvfs_layout *from = &src->layout;
-	s64 width = (s64)from->pcount * from->ssize, apart = (s64)off_out - (s64)off_in;
 	struct pvfs_layout to;
 
-	if (apart % width)
+	if (!pvfs_stripe_shift(from, (s64)off_out - (s64)off_in, shift))
 		return false;
-	*shift = apart / width * from->ssize;
 	if (memcmp(from, &dst->layout, sizeof(*from)) && !dst->size)
 		lib_layout_set(out->fs, &dst->fid, from);
 	pthread_mutex_lock(&out->inode->lock);
@@ -296,8 +294,7 @@ static ssize_t copy_by_iods(struct pvfs_file *in, u64 off_in, const struct pvfs_
 	/* It was another when nobody had written yet. */
 	if (memcmp(&j.layout, &src->layout, sizeof(j.layout)))
 		return -EOPNOTSUPP;
-	/* Whole rounds: no iod's share is longer than COPY_STEP; with huge units no step is. */
-	round = COPY_STEP / j.layout.ssize * j.layout.ssize * j.layout.pcount ?: COPY_STEP;
+	round = pvfs_stripe_rounds(&j.layout, COPY_STEP);
 	for (; !err && done < len; done += err ? 0 : step) {
 		step = min(len - done, round);
 		err = ask_all(&j, off_in + done, step);

@@ -33,31 +33,11 @@ struct mgr_iodtab {
 	u32 n;
 };
 
-/* Who waits for a set of calls. */
-struct waiter {
-	pthread_mutex_t lock;	/* protects pending */
-	pthread_cond_t cond;
-	u32 pending;
-};
-
 struct iod_rpc {
 	struct pvfs_rpc rpc;
 	struct mgr_iocall *call;
-	struct waiter *w;
 	u8 body[64], rep[64];
 };
-
-static void rpc_done(struct pvfs_rpc *rpc)
-{
-	struct iod_rpc *r = rpc->arg;
-	struct waiter *w = r->w;
-
-	pthread_mutex_lock(&w->lock);
-	/* Signalled under the lock: the waiter's memory is gone when it has seen zero. */
-	if (!--w->pending)
-		pthread_cond_signal(&w->cond);
-	pthread_mutex_unlock(&w->lock);
-}
 
 /* Encodes the request. Return: 0 or -errno. */
 static int prepare(struct iod_rpc *r, struct mgr_iocall *c, unsigned int timeout_ms)
@@ -97,8 +77,6 @@ static int prepare(struct iod_rpc *r, struct mgr_iocall *c, unsigned int timeout
 	r->rpc.rep = r->rep;
 	r->rpc.rep_room = sizeof(r->rep);
 	r->rpc.timeout_ms = timeout_ms;
-	r->rpc.done = rpc_done;
-	r->rpc.arg = r;
 	r->call = c;
 	return 0;
 }
@@ -154,11 +132,9 @@ static bool usable(struct iod *iod)
 static void call_some(struct mgr_iodtab *t, struct mgr_iocall *calls, u32 n, struct iod_rpc *rpcs,
 		      unsigned int timeout_ms)
 {
-	struct waiter w = { .pending = 1 };	/* ours, so that no early completion wakes us */
+	struct pvfs_rpc_set set = PVFS_RPC_SET;
 	u32 i, m = 0;
 
-	pthread_mutex_init(&w.lock, NULL);
-	pthread_cond_init(&w.cond, NULL);
 	for (i = 0; i < n; i++) {
 		struct mgr_iocall *c = &calls[i];
 		struct iod_rpc *r = &rpcs[m];
@@ -171,19 +147,11 @@ static void call_some(struct mgr_iodtab *t, struct mgr_iocall *calls, u32 n, str
 			c->err = prepare(r, c, timeout_ms);
 		if (c->err)
 			continue;
-		r->w = &w;
 		m++;
-		pthread_mutex_lock(&w.lock);
-		w.pending++;
-		pthread_mutex_unlock(&w.lock);
-		pvfs_peer_submit(t->iod[c->iod].peer, &r->rpc);
+		pvfs_rpc_set_submit(&set, t->iod[c->iod].peer, &r->rpc);
 	}
-	pthread_mutex_lock(&w.lock);
-	w.pending--;
 	/* Every request has a time-out, so this ends. */
-	while (w.pending)
-		pthread_cond_wait(&w.cond, &w.lock);
-	pthread_mutex_unlock(&w.lock);
+	pvfs_rpc_set_wait(&set);
 	for (i = 0; i < m; i++) {
 		struct iod *iod = &t->iod[rpcs[i].call->iod];
 
@@ -192,8 +160,6 @@ static void call_some(struct mgr_iodtab *t, struct mgr_iocall *calls, u32 n, str
 		if (rpcs[i].call->err)
 			atomic_fetch_add_explicit(&iod->errors, 1, memory_order_relaxed);
 	}
-	pthread_cond_destroy(&w.cond);
-	pthread_mutex_destroy(&w.lock);
 }
 
 static void iodtab_call(void *arg, struct mgr_iocall *calls, u32 n, unsigned int timeout_ms)

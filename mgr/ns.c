@@ -242,7 +242,7 @@ int ns_layout_pick(struct mgr *m, const struct mgr_inode *dir, const struct pvfs
 
 void ns_touch_ctime(struct mgr_op *op, struct mgr_inode *in)
 {
-	if (mgr_ts_after(&op->now, &in->ctime))
+	if (pvfs_ts_after(&op->now, &in->ctime))
 		in->ctime = op->now;
 	in->version = mgr_version_after(in->version);
 }

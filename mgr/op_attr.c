@@ -40,7 +40,7 @@ static int atime_fn(struct mgr_op *op, void *arg)
 
 	err = ns_fid_get(op, a->fid, MDB_RMW, &in);
 	/* It was read before the last change, which may have been that somebody set the time. */
-	if (err || !mgr_ts_after(&a->ts, &in.atime) || !mgr_ts_after(&a->ts, &in.ctime))
+	if (err || !pvfs_ts_after(&a->ts, &in.atime) || !pvfs_ts_after(&a->ts, &in.ctime))
 		return err;
 	/* No new version: nothing that anyone keeps has become another by being read. */
 	in.atime = a->ts;
@@ -56,7 +56,7 @@ int mgr_atime(struct mgr_op *op, const struct pvfs_fid *fid, const struct pvfs_w
 	if (mgr_ts_zero(&a.ts) || a.ts.nsec >= 1000000000u)
 		return 0;
 	mgr_wall_now(&now);
-	if (mgr_ts_after(&a.ts, &now))
+	if (pvfs_ts_after(&a.ts, &now))
 		a.ts = now;
 	err = mgr_run(op, atime_fn, &a, 0);
 	return err == -ERESTART ? err : 0;
@@ -198,7 +198,7 @@ static int setattr_apply(struct mgr_op *op, struct mgr_inode *in, void *arg)
 	 * Writes that happened are accounted for before a time is set, so that only later ones move
 	 * it again.
 	 */
-	if (mgr_ts_after(&s->wtime, &in->wtime))
+	if (pvfs_ts_after(&s->wtime, &in->wtime))
 		in->wtime = s->wtime;
 	if (v & PVFS_SA_ATIME_NOW)
 		in->atime = op->now;

@@ -241,10 +241,10 @@ static void merge(struct mgr_ofile *f, u64 end, const struct pvfs_ts *wtime)
 	struct timespec now;
 	u64 ns;
 
-	if (end <= f->end && !mgr_ts_after(wtime, &f->wtime))
+	if (end <= f->end && !pvfs_ts_after(wtime, &f->wtime))
 		return;
 	f->end = max(f->end, end);
-	if (mgr_ts_after(wtime, &f->wtime))
+	if (pvfs_ts_after(wtime, &f->wtime))
 		f->wtime = *wtime;
 	clock_gettime(CLOCK_REALTIME, &now);
 	ns = now.tv_sec * 1000000000ull + now.tv_nsec;

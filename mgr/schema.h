@@ -257,11 +257,6 @@ int mgr_super_decode(struct mgr_super *s, const void *rec, u32 len);
 
 /* ---- times ---- */
 
-static inline bool mgr_ts_after(const struct pvfs_ts *a, const struct pvfs_ts *b)
-{
-	return a->sec > b->sec || (a->sec == b->sec && a->nsec > b->nsec);
-}
-
 static inline bool mgr_ts_zero(const struct pvfs_ts *a)
 {
 	return !a->sec && !a->nsec;

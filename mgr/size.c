@@ -53,7 +53,7 @@ static void glimpse_result(struct mgr_glimpse *g, const struct mgr_iocall *calls
 		}
 		g->end = max(g->end, pvfs_stripe_file_size(&g->layout, df, c->glimpse.size));
 		g->blocks += min(c->glimpse.blocks, (u64)PVFS_FILE_MAX / 512);
-		if (mgr_ts_after(&c->glimpse.wtime, &g->wtime))
+		if (pvfs_ts_after(&c->glimpse.wtime, &g->wtime))
 			g->wtime = c->glimpse.wtime;
 	}
 	g->end = min(g->end, (u64)PVFS_FILE_MAX);
@@ -162,9 +162,9 @@ static bool account(struct mgr_inode *in, u64 end, const struct pvfs_ts *wtime)
 		in->size = end;
 		news = true;
 	}
-	if (mgr_ts_after(wtime, &in->wtime)) {
+	if (pvfs_ts_after(wtime, &in->wtime)) {
 		in->wtime = in->mtime = *wtime;
-		if (mgr_ts_after(wtime, &in->ctime))
+		if (pvfs_ts_after(wtime, &in->ctime))
 			in->ctime = *wtime;
 		news = true;
 	}
@@ -529,7 +529,7 @@ int mgr_size_record(struct mgr_op *op, const struct pvfs_fid *fid)
 		return err;
 	r.in = rr.in;
 	mgr_size_fold(op, &r.in);
-	if (r.in.size == rr.in.size && !mgr_ts_after(&r.in.wtime, &rr.in.wtime))
+	if (r.in.size == rr.in.size && !pvfs_ts_after(&r.in.wtime, &rr.in.wtime))
 		return 0;
 	return mgr_run(op, record_fn, &r, 0);
 }
@@ -687,7 +687,7 @@ static int trimmed_fn(struct mgr_op *op, void *arg)
 	in->flags &= ~MGR_IF_TRIM;
 	/* The iods took the cut for a write; it is accounted for. */
 	mgr_wall_now(&now);
-	if (mgr_ts_after(&now, &in->wtime))
+	if (pvfs_ts_after(&now, &in->wtime))
 		in->wtime = now;
 	in->version = mgr_version_after(in->version);
 	mgr_ino_key(key, in->ino);

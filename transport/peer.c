@@ -293,6 +293,36 @@ int pvfs_peer_call(struct pvfs_peer *p, struct pvfs_rpc *rpc)
 	return rpc->err;
 }
 
+static void set_done(struct pvfs_rpc *rpc)
+{
+	struct pvfs_rpc_set *s = rpc->arg;
+
+	pthread_mutex_lock(&s->lock);
+	/* Signalled under the lock: the set is gone when its owner has seen zero. */
+	if (!--s->left)
+		pthread_cond_signal(&s->cond);
+	pthread_mutex_unlock(&s->lock);
+}
+
+void pvfs_rpc_set_submit(struct pvfs_rpc_set *s, struct pvfs_peer *p, struct pvfs_rpc *rpc)
+{
+	rpc->done = set_done;
+	rpc->arg = s;
+	pthread_mutex_lock(&s->lock);
+	s->left++;
+	pthread_mutex_unlock(&s->lock);
+	pvfs_peer_submit(p, rpc);
+}
+
+void pvfs_rpc_set_wait(struct pvfs_rpc_set *s)
+{
+	pthread_mutex_lock(&s->lock);
+	s->left--;
+	while (s->left)
+		pthread_cond_wait(&s->cond, &s->lock);
+	pthread_mutex_unlock(&s->lock);
+}
+
 /* ---------------------------------------------------------------- callbacks' answers */
 
 struct cb_answer {

@@ -425,6 +425,22 @@ void pvfs_peer_submit_on(struct pvfs_peer *p, u32 channel, struct pvfs_rpc *rpc)
  * engine.
  */
 int pvfs_peer_call(struct pvfs_peer *p, struct pvfs_rpc *rpc);
+
+/* Requests, to one peer or several, that are waited for together. */
+struct pvfs_rpc_set {
+	pthread_mutex_t lock;	/* protects left */
+	pthread_cond_t cond;
+	u32 left;		/* of them, and one while they are submitted */
+};
+
+#define PVFS_RPC_SET \
+	{ .lock = PTHREAD_MUTEX_INITIALIZER, .cond = PTHREAD_COND_INITIALIZER, .left = 1 }
+
+/* Submit; done and arg are used by it. */
+void pvfs_rpc_set_submit(struct pvfs_rpc_set *s, struct pvfs_peer *p, struct pvfs_rpc *rpc);
+/* Wait for all that were submitted; once. Not from a thread of a peer's engine. */
+void pvfs_rpc_set_wait(struct pvfs_rpc_set *s);
+
 void pvfs_peer_callback_reply(struct pvfs_peer *p, u32 channel, const struct pvfs_head *h, int err,
 			      const void *body, u32 body_len);
 

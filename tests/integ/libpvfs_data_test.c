@@ -302,15 +302,6 @@ static void test_round_trips(void **state)
 
 /* ---------------------------------------------------------------- many at once */
 
-enum { THREADS = 8, ROUNDS = 60 };
-
-struct worker {
-	pthread_t thread;
-	struct pvfs_file *f;
-	int n;
-	int errors;
-};
-
 static void *io_worker(void *arg)
 {
 	struct worker *w = arg;
@@ -337,21 +328,12 @@ static void *io_worker(void *arg)
 
 static void test_concurrent_io(void **state)
 {
-	struct worker w[THREADS] = { 0 };
 	struct pvfs_file *f = open_new("/conc"), *g;
 	size_t size = 3 * SSIZE + 777;
 	int i;
 
 	OK(pvfs_open(other, "/conc", O_RDWR, 0, &g));
-	for (i = 0; i < THREADS; i++) {
-		w[i].n = i;
-		w[i].f = i % 2 ? f : g;
-		assert_int_equal(pthread_create(&w[i].thread, NULL, io_worker, &w[i]), 0);
-	}
-	for (i = 0; i < THREADS; i++) {
-		pthread_join(w[i].thread, NULL);
-		assert_int_equal(w[i].errors, 0);
-	}
+	work_all(io_worker, f, g);
 	for (i = 0; i < THREADS * ROUNDS; i++)
 		check_at(i % 2 ? f : g, (off_t)i * size, size);
 	OK(pvfs_close(f));

@@ -209,15 +209,6 @@ static void test_readdir(void **state)
 
 /* ---------------------------------------------------------------- many at once */
 
-enum { THREADS = 8, ROUNDS = 60 };
-
-struct worker {
-	pthread_t thread;
-	struct pvfs_file *f;
-	int n;
-	int errors;
-};
-
 static void *name_worker(void *arg)
 {
 	struct worker *w = arg;
@@ -248,18 +239,8 @@ static void *name_worker(void *arg)
 
 static void test_concurrent_names(void **state)
 {
-	struct worker w[THREADS] = { 0 };
-	int i;
-
 	OK(pvfs_mkdir(fs, "/conc", 0755));
-	for (i = 0; i < THREADS; i++) {
-		w[i].n = i;
-		assert_int_equal(pthread_create(&w[i].thread, NULL, name_worker, &w[i]), 0);
-	}
-	for (i = 0; i < THREADS; i++) {
-		pthread_join(w[i].thread, NULL);
-		assert_int_equal(w[i].errors, 0);
-	}
+	work_all(name_worker, NULL, NULL);
 	OK(pvfs_rmdir(fs, "/conc"));
 }
 

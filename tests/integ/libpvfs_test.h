@@ -136,6 +136,34 @@ static inline struct pvfs_file *open_new(const char *path)
 	return f;
 }
 
+/* ---- many at once ---- */
+
+enum { THREADS = 8, ROUNDS = 60 };
+
+struct worker {
+	pthread_t thread;
+	struct pvfs_file *f;
+	int n;
+	int errors;		/* counted: what asserts in a thread ends nothing */
+};
+
+/* THREADS of @fn; those of odd number have @odd, the others @even. */
+static inline void work_all(void *(*fn)(void *arg), struct pvfs_file *odd, struct pvfs_file *even)
+{
+	struct worker w[THREADS] = { 0 };
+	int i;
+
+	for (i = 0; i < THREADS; i++) {
+		w[i].n = i;
+		w[i].f = i % 2 ? odd : even;
+		assert_int_equal(pthread_create(&w[i].thread, NULL, fn, &w[i]), 0);
+	}
+	for (i = 0; i < THREADS; i++) {
+		pthread_join(w[i].thread, NULL);
+		assert_int_equal(w[i].errors, 0);
+	}
+}
+
 /* kill -9 of a daemon, and another start. */
 static inline void restart(const char *daemon)
 {

@@ -79,7 +79,7 @@ static void values(void **state)
 	assert_int_equal(do_setxattr(c, a.fid, "user.x", "one", 3, PVFS_XA_CREATE, &b), 0);
 	assert_int_equal(b.flags, PVFS_AF_XATTR);
 	assert_true(b.version > a.version);
-	assert_true(mgr_ts_after(&b.ctime, &a.ctime));
+	assert_true(pvfs_ts_after(&b.ctime, &a.ctime));
 	assert_int_equal(b.mtime.nsec, a.mtime.nsec);
 	assert_int_equal(do_setxattr(c, a.fid, "user.x", "two", 3, PVFS_XA_CREATE, NULL), -EEXIST);
 	assert_int_equal(do_setxattr(c, a.fid, "user.x", "four", 4, PVFS_XA_REPLACE, NULL), 0);

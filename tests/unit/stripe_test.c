@@ -196,6 +196,50 @@ static void test_iod(void **state)
 	assert_int_equal(pvfs_stripe_iod(&l, 3, 5), 1);
 }
 
+/* Byte by byte: where a byte is before and after it moves. */
+static void test_shift(void **state)
+{
+	static const struct pvfs_layout ls[] = {
+		{ .pcount = 1, .ssize = 4096 }, { .pcount = 3, .ssize = 4096 },
+		{ .pcount = 4, .ssize = 65536 },
+	};
+	const u64 from = 1 << 20;
+	unsigned int i;
+	s64 apart;
+
+	for (i = 0; i < ARRAY_SIZE(ls); i++) {
+		for (apart = -(1 << 19); apart <= 1 << 19; apart += 2048) {
+			bool stay = true, said;
+			s64 by = 0, shift = 0;
+			u64 off;
+
+			for (off = from; off < from + (4 << 16); off += 2048) {
+				struct pvfs_extent a, b;
+
+				pvfs_stripe_map(&ls[i], off, 1, &a);
+				pvfs_stripe_map(&ls[i], off + apart, 1, &b);
+				if (off == from)
+					by = (s64)b.off - (s64)a.off;
+				stay &= a.df == b.df && (s64)b.off - (s64)a.off == by;
+			}
+			said = pvfs_stripe_shift(&ls[i], apart, &shift);
+			assert_int_equal(said, stay);
+			if (said)
+				assert_int_equal(shift, by);
+		}
+	}
+}
+
+static void test_rounds(void **state)
+{
+	struct pvfs_layout l = { .pcount = 3, .ssize = 65536 };
+
+	assert_int_equal(pvfs_stripe_rounds(&l, 1 << 20), 3 << 20);
+	assert_int_equal(pvfs_stripe_rounds(&l, (1 << 20) + 65535), 3 << 20);
+	l.ssize = 1 << 30;
+	assert_int_equal(pvfs_stripe_rounds(&l, 1 << 20), 1 << 20);
+}
+
 int main(void)
 {
 	static const struct CMUnitTest tests[] = {
@@ -205,6 +249,8 @@ int main(void)
 		cmocka_unit_test(test_size_inverse),
 		cmocka_unit_test(test_valid),
 		cmocka_unit_test(test_iod),
+		cmocka_unit_test(test_shift),
+		cmocka_unit_test(test_rounds),
 	};
 
 	cmocka_set_message_output(CM_OUTPUT_TAP);
