@@ -336,6 +336,7 @@ struct mgr_session {
 	atomic_bool dead;
 	/* from before the restart, and has not told yet all that it has open and locked */
 	atomic_bool returning;
+	bool unfenced;			/* evicted, and an iod does not know; the expiry thread's */
 	_Atomic u64 seen;		/* monotonic ms of the last sign of life */
 	/* generation of the database that has its record; sessions.open_lock */
 	u64 recorded;
@@ -356,10 +357,13 @@ int mgr_session_open(struct mgr_op *op, const u8 client[PVFS_UUID_LEN], const st
 		     struct mgr_session **ret);
 /* Ends @s: opens, orphans, replies, record. The caller keeps its reference. */
 int mgr_session_end(struct mgr_op *op, struct mgr_session *s);
+/* The record of an evicted session that all iods know of by now. Context: mgr_bg_run() is possible. */
+int mgr_session_forget(struct mgr *m, u64 id);
 /* @s has told all that it had before the restart, or ended. */
 void mgr_session_returned(struct mgr *m, struct mgr_session *s);
 /* ---- fence.c ---- */
-void mgr_fence(struct mgr *m, u64 session);
+int mgr_fence_add(struct mgr *m, u64 session);
+bool mgr_fence(struct mgr *m, u64 session);
 void mgr_fence_retry(struct mgr *m);
 void mgr_fence_fini(struct mgr *m);
 

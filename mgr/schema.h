@@ -66,6 +66,7 @@ struct mgr_super {
 struct mgr_session_rec {
 	u8 client[PVFS_UUID_LEN];
 	u64 opened;		/* seconds since the epoch */
+	bool evicted;		/* is no session any more, but an iod does not know that */
 	char host[PVFS_HOST_MAX + 1];
 };
 
@@ -133,7 +134,7 @@ _Static_assert(sizeof(struct mgr_slot_disk) == 8, "slot record");
 
 struct mgr_session_disk {	/* the host's name follows */
 	u8 format;		/* MGR_SESSION_FORMAT */
-	u8 zero;
+	u8 evicted;		/* 1: no session any more */
 	__le16 hostlen;
 	u8 client[PVFS_UUID_LEN];
 	__le64 opened;

@@ -259,22 +259,58 @@ static int orphans_fn(struct mgr_op *op, void *arg)
 	return err == -ENOENT ? 0 : err;
 }
 
+struct forget {
+	u64 id;
+	bool keep;		/* its record, as that of an evicted one: see fence.c */
+};
+
 static int forget_fn(struct mgr_op *op, void *arg)
 {
-	u64 id = *(u64 *)arg;
-	u8 key[MGR_INO_KEY];
-	int err;
+	const struct forget *f = arg;
+	u8 key[MGR_INO_KEY], val[MGR_SESSION_MAX];
+	struct mgr_session_rec rec;
+	int n, err;
 
-	err = mgr_slots_del(op, id);
+	err = mgr_slots_del(op, f->id);
 	if (err)
 		return err;
-	mgr_ino_key(key, id);
+	mgr_ino_key(key, f->id);
+	if (f->keep) {
+		n = mdb_get(op->m->db, op->txn, MDB_SESSION, key, sizeof(key), val, sizeof(val),
+			    MDB_RMW);
+		err = n < 0 ? n : mgr_session_decode(&rec, val, n);
+		if (err)
+			return err;
+		rec.evicted = true;
+		return mdb_put(op->m->db, op->txn, MDB_SESSION, key, sizeof(key), val,
+			       mgr_session_encode(&rec, val));
+	}
 	err = mdb_del(op->m->db, op->txn, MDB_SESSION, key, sizeof(key));
 	return err == -ENOENT ? 0 : err;
 }
 
+static int forget_txn(struct mgr_op *op, void *arg)
+{
+	return mgr_run(op, forget_fn, arg, 0);
+}
+
+int mgr_session_forget(struct mgr *m, u64 id)
+{
+	struct mgr_op *op = malloc(sizeof(*op));
+	struct forget f = { .id = id };
+	int err;
+
+	if (!op)
+		return -ENOMEM;
+	mgr_op_init_bg(op, m);
+	err = mgr_bg_run(op, forget_txn, &f);
+	free(op);
+	return err;
+}
+
 int mgr_session_end(struct mgr_op *op, struct mgr_session *s)
 {
+	struct forget f = { .id = s->id, .keep = s->unfenced };
 	struct orphan_list l = { .session = s->id };
 	u64 id = s->id;
 	int err;
@@ -291,7 +327,7 @@ int mgr_session_end(struct mgr_op *op, struct mgr_session *s)
 	for (i = 0; i < l.n && !err; i++)
 		err = mgr_orphan_release(op, l.ino[i], id);
 	free(l.ino);
-	return err ?: mgr_run(op, forget_fn, &id, MGR_RUN_SYNC);
+	return err ?: mgr_run(op, forget_fn, &f, MGR_RUN_SYNC);
 }
 
 /* ---- start and stop ---- */
@@ -326,6 +362,11 @@ int mgr_sessions_load(struct mgr_op *op)
 	for (err = mdb_cursor_seek(&c, key, sizeof(key), &rec); !err;
 	     err = mdb_cursor_next(&c, &rec)) {
 		err = rec.klen == MGR_INO_KEY ? mgr_session_decode(&sr, val, rec.vlen) : -EUCLEAN;
+		if (!err && sr.evicted) {
+			err = mgr_fence_add(op->m, mgr_get_be64(rec.key));
+			if (!err)
+				continue;
+		}
 		if (err)
 			break;
 		s = session_new(mgr_get_be64(rec.key), &sr);
@@ -399,7 +440,7 @@ static void evict(struct mgr *m, struct mgr_session *s)
 	 */
 	if (m->server)
 		pvfs_server_kill_session(m->server, s->id);
-	mgr_fence(m, s->id);
+	s->unfenced = !mgr_fence(m, s->id);
 	mgr_op_init_bg(op, m);
 	err = mgr_bg_run(op, end_fn, s);
 	if (err)

@@ -45,6 +45,7 @@ struct fx_iods {
 	u32 down;			/* bit per iod */
 	int trim_error;			/* every TRIM fails with it */
 	u64 glimpses, trims, removes, statfs, evicts;
+	u64 evicted;			/* the last */
 	s64 clock;			/* seconds of the last write */
 };
 
@@ -131,6 +132,7 @@ static inline void fx_iods_call(void *arg, struct mgr_iocall *calls, u32 n, unsi
 			break;
 		case PVFS_OP_EVICT:
 			x->evicts++;
+			x->evicted = c->session;
 			break;
 		case PVFS_OP_IOD_STATFS:
 			x->statfs++;

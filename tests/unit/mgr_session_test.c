@@ -438,6 +438,51 @@ static void expiry(void **state)
 	assert_int_equal(fx_session_renew(c, &rq, &rp), 0);
 }
 
+/* An iod that was away is told of an eviction when it is back, also by an mgr that was restarted. */
+static void eviction_told(void **state)
+{
+	struct fx_client *c = *state, d, e;
+	struct pvfs_session_renew_req rq;
+	struct pvfs_session_renew_rep rp;
+	struct fx *f = c->f;
+	u32 niods = f->m->niods;
+	unsigned int i;
+
+	fx_client_init(&d, f, 2);
+	f->conf.lease_ms = 200;
+	f->x.down = 2;
+	usleep(150000);
+	assert_int_equal(fx_session_renew(c, &rq, &rp), 0);
+	usleep(100000);
+	mgr_sessions_expire(f->m);
+	assert_int_equal(f->m->count.evicted, 1);
+	assert_int_equal(f->x.evicts, niods - 1);
+	f->conf.lease_ms = 30000;
+	for (i = 0; i < 2; i++) {
+		fx_reopen(f);
+		assert_int_equal(fx_session_renew(&d, &rq, &rp), -ESTALE);
+		assert_int_equal(fx_session_renew(c, &rq, &rp), 0);
+		/* The client has a new session, which nobody refuses. */
+		fx_client_init(&e, f, 2);
+		assert_int_not_equal(e.session, d.session);
+		f->x.evicts = 0;
+		f->x.evicted = 0;
+		mgr_sessions_expire(f->m);
+		assert_int_equal(f->x.evicts, niods - 1);
+		assert_int_equal(f->x.evicted, d.session);
+	}
+	f->x.down = 0;
+	f->x.evicts = 0;
+	mgr_sessions_expire(f->m);
+	assert_int_equal(f->x.evicts, 1);
+	/* All know: nothing is left of it. */
+	mgr_sessions_expire(f->m);
+	fx_reopen(f);
+	mgr_sessions_expire(f->m);
+	assert_int_equal(f->x.evicts, 1);
+	assert_int_equal(fx_session_renew(&e, &rq, &rp), 0);
+}
+
 /* The background threads, for real: they reap, expire and stop. */
 static void threads(void **state)
 {
@@ -558,7 +603,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		T(slots), T(slots_in_memory), T(slot_busy), T(create_replayed), T(same_client), T(reaping),
 		T(many_reaped), T(orphans), T(nameless),
-		T(orphans_and_restarts), T(expiry), T(threads), T(recovery_in_place), T(full_disk),
+		T(orphans_and_restarts), T(expiry), T(eviction_told), T(threads), T(recovery_in_place), T(full_disk),
 		T(statistics),
 		T(wrong_stores),
 	};
