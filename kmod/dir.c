@@ -249,5 +249,6 @@ const struct file_operations pvfs_dir_operations = {
 	.flush = pvfs_file_flush,
 	.lock = pvfs_file_lock,
 	.flock = pvfs_file_flock,
+	.setlease = simple_nosetlease,
 	.fsync = noop_fsync,		/* what the mgr has answered is kept */
 };

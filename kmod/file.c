@@ -906,6 +906,7 @@ const struct file_operations pvfs_file_operations = {
 	.flush = pvfs_file_flush,
 	.lock = pvfs_file_lock,
 	.flock = pvfs_file_flock,
+	.setlease = simple_nosetlease,	/* other clients would not break it */
 	.splice_read = pvfs_splice_read,
 	.splice_write = iter_file_splice_write,
 	.fallocate = pvfs_fallocate,

@@ -397,6 +397,20 @@ static void directories(void)
 	OK(flock(b, LOCK_EX | LOCK_NB));
 }
 
+/* Nobody would break them when another client opens the file; an NFS server hands them on as delegations. */
+static void no_leases(void)
+{
+	int f = ops_open("f", O_RDONLY | O_CREAT, 0644), d;
+
+	OK(mkdir("d", 0755));
+	d = ops_open("d", O_RDONLY | O_DIRECTORY, 0);
+	ERR(fcntl(f, F_SETLEASE, F_RDLCK), EINVAL);
+	ERR(fcntl(f, F_SETLEASE, F_WRLCK), EINVAL);
+	ERR(fcntl(d, F_SETLEASE, F_RDLCK), EINVAL);
+	close(f);
+	close(d);
+}
+
 const struct ops_check ops_locks[] = {
 	{ "locks: flock", flocks },
 	{ "locks: ranges", ranges },
@@ -409,5 +423,6 @@ const struct ops_check ops_locks[] = {
 	{ "locks: counting in turns", counting },
 	{ "locks: maps are fresh", maps_refreshed },
 	{ "locks: directories", directories },
+	{ "locks: F_SETLEASE is refused", no_leases },
 	{ NULL, NULL }
 };
