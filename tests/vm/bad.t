@@ -3,5 +3,7 @@
 # Bad input and lost servers: what fails says so in time, and comes back.
 . "${0%/*}/lib.sh"
 build_tools
-guest_suite_together bad.sh 1500 --append slab_nomerge
+for k in $kernels; do
+	guest_suite "$k" bad.sh 900 --append slab_nomerge
+done
 finish

@@ -96,35 +96,6 @@ guest_suite()
 	tap $((rc != (failed > 0))) "$kernel $script: the guest ended well and the kernel was silent"
 }
 
-# guest_suite_together SCRIPT TIMEOUT [...]: guest_suite on all kernels at the same time. For suites that mostly wait.
-guest_suite_together()
-{
-	local script=$1 timeout=$2 k line
-	local -a out=() pids=()
-
-	shift 2
-	for k in $kernels; do
-		out+=("$(mktemp "${TMPDIR:-/tmp}/pvfs-t.XXXXXX")")
-		guest_suite "$k" "$script" "$timeout" "$@" >"${out[-1]}" &
-		pids+=($!)
-	done
-	trap 'kill -TERM "${pids[@]}" 2>/dev/null; exit 130' INT TERM HUP
-	wait "${pids[@]}"
-	trap - INT TERM HUP
-	# Numbered anew.
-	while IFS= read -r line; do
-		case $line in
-		'ok '*)
-			tap 0 "${line#ok * - }";;
-		'not ok '*)
-			tap 1 "${line#not ok * - }";;
-		*)
-			echo "$line";;
-		esac
-	done < <(cat "${out[@]}")
-	rm -f "${out[@]}"
-}
-
 finish()
 {
 	echo "1..$tap_n"

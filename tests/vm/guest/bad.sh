@@ -276,16 +276,16 @@ kill_at()
 untar_through_kills()
 {
 	mkdir "$M/untar"
-	tar -C "$src" -cf "$tmp/u.tar" include/uapi include/net
+	tar -C "$src" -cf "$tmp/u.tar" include/uapi/rdma include/net
 	background tar -C "$M/untar" -xf "$tmp/u.tar"
-	kill_at mgr "$M/untar" 200
-	kill_at iod0 "$M/untar" 500
-	kill_at mgr "$M/untar" 800
+	kill_at mgr "$M/untar" 60
+	kill_at iod0 "$M/untar" 160
+	kill_at mgr "$M/untar" 260
 	ended 300
 	cat "$tmp/bg"
 	[ "$(cat "$tmp/bg.rc")" = 0 ]
 	drop_caches
-	diff -r "$src/include/uapi" "$M/untar/include/uapi"
+	diff -r "$src/include/uapi/rdma" "$M/untar/include/uapi/rdma"
 	diff -r "$src/include/net" "$M/untar/include/net"
 	rm -r "$M/untar"
 }
