@@ -8,7 +8,10 @@
 #include <linux/slab.h>
 #include "meta.h"
 
-#define AGAIN_MS 50	/* pause before a request that was answered EAGAIN is made again */
+/* Pauses before a request that was answered EAGAIN is made again; when that is said in the log. */
+#define AGAIN_MS 50u
+#define AGAIN_MAX_MS 1000u
+#define AGAIN_TELL_MS 5000u
 
 /* ---------------------------------------------------------------- who asks */
 
@@ -49,14 +52,23 @@ void pvfs_who_put(struct who *w)
 /* ---------------------------------------------------------------- one exchange */
 
 /*
- * EAGAIN: the mgr can't do it now (a truncation that waits for an iod). Hard mounts ask until it
- * can, soft ones until their time is up.
+ * EAGAIN: the mgr can't do it now (a truncation, or a size, that waits for an iod). Hard mounts ask
+ * until it can, or umount -f; soft ones until their time is up.
  */
-int pvfs_ask_again(struct pvfs_volume *vol, unsigned int *tries)
+int pvfs_ask_again(struct pvfs_volume *vol, struct again *a)
 {
-	if (vol->opts.soft && ++*tries > vol->opts.timeo_ms / AGAIN_MS)
+	unsigned int pause = clamp(a->ms / 4, AGAIN_MS, AGAIN_MAX_MS);
+
+	if (!a->ms)
+		a->aborts = READ_ONCE(vol->aborts);
+	if (READ_ONCE(vol->aborts) != a->aborts || (vol->opts.soft && a->ms >= vol->opts.timeo_ms))
 		return -EIO;
-	schedule_timeout_killable(msecs_to_jiffies(AGAIN_MS));
+	if (a->ms < AGAIN_TELL_MS && a->ms + pause >= AGAIN_TELL_MS)
+		pr_warn_ratelimited("%s: the mgr waits for an iod that does not answer, %s\n",
+				    vol->opts.volume,
+				    vol->opts.soft ? "requests will fail" : "still trying");
+	schedule_timeout_killable(msecs_to_jiffies(pause));
+	a->ms += pause;
 	return fatal_signal_pending(current) ? -EINTR : -EAGAIN;
 }
 
@@ -209,7 +221,7 @@ int pvfs_meta_getattr(struct inode *inode)
 {
 	struct pvfs_request *req;
 	struct pvfs_wreport sent;
-	unsigned int tries = 0;
+	struct again again = { };
 	int err;
 
 	do {
@@ -218,7 +230,7 @@ int pvfs_meta_getattr(struct inode *inode)
 			return PTR_ERR(req);
 		err = pvfs_meta_getattr_finish(inode, req, &sent);
 		if (err == -EAGAIN)
-			err = pvfs_ask_again(PVFS_VOL(inode), &tries);
+			err = pvfs_ask_again(PVFS_VOL(inode), &again);
 	} while (err == -EAGAIN);
 	return err;
 }
@@ -421,7 +433,7 @@ int pvfs_meta_setlayout(struct inode *inode, const struct pvfs_layout *layout)
 {
 	struct pvfs_setlayout_req m = { .fid = fid_of(inode), .layout = *layout };
 	struct pvfs_volume *vol = PVFS_VOL(inode);
-	unsigned int tries = 0;
+	struct again again = { };
 	struct who w;
 	int err;
 
@@ -435,7 +447,7 @@ int pvfs_meta_setlayout(struct inode *inode, const struct pvfs_layout *layout)
 		err = pvfs_layout_settled(inode);
 		err = err ?: relayout(inode, &m, room(&w));
 		if (err == -EAGAIN)
-			err = pvfs_ask_again(vol, &tries);
+			err = pvfs_ask_again(vol, &again);
 	} while (err == -EAGAIN);
 	pvfs_who_put(&w);
 	return pvfs_final_error(vol, PVFS_OP_SETLAYOUT, err);

@@ -24,7 +24,13 @@ int pvfs_who_get(struct who *w, struct inode *inode, struct pvfs_idmap *idmap,
 		 struct pvfs_cred *ret);
 void pvfs_who_put(struct who *w);
 
-int pvfs_ask_again(struct pvfs_volume *vol, unsigned int *tries);
+/* For how long a request has been answered EAGAIN. */
+struct again {
+	unsigned int ms;
+	u32 aborts;		/* of the volume, when it began */
+};
+
+int pvfs_ask_again(struct pvfs_volume *vol, struct again *a);
 int pvfs_final_error(struct pvfs_volume *vol, enum pvfs_op op, int err);
 int pvfs_attr_check(struct pvfs_volume *vol, const struct pvfs_attr *attr);
 int pvfs_own_attr_check(struct inode *inode, const struct pvfs_attr *attr);
@@ -60,7 +66,7 @@ static int data_##name(struct pvfs_volume *vol, u32 room, const struct pvfs_##na
 		       struct pvfs_##name##_rep *r, struct payload *p) \
 { \
 	struct pvfs_request *req; \
-	unsigned int tries = 0; \
+	struct again again = { }; \
 	int err; \
 	\
 	do { \
@@ -86,7 +92,7 @@ static int data_##name(struct pvfs_volume *vol, u32 room, const struct pvfs_##na
 		} \
 		pvfs_req_put(req); \
 		if (err == -EAGAIN) \
-			err = pvfs_ask_again(vol, &tries); \
+			err = pvfs_ask_again(vol, &again); \
 	} while (err == -EAGAIN); \
 	return pvfs_final_error(vol, PVFS_OP_##OP, err); \
 }

@@ -15,6 +15,7 @@
 
 #define CALL_MS		5000		/* heartbeat and recovery: one attempt */
 #define RETRY_MS	500		/* pause after one that failed */
+#define AGAIN_TELL_MS	5000		/* of EAGAIN, until it is said */
 
 static u64 now_ms(void)
 {
@@ -136,8 +137,9 @@ int lib_fs_mgr_call(struct pvfs_fs *fs, u16 op, const void *body, int body_len, 
 	bool once = pvfs_op_info(op)->flags & PVFS_OPF_ONCE, again;
 	struct pvfs_rpc rpc;
 	u32 seq = 0, generation;
-	u64 deadline = fs->soft ? now_ms() + fs->timeo_ms : UINT64_MAX;
+	u64 begun = now_ms(), deadline = fs->soft ? begun + fs->timeo_ms : UINT64_MAX;
 	unsigned int pause_us = 5000;
+	bool told = false;
 	u16 slot = 0;
 	int err;
 
@@ -169,10 +171,15 @@ int lib_fs_mgr_call(struct pvfs_fs *fs, u16 op, const void *body, int body_len, 
 		if (err == -EAGAIN && now_ms() < deadline) {
 			/*
 			 * The first copy of a request that was sent again is still at work, or a
-			 * truncation waits for an iod.
+			 * truncation, or a size, waits for an iod.
 			 */
+			if (!told && now_ms() >= begun + AGAIN_TELL_MS) {
+				pvfs_warn("libpvfs: %s waits for an I/O daemon that does not answer, still trying",
+					  fs->mgr_name);
+				told = true;
+			}
 			usleep(pause_us);
-			pause_us = min(pause_us * 2, 200000u);
+			pause_us = min(pause_us * 2, 500000u);
 			again = true;
 		} else if (err == -ESTALE && !session_is(fs, generation)) {
 			/*

@@ -199,6 +199,13 @@ size_unknown()
 	[ "$(stat -c %s "$M/$f")" = 8192 ]	# its own writes
 	within 60 stat "/mnt/soft/$f" || rc=$?
 	[ $rc = 1 ]
+	# Waiting is said in the log, and ended by umount -f.
+	background stat -c %s "/mnt/pool/$f"
+	eventually 20 eval 'dmesg | grep -q "pvfs: .* waits for an iod that does not answer, still trying"'
+	[ ! -e "$tmp/bg.rc" ]
+	refuse umount -f /mnt/pool
+	ended 10
+	[ "$(cat "$tmp/bg.rc")" = 1 ]
 	background stat -c %s "/mnt/pool/$f"
 	sleep 1
 	[ ! -e "$tmp/bg.rc" ]
