@@ -18,6 +18,7 @@
 #include <unistd.h>
 
 #define PING_MS 2000u
+#define LATE_MAX 256u	/* sessions that are asked at once */
 
 static struct mgr_session **id_head(struct mgr *m, u64 id)
 {
@@ -451,21 +452,29 @@ static void evict(struct mgr *m, struct mgr_session *s)
 	free(op);
 }
 
-static bool answers(struct mgr *m, struct mgr_session *s)
+/* Asks all of them whether they are there, at once: as many may have lost their power together. */
+static void ask_all(struct mgr *m, struct mgr_session **late, u32 n)
 {
+	struct srv_callback *cb[LATE_MAX];
+	bool asked[LATE_MAX];
 	u8 rep[64];
-	u32 len;
+	u32 i, len;
 
-	if (!m->server)
-		return false;
-	return !pvfs_server_callback(m->server, s->id, PVFS_OP_PING, NULL, 0, rep, sizeof(rep),
-				     &len, PING_MS);
+	for (i = 0; i < n; i++)
+		asked[i] = m->server &&
+			   !pvfs_server_callback_begin(m->server, late[i]->id, PVFS_OP_PING, NULL,
+						       0, PING_MS, &cb[i]);
+	for (i = 0; i < n; i++)
+		if (asked[i] &&
+		    !pvfs_server_callback_end(m->server, cb[i], rep, sizeof(rep), &len))
+			atomic_store_explicit(&late[i]->seen, mgr_mono_ms(),
+					      memory_order_relaxed);
 }
 
 void mgr_sessions_expire(struct mgr *m)
 {
+	struct mgr_session *s, *late[LATE_MAX];
 	u64 lease = m->conf->lease_ms;
-	struct mgr_session *s, *late[64];
 	u32 i, n = 0;
 
 	pthread_rwlock_rdlock(&m->sessions.lock);
@@ -482,12 +491,10 @@ void mgr_sessions_expire(struct mgr *m)
 	}
 	pthread_rwlock_unlock(&m->sessions.lock);
 	mgr_fence_retry(m);
+	ask_all(m, late, n);
 	for (i = 0; i < n; i++) {
 		s = late[i];
-		if (answers(m, s))
-			atomic_store_explicit(&s->seen, mgr_mono_ms(), memory_order_relaxed);
-		else if (mgr_mono_ms() >= atomic_load_explicit(&s->seen, memory_order_relaxed) +
-			 lease)
+		if (mgr_mono_ms() >= atomic_load_explicit(&s->seen, memory_order_relaxed) + lease)
 			evict(m, s);
 		mgr_session_put(s);
 	}

@@ -22,6 +22,7 @@ struct srv_callback {
 	u8 req[PVFS_BODY_MAX];
 	u8 body[PVFS_BODY_MAX];
 	struct srv_conn *sc;
+	struct timespec until;
 	u32 tag;
 	int refs;
 	enum cb_state state;
@@ -92,13 +93,11 @@ static void cb_encode(struct srv_callback *cb, u16 op, u64 session, u32 body_len
 	cb->send.done = cb_sent;
 }
 
-int pvfs_server_callback(struct pvfs_server *s, u64 session, u16 op, const void *body, u32 body_len,
-			 void *rep, u32 rep_room, u32 *ret_len, unsigned int timeout_ms)
+int pvfs_server_callback_begin(struct pvfs_server *s, u64 session, u16 op, const void *body,
+			       u32 body_len, unsigned int timeout_ms, struct srv_callback **ret)
 {
 	struct srv_callback *cb;
 	struct srv_conn *sc;
-	struct timespec ts;
-	int err = 0;
 
 	if (body_len > PVFS_BODY_MAX)
 		return -EMSGSIZE;
@@ -112,12 +111,12 @@ int pvfs_server_callback(struct pvfs_server *s, u64 session, u16 op, const void 
 	cb->err = 0;
 	cb->len = 0;
 	cb->refs = 2;
-	clock_gettime(CLOCK_MONOTONIC, &ts);
-	ts.tv_sec += timeout_ms / 1000;
-	ts.tv_nsec += timeout_ms % 1000 * 1000000l;
-	if (ts.tv_nsec >= 1000000000) {
-		ts.tv_sec++;
-		ts.tv_nsec -= 1000000000;
+	clock_gettime(CLOCK_MONOTONIC, &cb->until);
+	cb->until.tv_sec += timeout_ms / 1000;
+	cb->until.tv_nsec += timeout_ms % 1000 * 1000000l;
+	if (cb->until.tv_nsec >= 1000000000) {
+		cb->until.tv_sec++;
+		cb->until.tv_nsec -= 1000000000;
 	}
 	pthread_mutex_lock(&s->lock);
 	sc = find_conn(s, session);
@@ -133,10 +132,19 @@ int pvfs_server_callback(struct pvfs_server *s, u64 session, u16 op, const void 
 	pthread_mutex_unlock(&s->lock);
 	cb_encode(cb, op, session, body_len);
 	pvfs_conn_send(&sc->c, &cb->send);
+	*ret = cb;
+	return 0;
+}
+
+int pvfs_server_callback_end(struct pvfs_server *s, struct srv_callback *cb, void *rep,
+			     u32 rep_room, u32 *ret_len)
+{
+	struct srv_conn *sc = cb->sc;
+	int err = 0;
 
 	pthread_mutex_lock(&s->lock);
 	while (cb->state != CB_DONE && err != ETIMEDOUT)
-		err = pthread_cond_clockwait(&s->cond, &s->lock, CLOCK_MONOTONIC, &ts);
+		err = pthread_cond_clockwait(&s->cond, &s->lock, CLOCK_MONOTONIC, &cb->until);
 	cb_unlink(s, cb);
 	if (cb->state != CB_DONE) {
 		err = -ETIMEDOUT;
@@ -155,6 +163,15 @@ int pvfs_server_callback(struct pvfs_server *s, u64 session, u16 op, const void 
 	pthread_mutex_unlock(&s->lock);
 	pvfs_conn_put(&sc->c);
 	return err;
+}
+
+int pvfs_server_callback(struct pvfs_server *s, u64 session, u16 op, const void *body, u32 body_len,
+			 void *rep, u32 rep_room, u32 *ret_len, unsigned int timeout_ms)
+{
+	struct srv_callback *cb;
+
+	return pvfs_server_callback_begin(s, session, op, body, body_len, timeout_ms, &cb) ?:
+	       pvfs_server_callback_end(s, cb, rep, rep_room, ret_len);
 }
 
 /* The header of an answer is in. An answer that comes too late is read and thrown away. */

@@ -324,6 +324,16 @@ void pvfs_server_kill_session(struct pvfs_server *s, u64 session);
 int pvfs_server_callback(struct pvfs_server *s, u64 session, u16 op, const void *body, u32 body_len,
 			 void *rep, u32 rep_room, u32 *ret_len, unsigned int timeout_ms);
 
+/*
+ * The same in two halves, for several clients at once. The time runs from the first on. After one
+ * that began the other half must be called, once.
+ */
+struct srv_callback;
+int pvfs_server_callback_begin(struct pvfs_server *s, u64 session, u16 op, const void *body,
+			       u32 body_len, unsigned int timeout_ms, struct srv_callback **ret);
+int pvfs_server_callback_end(struct pvfs_server *s, struct srv_callback *cb, void *rep,
+			     u32 rep_room, u32 *ret_len);
+
 /* ---------------------------------------------------------------- client side */
 
 struct pvfs_peer;
