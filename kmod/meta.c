@@ -57,18 +57,22 @@ void pvfs_who_put(struct who *w)
  */
 int pvfs_ask_again(struct pvfs_volume *vol, struct again *a)
 {
-	unsigned int pause = clamp(a->ms / 4, AGAIN_MS, AGAIN_MAX_MS);
+	unsigned int ms;
 
-	if (!a->ms)
+	if (!a->since) {
+		a->since = jiffies ?: 1;
 		a->aborts = READ_ONCE(vol->aborts);
-	if (READ_ONCE(vol->aborts) != a->aborts || (vol->opts.soft && a->ms >= vol->opts.timeo_ms))
+	}
+	ms = jiffies_to_msecs(jiffies - a->since);
+	if (READ_ONCE(vol->aborts) != a->aborts || (vol->opts.soft && ms >= vol->opts.timeo_ms))
 		return -EIO;
-	if (a->ms < AGAIN_TELL_MS && a->ms + pause >= AGAIN_TELL_MS)
+	if (ms >= AGAIN_TELL_MS && !a->told) {
 		pr_warn_ratelimited("%s: the mgr waits for an iod that does not answer, %s\n",
 				    vol->opts.volume,
 				    vol->opts.soft ? "requests will fail" : "still trying");
-	schedule_timeout_killable(msecs_to_jiffies(pause));
-	a->ms += pause;
+		a->told = true;
+	}
+	schedule_timeout_killable(msecs_to_jiffies(clamp(ms / 4, AGAIN_MS, AGAIN_MAX_MS)));
 	return fatal_signal_pending(current) ? -EINTR : -EAGAIN;
 }
 

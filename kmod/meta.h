@@ -24,10 +24,11 @@ int pvfs_who_get(struct who *w, struct inode *inode, struct pvfs_idmap *idmap,
 		 struct pvfs_cred *ret);
 void pvfs_who_put(struct who *w);
 
-/* For how long a request has been answered EAGAIN. */
+/* A request that is answered EAGAIN. Zero before the first time. */
 struct again {
-	unsigned int ms;
-	u32 aborts;		/* of the volume, when it began */
+	unsigned long since;	/* jiffies */
+	u32 aborts;		/* of the volume, then */
+	bool told;
 };
 
 int pvfs_ask_again(struct pvfs_volume *vol, struct again *a);
