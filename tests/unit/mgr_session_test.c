@@ -449,11 +449,11 @@ static void eviction_told(void **state)
 	unsigned int i;
 
 	fx_client_init(&d, f, 2);
-	f->conf.lease_ms = 200;
+	f->conf.lease_ms = 1000;
 	f->x.down = 2;
-	usleep(150000);
+	usleep(700000);
 	assert_int_equal(fx_session_renew(c, &rq, &rp), 0);
-	usleep(100000);
+	usleep(400000);
 	mgr_sessions_expire(f->m);
 	assert_int_equal(f->m->count.evicted, 1);
 	assert_int_equal(f->x.evicts, niods - 1);
