@@ -262,6 +262,9 @@ int pvfs_inode_update(struct inode *inode, const struct pvfs_attr *attr)
 	if ((attr->mode ^ inode->i_mode) & S_IFMT)
 		return pvfs_bogus(PVFS_VOL(inode), "another type for an inode", attr->fid.ino);
 	spin_lock(&pi->lock);
+	/* What we have may be as old as it was: also if the rest of it is newer than this. */
+	if (attr->flags & PVFS_AF_SIZE_UNKNOWN)
+		pi->attr_valid = false;
 	if (attr->version < pi->version)
 		goto out;
 	if (S_ISREG(attr->mode) && pi->floor_gen == attr->trunc_gen)

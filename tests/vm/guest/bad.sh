@@ -192,9 +192,12 @@ size_unknown()
 	: >"$M/$f"
 	setfattr -n pvfs.layout -v "base=0 pcount=2 ssize=4096" "$M/$f"
 	exec 7>"$M/$f"
-	head -c 8192 /dev/urandom >&7
+	head -c 4096 /dev/urandom >&7
 	"$cluster" mount -o "soft,$TIMEO" /mnt/soft
 	"$cluster" mount /mnt/pool
+	# That it was shorter once is known.
+	[ "$(stat -c %s "/mnt/soft/$f" "/mnt/pool/$f" | uniq)" = 4096 ]
+	head -c 4096 /dev/urandom >&7
 	"$cluster" kill iod1
 	[ "$(stat -c %s "$M/$f")" = 8192 ]	# its own writes
 	within 60 stat "/mnt/soft/$f" || rc=$?
