@@ -75,7 +75,7 @@ bool mgr_fence(struct mgr *m, u64 session)
 		free(calls);
 		pvfs_warn("session %llu: no memory to have the iods refuse it",
 			  (unsigned long long)session);
-		return true;
+		return false;
 	}
 	e = m->evictions;
 	tell(m, e, calls);

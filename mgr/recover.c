@@ -484,6 +484,7 @@ int mgr_core_open(struct pvfs_conf *conf, const struct pvfs_key *server_key,
 	return 0;
 
 fail_db:
+	mgr_fence_fini(m);
 	mdb_close(m->db);
 	free(m->iodents);
 fail_locks:

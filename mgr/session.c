@@ -279,6 +279,8 @@ static int forget_fn(struct mgr_op *op, void *arg)
 	if (f->keep) {
 		n = mdb_get(op->m->db, op->txn, MDB_SESSION, key, sizeof(key), val, sizeof(val),
 			    MDB_RMW);
+		if (n == -ENOENT)
+			return 0;
 		err = n < 0 ? n : mgr_session_decode(&rec, val, n);
 		if (err)
 			return err;
