@@ -99,7 +99,6 @@ copy_asleep() {
 	return $rc
 }
 
-p rm pvfs:/big >/dev/null 2>&1
 ok "a client that slept longer than its lease" copy_asleep "$T/in/big" pvfs:/big
 rm -f "$T/big"
 ok "... copied out" p cp pvfs:/big "$T/big"

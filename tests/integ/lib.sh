@@ -66,13 +66,13 @@ fail() {
 	return 0
 }
 
-# ok NAME COMMAND...: the command succeeds
+# ok NAME COMMAND...: the command succeeds. Not in a subshell: what a function notes in PIDS is to be ended.
 ok() {
-	local name=$1 out rc
+	local name=$1 rc
 	shift
-	out=$("$@" 2>&1)
+	"$@" >"$T/ok.out" 2>&1
 	rc=$?
-	if [ $rc -eq 0 ]; then pass "$name"; else fail "$name" "exit status $rc of: $*" "$out"; fi
+	if [ $rc -eq 0 ]; then pass "$name"; else fail "$name" "exit status $rc of: $*" "$(cat "$T/ok.out")"; fi
 }
 
 # is NAME GOT WANTED
