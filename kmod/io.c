@@ -540,10 +540,13 @@ static void part_wait(struct pvfs_io *io, struct pvfs_io_part *p)
 bool pvfs_session_over(struct inode *inode, u64 session)
 {
 	struct pvfs_volume *vol = PVFS_VOL(inode);
+	struct pvfs_attr attr;
 
 	if (READ_ONCE(vol->session) != session)
 		return true;
-	return !pvfs_meta_getattr(inode) && READ_ONCE(vol->session) != session;
+	/* Of the root: this file's may have to wait for another iod. */
+	return !pvfs_meta_getattr_fid(vol, &vol->root, &attr) &&
+	       READ_ONCE(vol->session) != session;
 }
 
 /*
