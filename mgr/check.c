@@ -328,15 +328,10 @@ static int walk_all(struct mgr_op *op, void *arg)
 int mgr_check(struct mgr *m, FILE *f, struct mgr_check_result *ret)
 {
 	struct check c = { .m = m, .f = f, .res = ret };
-	struct mgr_op *op = malloc(sizeof(*op));
 	u64 i;
 	int err;
 
-	if (!op)
-		return -ENOMEM;
-	mgr_op_init_bg(op, m);
-	err = mgr_bg_run(op, walk_all, &c);
-	free(op);
+	err = mgr_bg_do(m, walk_all, &c);
 	if (!err && !find(&c, PVFS_ROOT_INO))
 		problem(&c, "there is no root");
 	for (i = 0; i < c.n && !err; i++)

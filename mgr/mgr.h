@@ -288,6 +288,8 @@ int mgr_run(struct mgr_op *op, int (*fn)(struct mgr_op *op, void *arg), void *ar
  * For threads of our own. @fn typically calls mgr_run() a few times.
  */
 int mgr_bg_run(struct mgr_op *op, int (*fn)(struct mgr_op *op, void *arg), void *arg);
+/* The same with an op of its own. Also -ENOMEM. */
+int mgr_bg_do(struct mgr *m, int (*fn)(struct mgr_op *op, void *arg), void *arg);
 
 /* ---- time ---- */
 u64 mgr_mono_ms(void);

@@ -556,17 +556,10 @@ static int last_words(struct mgr_op *op, void *arg)
 
 void mgr_core_close(struct mgr *m)
 {
-	struct mgr_op *op;
-
 	if (!m)
 		return;
 	mgr_core_stop(m);
-	op = malloc(sizeof(*op));
-	if (op) {
-		mgr_op_init_bg(op, m);
-		mgr_bg_run(op, last_words, NULL);
-		free(op);
-	}
+	mgr_bg_do(m, last_words, NULL);
 	mdb_close(m->db);
 	mgr_locks_fini(&m->locks);
 	mgr_opens_fini(&m->opens);

@@ -196,6 +196,19 @@ int mgr_bg_run(struct mgr_op *op, int (*fn)(struct mgr_op *op, void *arg), void 
 	return err == -ERESTART ? -EIO : err;
 }
 
+int mgr_bg_do(struct mgr *m, int (*fn)(struct mgr_op *op, void *arg), void *arg)
+{
+	struct mgr_op *op = malloc(sizeof(*op));
+	int err;
+
+	if (!op)
+		return -ENOMEM;
+	mgr_op_init_bg(op, m);
+	err = mgr_bg_run(op, fn, arg);
+	free(op);
+	return err;
+}
+
 /* What a client is told. */
 static int public_error(int err)
 {
@@ -466,15 +479,10 @@ static int count_queues(struct mgr_op *op, void *arg)
  */
 void mgr_stats(struct mgr *m, FILE *f)
 {
-	struct mgr_op *op = malloc(sizeof(*op));
 	unsigned int i, first = 1;
 	u64 n[3] = { 0 };
 
-	if (op) {
-		mgr_op_init_bg(op, m);
-		mgr_bg_run(op, count_queues, n);
-		free(op);
-	}
+	mgr_bg_do(m, count_queues, n);
 	pthread_rwlock_rdlock(&m->sessions.lock);
 	fprintf(f, ",\"mgr\":{\"sessions\":%u", m->sessions.n);
 	pthread_rwlock_unlock(&m->sessions.lock);

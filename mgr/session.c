@@ -299,16 +299,9 @@ static int forget_txn(struct mgr_op *op, void *arg)
 
 int mgr_session_forget(struct mgr *m, u64 id)
 {
-	struct mgr_op *op = malloc(sizeof(*op));
 	struct forget f = { .id = id };
-	int err;
 
-	if (!op)
-		return -ENOMEM;
-	mgr_op_init_bg(op, m);
-	err = mgr_bg_run(op, forget_txn, &f);
-	free(op);
-	return err;
+	return mgr_bg_do(m, forget_txn, &f);
 }
 
 int mgr_session_end(struct mgr_op *op, struct mgr_session *s)
