@@ -5,7 +5,8 @@
  *
  * An iod that is known to be down is not waited for: its calls fail at once, and about every second
  * one of them sends a request of its own on the way that nobody waits for, to find out whether the
- * iod is back.
+ * iod is back. Nor are glimpses waited for at one that is connected and silent: clients ask until a
+ * size is known, and each question would hold a worker for as long as it may take.
  */
 #include "mgr.h"
 #include <arpa/inet.h>
@@ -21,6 +22,7 @@ struct iod {
 	struct pvfs_peer *peer;
 	atomic_bool probing;	/* @probe is under way; who sets it owns the next three */
 	_Atomic u64 probed;	/* monotonic ms of the last one */
+	atomic_bool silent;	/* the request that ended last was not answered in its time */
 	struct pvfs_rpc probe;
 	u8 probe_rep[64];
 	atomic_ullong calls, errors;
@@ -95,10 +97,17 @@ static int decode(const struct iod_rpc *r)
 	}
 }
 
+/* A request has ended. To be refused is an answer, too, and who lost the connection is not silent. */
+static void heard(struct iod *iod, int err)
+{
+	atomic_store(&iod->silent, err == -ETIMEDOUT);
+}
+
 static void probe_done(struct pvfs_rpc *rpc)
 {
 	struct iod *iod = rpc->arg;
 
+	heard(iod, rpc->err);
 	atomic_store(&iod->probing, false);
 }
 
@@ -118,12 +127,13 @@ static void probe(struct iod *iod)
 }
 
 /* Is it worth a try? */
-static bool usable(struct iod *iod)
+static bool usable(struct iod *iod, u16 op)
 {
 	char why[128];
 	int err;
 
-	if (pvfs_peer_state(iod->peer, &err, why, sizeof(why)) != PVFS_PEER_DOWN)
+	if (pvfs_peer_state(iod->peer, &err, why, sizeof(why)) != PVFS_PEER_DOWN &&
+	    (op != PVFS_OP_GLIMPSE || !atomic_load(&iod->silent)))
 		return true;
 	probe(iod);
 	return false;
@@ -141,7 +151,7 @@ static void call_some(struct mgr_iodtab *t, struct mgr_iocall *calls, u32 n, str
 
 		if (c->iod >= t->n)
 			c->err = -EINVAL;
-		else if (!usable(&t->iod[c->iod]))
+		else if (!usable(&t->iod[c->iod], c->op))
 			c->err = -EHOSTDOWN;
 		else
 			c->err = prepare(r, c, timeout_ms);
@@ -156,6 +166,7 @@ static void call_some(struct mgr_iodtab *t, struct mgr_iocall *calls, u32 n, str
 		struct iod *iod = &t->iod[rpcs[i].call->iod];
 
 		rpcs[i].call->err = rpcs[i].rpc.err ? rpcs[i].rpc.err : decode(&rpcs[i]);
+		heard(iod, rpcs[i].rpc.err);
 		atomic_fetch_add_explicit(&iod->calls, 1, memory_order_relaxed);
 		if (rpcs[i].call->err)
 			atomic_fetch_add_explicit(&iod->errors, 1, memory_order_relaxed);

@@ -80,6 +80,19 @@ start_cluster "$C" iod1
 wait $stat
 like "... hard waits" "$(cat "$T/stat")" "Size: $size "
 
+# The same with one that hangs; the waiting is said, and it is asked again when it is back.
+kill -STOP "$(pid_of iod1)"
+fails "a size that a hanging daemon knows: soft says so" 1 "unsure: (Input/output error|Connection timed out)" \
+	"$PVFS" -c "$C/pvfs.conf" --soft --timeout 1 stat pvfs:/unsure
+"$PVFS" -c "$C/pvfs.conf" stat pvfs:/unsure >"$T/stat" 2>"$T/stat.err" &
+stat=$!
+PIDS+=($stat)
+wait_for 30 grep -q "waits for an I/O daemon that does not answer" "$T/stat.err"
+ok "... it says so" grep "waits for an I/O daemon that does not answer" "$T/stat.err"
+kill -CONT "$(pid_of iod1)"
+wait $stat
+like "... hard waits" "$(cat "$T/stat")" "Size: $size "
+
 # A session that ends while its owner is stopped: it goes on with a new one.
 "$PVFS" stop "$C" >/dev/null
 sed -i 's/^mgr: {/mgr: {\n\tlease_ms = 1000;/' "$C/pvfs.conf"
