@@ -343,6 +343,7 @@ static uint64_t bytes_moved(void)
 static void test_copy(void **state)
 {
 	struct pvfs_striping narrow = { .base = 1, .pcount = 2, .ssize = 4096 }, s;
+	struct pvfs_striping single = { .base = 1, .pcount = 1, .ssize = 4096 };
 	struct pvfs_file *in, *out, *far;
 	uint64_t space;
 
@@ -396,15 +397,27 @@ static void test_copy(void **state)
 
 	/* Within one file. */
 	BY_IODS(2, assert_int_equal(pvfs_copy_file_range(in, 2 * MIB, in, MIB, MIB, 0), MIB));
-	{
-		uint8_t *want = pattern(2 * MIB, MIB), *got = malloc(MIB);
-
-		assert_int_equal(pvfs_pread(in, got, MIB, MIB), MIB);
-		assert_memory_equal(got, want, MIB);
-		free(want);
-		free(got);
-	}
+	check_moved(in, MIB, 2 * MIB, MIB);
 	OK(pvfs_close(in));
+
+	/* All of a file with one iod: any distance, and a hole goes with it. */
+	OK(pvfs_open_striped(fs, "/one", O_RDWR | O_CREAT, 0644, &single, &in));
+	OK(pvfs_open_striped(fs, "/one2", O_RDWR | O_CREAT, 0644, &single, &out));
+	write_at(in, 0, MIB);
+	write_at(in, 2 * MIB, MIB);
+	write_at(out, 0, MIB);
+	BY_IODS(1, assert_int_equal(pvfs_copy_file_range(in, 777, out, 5, 3 * MIB, 0), 3 * MIB - 777));
+	check_at(out, 0, 5);
+	check_moved(out, 5, 777, MIB - 777);
+	check_zero(out, MIB - 772, MIB);
+	check_moved(out, 2 * MIB - 772, 2 * MIB, MIB);
+	assert_int_equal(size_of(out), 3 * MIB - 772);
+	assert_in_range(space_of(other, "/one2"), 2 * MIB, 2 * MIB + 65536);
+	BY_IODS(1, assert_int_equal(pvfs_copy_file_range(in, 2 * MIB + 9, in, 100001, 300000, 0), 300000));
+	check_moved(in, 100001, 2 * MIB + 9, 300000);
+	check_at(in, 400001, MIB - 400001);
+	OK(pvfs_close(in));
+	OK(pvfs_close(out));
 
 	/* It is a write and a read: O_SYNC, and large steps. */
 	OK(pvfs_open(fs, "/big", O_RDWR | O_CREAT, 0644, &in));

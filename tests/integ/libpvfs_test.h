@@ -118,14 +118,20 @@ static inline void write_at(struct pvfs_file *f, uint64_t off, size_t n)
 	free(p);
 }
 
-static inline void check_at(struct pvfs_file *f, uint64_t off, size_t n)
+/* Bytes that were written at @from are at @off. */
+static inline void check_moved(struct pvfs_file *f, uint64_t off, uint64_t from, size_t n)
 {
-	uint8_t *p = pattern(off, n), *q = malloc(n ? n : 1);
+	uint8_t *p = pattern(from, n), *q = malloc(n ? n : 1);
 
 	assert_int_equal(pvfs_pread(f, q, n, off), n);
 	assert_memory_equal(p, q, n);
 	free(p);
 	free(q);
+}
+
+static inline void check_at(struct pvfs_file *f, uint64_t off, size_t n)
+{
+	check_moved(f, off, off, n);
 }
 
 static inline struct pvfs_file *open_new(const char *path)

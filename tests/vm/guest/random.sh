@@ -15,7 +15,7 @@ rnd=$build/tests/random
 two=/mnt/second
 e=/mnt/ext4
 e2=/mnt/ext4b
-plan 32
+plan 35
 
 # As check, but what the tester says of itself is shown, and all of it when it failed; what it left is kept.
 try()
@@ -91,6 +91,15 @@ for s in 1 "$seed"; do
 	try "nameops, one client, seed $s" "$rnd/nameops" -s "$s" -n 1500 "$M"
 	try "nameops, two clients, seed $s" "$rnd/nameops" -s "$s" -n 1500 "$M" $two
 done
+# Files of one iod, where the iods copy over any distance; files of small units, where most calls cross some.
+layout()
+{
+	mkdir "$M/$1"
+	setfattr -n pvfs.layout -v "$2" "$M/$1"
+}
+check "directories with layouts of their own" eval 'layout one pcount=1 && layout units "pcount=4 ssize=4096"'
+try "dataops, two clients, one iod" "$rnd/dataops" -s "$seed" -n 1000 "$M/one" $two/one
+try "dataops, two clients, small units" "$rnd/dataops" -s "$seed" -n 1000 "$M/units" $two/units
 # Seeds that once found something.
 try "nameops, two clients, seed 975398789" "$rnd/nameops" -s 975398789 -n 700 "$M" $two
 try "nameops, one client, seed 3883827210" "$rnd/nameops" -s 3883827210 -n 1102 "$M"
