@@ -4,7 +4,7 @@
  * Linux has it.
  *
  *   names                       read                            write
- *   user.*                      r; files and directories only   w; in a sticky directory its owner's
+ *   user.*                      r; files and directories only   w; of a sticky directory: its owner
  *   trusted.*                   root; others don't see them     root
  *   security.*                  all                             root
  *   system.posix_acl_access     all                             owner; not of a symbolic link
