@@ -314,10 +314,23 @@ int pvfs_open_noop(struct inode *inode, struct file *file)
 }
 
 /*
+ * Is the inode to be opened, whatever its name stands for? That it has lost its name alone does not
+ * say so: others here may have found that out after pvfs_d_revalidate() left it to our open to ask.
+ * The NFS server and other threads of the kernel don't come by names.
+ */
+static bool open_nameless(const struct dentry *dentry)
+{
+	if (IS_ROOT(dentry))
+		return true;
+	return d_unhashed(dentry) && (READ_ONCE(dentry->d_fsdata) == PVFS_D_NAMELESS ||
+				      (current->flags & PF_KTHREAD));
+}
+
+/*
  * Opens the name that the dentry has, which nobody may have asked about before: pvfs_d_revalidate()
  * leaves that to us. If it names something else by now, the dentry is dropped and the VFS starts
- * over from the path (EOPENSTALE). An open that did not come by the path (/proc/self/fd) then finds
- * the dentry unhashed, and opens the inode itself.
+ * over from the path (EOPENSTALE). An open that did not come by the path then comes again as
+ * nameless.
  */
 static int open_by_name(struct inode *inode, struct dentry *dentry, u32 flags, struct pvfs_cap *cap)
 {
@@ -386,7 +399,7 @@ static int pvfs_file_open(struct inode *inode, struct file *file)
 		return -ENOMEM;
 	if (pvfs_open_class(flags)) {	/* else for ioctl()s only */
 		pvfs_session_sample(PVFS_VOL(inode), &session, &epoch);
-		if (d_unhashed(dentry) || IS_ROOT(dentry))
+		if (open_nameless(dentry))
 			err = pvfs_meta_open(inode, flags, &rep);
 		else
 			err = open_by_name(inode, dentry, flags, &rep.cap);

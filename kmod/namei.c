@@ -268,6 +268,17 @@ static int pvfs_d_revalidate(struct dentry *dentry, unsigned int flags)
 	return ret;
 }
 
+/*
+ * The file was reached without its name (/proc/self/fd, open_by_handle_at()). If the name is gone, the
+ * open that follows is of the inode all the same: see open_by_name().
+ */
+static int pvfs_d_weak_revalidate(struct dentry *dentry, unsigned int flags)
+{
+	if (d_unhashed(dentry) && d_is_reg(dentry))
+		WRITE_ONCE(dentry->d_fsdata, PVFS_D_NAMELESS);
+	return 1;
+}
+
 /* Names that are not there are remembered only where they may be believed. */
 static int pvfs_d_delete(const struct dentry *dentry)
 {
@@ -276,6 +287,7 @@ static int pvfs_d_delete(const struct dentry *dentry)
 
 const struct dentry_operations pvfs_dentry_operations = {
 	.d_revalidate = pvfs_d_revalidate,
+	.d_weak_revalidate = pvfs_d_weak_revalidate,
 	.d_delete = pvfs_d_delete,
 };
 

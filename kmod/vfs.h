@@ -222,6 +222,8 @@ extern const struct file_operations pvfs_file_operations;
 extern const struct address_space_operations pvfs_aops;
 
 void pvfs_dentry_validated(struct dentry *dentry);
+/* d_fsdata of a dentry that is not hashed, and was reached by other ways than its name */
+#define PVFS_D_NAMELESS ((void *)1)
 
 int pvfs_file_flush(struct file *file, fl_owner_t id);
 u32 pvfs_open_flags(const struct file *file, unsigned int oflags);

@@ -15,7 +15,7 @@ rnd=$build/tests/random
 two=/mnt/second
 e=/mnt/ext4
 e2=/mnt/ext4b
-plan 35
+plan 36
 
 # As check, but what the tester says of itself is shown, and all of it when it failed; what it left is kept.
 try()
@@ -103,6 +103,8 @@ try "dataops, two clients, small units" "$rnd/dataops" -s "$seed" -n 1000 "$M/un
 # Seeds that once found something.
 try "nameops, two clients, seed 975398789" "$rnd/nameops" -s 975398789 -n 700 "$M" $two
 try "nameops, one client, seed 3883827210" "$rnd/nameops" -s 3883827210 -n 1102 "$M"
+try "coherence, one client" "$rnd/coherence" -s "$seed" -r 6 -n 40 "$M"
+try "coherence, two clients" "$rnd/coherence" -s "$seed" -r 12 -n 40 "$M" $two
 # One mount that maps ids, and from then on it is the client that checks permissions for all of its volume.
 mapped()
 {
@@ -117,6 +119,5 @@ mapped()
 mkdir -p /mnt/mapped
 check "mounts that map ids" mapped
 try "nameops, two clients that check permissions" "$rnd/nameops" -s 1 -n 400 "$M" $two
-try "coherence, one client" "$rnd/coherence" -s "$seed" -r 6 -n 40 "$M"
-try "coherence, two clients" "$rnd/coherence" -s "$seed" -r 12 -n 40 "$M" $two
+try "coherence of names, two clients that check permissions" "$rnd/coherence" -s "$seed" -p names -r 30 -n 40 "$M" $two
 finish
