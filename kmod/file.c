@@ -892,7 +892,8 @@ static loff_t pvfs_file_llseek(struct file *file, loff_t offset, int whence)
 		offset = pvfs_seek_extent(inode, offset, whence == SEEK_HOLE);
 		return offset < 0 ? offset : vfs_setpos(file, offset, inode->i_sb->s_maxbytes);
 	}
-	return generic_file_llseek(file, offset, whence);
+	return generic_file_llseek_size(file, offset, whence, inode->i_sb->s_maxbytes,
+					whence == SEEK_END ? pvfs_size_told(inode) : 0);
 }
 
 static int pvfs_fsync(struct file *file, loff_t start, loff_t end, int datasync)

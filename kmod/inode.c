@@ -263,8 +263,12 @@ int pvfs_inode_update(struct inode *inode, const struct pvfs_attr *attr)
 		return pvfs_bogus(PVFS_VOL(inode), "another type for an inode", attr->fid.ino);
 	spin_lock(&pi->lock);
 	/* What we have may be as old as it was: also if the rest of it is newer than this. */
-	if (attr->flags & PVFS_AF_SIZE_UNKNOWN)
+	if (attr->flags & PVFS_AF_SIZE_UNKNOWN) {
 		pi->attr_valid = false;
+	} else if (attr->version >= pi->told_version) {
+		pi->told = size;
+		pi->told_version = attr->version;
+	}
 	if (attr->version < pi->version)
 		goto out;
 	if (S_ISREG(attr->mode) && pi->floor_gen == attr->trunc_gen)
@@ -432,6 +436,27 @@ bool pvfs_attr_trusted(struct inode *inode)
 
 	return ms && READ_ONCE(pi->attr_valid) &&
 	       time_before(jiffies, READ_ONCE(pi->attr_time) + msecs_to_jiffies(ms));
+}
+
+/**
+ * pvfs_size_told - how long a file is, for who has just made sure that the attributes are fresh
+ * @inode: the inode
+ *
+ * i_size is also what writes make it that end on this node between the mgr's answer and now, but not
+ * what those of other nodes did that ended before them: together it may have been no size ever. The
+ * answer alone was one.
+ */
+loff_t pvfs_size_told(struct inode *inode)
+{
+	struct pvfs_inode *pi = PVFS_I(inode);
+	loff_t size;
+
+	if (!S_ISREG(inode->i_mode) || PVFS_VOL(inode)->opts.actimeo_ms)
+		return i_size_read(inode);
+	spin_lock(&pi->lock);
+	size = pi->told;
+	spin_unlock(&pi->lock);
+	return size;
 }
 
 /**
@@ -725,11 +750,12 @@ int pvfs_getattr(struct pvfs_idmap *idmap, const struct path *path, struct kstat
 {
 	struct inode *inode = d_inode(path->dentry);
 	struct pvfs_inode *pi = PVFS_I(inode);
+	bool ask = (flags & AT_STATX_SYNC_TYPE) != AT_STATX_DONT_SYNC;
 	int err = 0;
 
 	if ((flags & AT_STATX_SYNC_TYPE) == AT_STATX_FORCE_SYNC)
 		err = pvfs_fresh_take(inode) ? 0 : pvfs_meta_getattr(inode);
-	else if (!(flags & AT_STATX_DONT_SYNC))
+	else if (ask)
 		err = pvfs_revalidate(inode);
 	if (err)
 		return err;
@@ -737,6 +763,8 @@ int pvfs_getattr(struct pvfs_idmap *idmap, const struct path *path, struct kstat
 	pvfs_fillattr(idmap, mask, inode, stat);
 	stat->btime = pi->btime;
 	spin_unlock(&pi->lock);
+	if (ask)
+		stat->size = pvfs_size_told(inode);
 	stat->result_mask |= STATX_BTIME;
 	/* Asking the iods for as much as fits one request is what reads and writes do best. */
 	if (S_ISREG(inode->i_mode))

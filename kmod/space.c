@@ -213,7 +213,7 @@ static int ask_all(struct job *j, u64 pos, u64 len, u64 *found)
 loff_t pvfs_seek_extent(struct inode *inode, loff_t pos, bool hole)
 {
 	struct job j = { .inode = inode, .op = PVFS_OP_SEEK, .hole = hole };
-	loff_t size = i_size_read(inode);
+	loff_t size = pvfs_size_told(inode);
 	u64 found = size;
 	int err;
 

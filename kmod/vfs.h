@@ -89,6 +89,8 @@ struct pvfs_inode {
 	spinlock_t lock;	/* protects all that follows, and i_size of a regular file */
 	struct pvfs_layout layout;
 	u64 version;			/* of the attributes we have */
+	u64 told;			/* the size that the mgr has named last */
+	u64 told_version;		/* of the attributes it came with */
 	u32 trunc_gen;
 	struct timespec64 btime;
 	u32 has;	/* of the attributes we have: PVFS_AF_XATTR, ACL, DEFACL, CAPS */
@@ -181,6 +183,7 @@ bool pvfs_mode_sane(u32 mode);
 void pvfs_fresh_leave(struct inode *inode);
 bool pvfs_fresh_take(struct inode *inode);
 bool pvfs_attr_trusted(struct inode *inode);
+loff_t pvfs_size_told(struct inode *inode);
 void pvfs_attr_distrust(struct inode *inode);
 int pvfs_revalidate(struct inode *inode);
 void pvfs_inode_stale(struct inode *inode);
