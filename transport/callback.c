@@ -29,6 +29,16 @@ struct srv_callback {
 	int err;
 	u32 len;
 	struct srv_callback *next;
+	struct cb_notice *notice;	/* instead of a waiter; NULL: there is one, or it was told */
+};
+
+/* Who is told of the end of an exchange, instead of waiting for it. */
+struct cb_notice {
+	struct cb_notice *next;
+	struct srv_conn *sc;		/* with the exchange's reference */
+	void (*done)(void *arg, int err);
+	void *arg;
+	int err;
 };
 
 /* Lock held. */
@@ -38,19 +48,64 @@ static void cb_put(struct srv_callback *cb)
 		free(cb);
 }
 
+/* Lock held. */
+static void cb_unlink(struct pvfs_server *s, struct srv_callback *cb)
+{
+	struct srv_callback **p;
+
+	for (p = &s->callbacks; *p && *p != cb; p = &(*p)->next)
+		;
+	if (*p)
+		*p = cb->next;
+}
+
+/*
+ * Lock held, and a reference besides the waiter's: it is over. If it has no waiter, who is to be
+ * told goes to @over, for cb_tell().
+ */
+static void cb_end(struct pvfs_server *s, struct srv_callback *cb, int err, struct cb_notice **over)
+{
+	struct cb_notice *n = cb->notice;
+
+	cb->state = CB_DONE;
+	cb->err = err;
+	if (!n) {
+		pthread_cond_broadcast(&s->cond);
+		return;
+	}
+	cb->notice = NULL;
+	n->err = err;
+	n->next = *over;
+	*over = n;
+	cb_unlink(s, cb);
+	cb->refs--;	/* the waiter's; the caller has one */
+}
+
+/* No lock held: tells those who do not wait. */
+static void cb_tell(struct cb_notice *over)
+{
+	struct cb_notice *n;
+
+	while ((n = over)) {
+		over = n->next;
+		n->done(n->arg, n->err);
+		pvfs_conn_put(&n->sc->c);
+		free(n);
+	}
+}
+
 static void cb_sent(struct pvfs_send *send, int err)
 {
 	struct srv_callback *cb = container_of(send, struct srv_callback, send);
 	struct pvfs_server *s = cb->sc->s;
+	struct cb_notice *over = NULL;
 
 	pthread_mutex_lock(&s->lock);
-	if (err && cb->state == CB_WAITING) {
-		cb->state = CB_DONE;
-		cb->err = -ENOTCONN;
-		pthread_cond_broadcast(&s->cond);
-	}
+	if (err && cb->state == CB_WAITING)
+		cb_end(s, cb, -ENOTCONN, &over);
 	cb_put(cb);
 	pthread_mutex_unlock(&s->lock);
+	cb_tell(over);
 }
 
 /* Lock held: a connection of the session that can be sent on, with a reference. */
@@ -63,17 +118,6 @@ static struct srv_conn *find_conn(struct pvfs_server *s, u64 session)
 		    !atomic_load(&sc->c.dead) && pvfs_conn_tryget(&sc->c))
 			return sc;
 	return NULL;
-}
-
-/* Lock held. */
-static void cb_unlink(struct pvfs_server *s, struct srv_callback *cb)
-{
-	struct srv_callback **p;
-
-	for (p = &s->callbacks; *p && *p != cb; p = &(*p)->next)
-		;
-	if (*p)
-		*p = cb->next;
 }
 
 static void cb_encode(struct srv_callback *cb, u16 op, u64 session, u32 body_len)
@@ -93,8 +137,9 @@ static void cb_encode(struct srv_callback *cb, u16 op, u64 session, u32 body_len
 	cb->send.done = cb_sent;
 }
 
-int pvfs_server_callback_begin(struct pvfs_server *s, u64 session, u16 op, const void *body,
-			       u32 body_len, unsigned int timeout_ms, struct srv_callback **ret)
+/* Sends it. It may be over when this returns. @notice: taken, unless it fails; *@ret is then NULL. */
+static int cb_begin(struct pvfs_server *s, u64 session, u16 op, const void *body, u32 body_len,
+		    unsigned int timeout_ms, struct cb_notice *notice, struct srv_callback **ret)
 {
 	struct srv_callback *cb;
 	struct srv_conn *sc;
@@ -111,6 +156,7 @@ int pvfs_server_callback_begin(struct pvfs_server *s, u64 session, u16 op, const
 	cb->err = 0;
 	cb->len = 0;
 	cb->refs = 2;
+	cb->notice = notice;
 	clock_gettime(CLOCK_MONOTONIC, &cb->until);
 	cb->until.tv_sec += timeout_ms / 1000;
 	cb->until.tv_nsec += timeout_ms % 1000 * 1000000l;
@@ -126,14 +172,38 @@ int pvfs_server_callback_begin(struct pvfs_server *s, u64 session, u16 op, const
 		return -ENOTCONN;
 	}
 	cb->sc = sc;
+	if (notice)
+		notice->sc = sc;
 	cb->tag = s->next_tag++;
 	cb->next = s->callbacks;
 	s->callbacks = cb;
 	pthread_mutex_unlock(&s->lock);
 	cb_encode(cb, op, session, body_len);
+	*ret = notice ? NULL : cb;
 	pvfs_conn_send(&sc->c, &cb->send);
-	*ret = cb;
 	return 0;
+}
+
+int pvfs_server_callback_begin(struct pvfs_server *s, u64 session, u16 op, const void *body,
+			       u32 body_len, unsigned int timeout_ms, struct srv_callback **ret)
+{
+	return cb_begin(s, session, op, body, body_len, timeout_ms, NULL, ret);
+}
+
+int pvfs_server_callback_async(struct pvfs_server *s, u64 session, u16 op, const void *body,
+			       u32 body_len, void (*done)(void *arg, int err), void *arg)
+{
+	struct cb_notice *n = malloc(sizeof(*n));
+	struct srv_callback *none;
+	int err;
+
+	if (!n)
+		return -ENOMEM;
+	*n = (struct cb_notice){ .done = done, .arg = arg };
+	err = cb_begin(s, session, op, body, body_len, 0, n, &none);
+	if (err)
+		free(n);
+	return err;
 }
 
 int pvfs_server_callback_end(struct pvfs_server *s, struct srv_callback *cb, void *rep,
@@ -201,44 +271,48 @@ int callback_head(struct srv_conn *sc)
 }
 
 /* Lock held: the reader is done with it. */
-static void reader_done(struct srv_conn *sc, int err, u32 len)
+static void reader_done(struct srv_conn *sc, int err, u32 len, struct cb_notice **over)
 {
 	struct srv_callback *cb = sc->cb;
 
 	sc->cb = NULL;
 	if (cb->state == CB_RECEIVING) {	/* else the waiter left meanwhile */
-		cb->state = CB_DONE;
-		cb->err = err;
 		cb->len = len;
-		pthread_cond_broadcast(&sc->s->cond);
+		cb_end(sc->s, cb, err, over);
 	}
 	cb_put(cb);
 }
 
 void callback_message(struct srv_conn *sc)
 {
+	struct cb_notice *over = NULL;
+
 	if (sc->cb_late) {
 		sc->cb_late = false;
 		return;
 	}
 	pthread_mutex_lock(&sc->s->lock);
-	reader_done(sc, -pvfs_errno_from_wire(sc->c.h.status), sc->c.h.body_len);
+	reader_done(sc, -pvfs_errno_from_wire(sc->c.h.status), sc->c.h.body_len, &over);
 	pthread_mutex_unlock(&sc->s->lock);
+	cb_tell(over);
 }
 
 void callback_down(struct srv_conn *sc)
 {
-	struct srv_callback *cb;
+	struct srv_callback *cb, *next;
+	struct cb_notice *over = NULL;
 
 	pthread_mutex_lock(&sc->s->lock);
 	if (sc->cb)
-		reader_done(sc, -ENOTCONN, 0);
-	for (cb = sc->s->callbacks; cb; cb = cb->next) {
-		if (cb->sc == sc && cb->state == CB_WAITING) {
-			cb->state = CB_DONE;
-			cb->err = -ENOTCONN;
-		}
+		reader_done(sc, -ENOTCONN, 0, &over);
+	for (cb = sc->s->callbacks; cb; cb = next) {
+		next = cb->next;
+		if (cb->sc != sc || cb->state != CB_WAITING)
+			continue;
+		cb->refs++;
+		cb_end(sc->s, cb, -ENOTCONN, &over);
+		cb_put(cb);
 	}
-	pthread_cond_broadcast(&sc->s->cond);
 	pthread_mutex_unlock(&sc->s->lock);
+	cb_tell(over);
 }

@@ -334,6 +334,14 @@ int pvfs_server_callback_begin(struct pvfs_server *s, u64 session, u16 op, const
 int pvfs_server_callback_end(struct pvfs_server *s, struct srv_callback *cb, void *rep,
 			     u32 rep_room, u32 *ret_len);
 
+/*
+ * The same for who does not wait, and wants no more of the answer than that it came. When this
+ * returned 0, @done(@arg, 0 or -errno) comes exactly once, from any thread, perhaps before; at the
+ * latest when the connection ends: there is no other time limit. @done may not wait.
+ */
+int pvfs_server_callback_async(struct pvfs_server *s, u64 session, u16 op, const void *body,
+			       u32 body_len, void (*done)(void *arg, int err), void *arg);
+
 /* ---------------------------------------------------------------- client side */
 
 struct pvfs_peer;
