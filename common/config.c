@@ -66,6 +66,7 @@ static const struct param params[] = {
 	{ "mgr", "checkpoint_ms", P_U32, 0, 100, 3600000, "30000", AT(checkpoint_ms) },
 	{ "mgr", "locks_max", P_U32, 0, 16, 100000000, "1000000", AT(locks_max) },
 	{ "mgr", "session_locks_max", P_U32, 0, 16, 100000000, "65536", AT(session_locks_max) },
+	{ "mgr", "leases_max", P_U32, 0, 0, 100000000, "1000000", AT(leases_max) },
 	{ "layout", "stripe_count", P_U32, 0, 0, PVFS_IOD_MAX, "0", AT(stripe_count) },
 	{ "layout", "stripe_size", P_SIZE32, PF_POW2, PVFS_SSIZE_MIN, PVFS_SSIZE_MAX, "64k",
 	  AT(stripe_size) },

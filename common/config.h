@@ -37,6 +37,7 @@ struct pvfs_conf {
 	u32 mgr_threads, mgr_max_conns;
 	u32 lease_ms, checkpoint_ms;
 	u32 locks_max, session_locks_max;	/* byte-range locks and waiters */
+	u32 leases_max;			/* that clients hold on inodes; 0: none are given */
 	/* layout of new volumes' root */
 	u32 stripe_count;		/* 0: all iods */
 	u32 stripe_size;		/* bytes */

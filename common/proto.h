@@ -42,6 +42,7 @@
 #define PVFS_COPY_MAX		(64u << 20)	/* bytes that one COPY copies */
 /* in a wreport, for trunc_gen: ask the iods, I do not know */
 #define PVFS_GEN_ASK		(~0u)
+#define PVFS_RECALL_MAX		16u		/* inodes in one RECALL */
 #define PVFS_LK_TICKETS_MAX	16u		/* calls told of in one LOCK_GRANT */
 #define PVFS_SSIZE_MIN		4096u
 #define PVFS_SSIZE_MAX		(1u << 30)
@@ -144,6 +145,10 @@ enum pvfs_role {
 #define PVFS_AF_ACL		0x8u	/* has an access ACL: the mode's group bits are its mask */
 #define PVFS_AF_DEFACL		0x10u	/* a directory that has a default ACL */
 #define PVFS_AF_CAPS		0x20u	/* has security.capability: a write has to take it away */
+#define PVFS_AF_LEASE		0x40u	/* these attributes, and a directory's names, are leased */
+
+/* pvfs_session_open_req.flags */
+#define PVFS_SO_LEASES		0x1u	/* the client answers RECALL: it may be given leases */
 
 /* open flags on the wire (CREATE, OPEN, CLOSE, RECLAIM) */
 #define PVFS_O_READ		0x01u

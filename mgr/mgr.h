@@ -9,6 +9,7 @@
  *   xattr.c     extended attributes, ACLs, and the permission check that uses them
  *   opens.c     who has what open, in memory          size.c     how long a file is
  *   locks.c     who has locked what, in memory        iodtab.c   calls to the iods
+ *   leases.c    who may believe what, in memory       recall.c   leases given and taken back
  *   session.c   sessions and their leases             fence.c    evictions, told to the iods
  *   reap.c      the thread behind unlink, truncate    recover.c  start and stop of all this
  *   schema.c    records                               mdb_*.c    the database
@@ -35,6 +36,8 @@
 #include "schema.h"
 #include "opens.h"
 #include "locks.h"
+#include "leases.h"
+#include "recall.h"
 
 #define MGR_NSLOTS	128u			/* of a session */
 #define MGR_BODY_MAX	(PVFS_SYMLINK_MAX + 257u) /* bytes of the largest reply body we make */
@@ -94,6 +97,7 @@ struct mgr_sessions {
 	/* one session is made at a time; held across its transaction */
 	pthread_mutex_t open_lock;
 	atomic_uint returning;		/* sessions with @returning set */
+	atomic_uint returning_leases;	/* those of them that had leases */
 };
 
 struct mgr_worker_job;
@@ -119,6 +123,8 @@ struct mgr {
 	struct mgr_eviction *evictions;	/* that not all iods know of: fence.c */
 	struct mgr_opens opens;
 	struct mgr_locks locks;
+	struct mgr_leases leases;
+	struct mgr_recalls recalls;
 
 	pthread_mutex_t ino_lock;	/* protects the next two */
 	u64 ino_next, ino_end;		/* reserved and not yet given out */
@@ -217,6 +223,8 @@ struct mgr_handler {
  * @body: encoded reply, @body_len bytes
  * @payload: malloc'ed by the handler or NULL, @payload_len bytes
  * @bind_session: session to bind to the connection, 0: none
+ * @recalls: others' leases on what a transaction changes are recalled first: recall.h
+ * @noted: @nnoted inodes that the running transaction changes; @noted_all: there was room for all
  */
 struct mgr_op {
 	struct mgr *m;
@@ -235,6 +243,9 @@ struct mgr_op {
 	u32 body_len, payload_len;
 	u8 *payload;
 	u64 bind_session;
+	bool recalls, noted_all;
+	u32 nnoted;
+	struct mgr_noted noted[MGR_NOTED_MAX];
 	u8 body[MGR_BODY_MAX];
 };
 
@@ -249,7 +260,7 @@ struct mgr_request {
 	u64 session;
 	const void *body, *data;
 	u32 body_len, data_len;
-	bool can_block;
+	bool can_block, can_park;
 };
 
 /**
@@ -257,8 +268,8 @@ struct mgr_request {
  * @rq: the request
  * @op: scratch; on return body, payload (the caller frees it) and bind_session are the answer
  *
- * Return: 0; -EINPROGRESS when it must be executed again with can_block; or the error for the
- * client.
+ * Return: 0; -EINPROGRESS when it must be executed again: with can_block, or, when @op has noted
+ * inodes, after mgr_recall_park(); or the error for the client.
  */
 int mgr_execute(struct mgr *m, const struct mgr_request *rq, struct mgr_op *op);
 
@@ -339,6 +350,9 @@ struct mgr_session {
 	/* from before the restart, and has not told yet all that it has open and locked */
 	atomic_bool returning;
 	bool unfenced;			/* evicted, and an iod does not know; the expiry thread's */
+	bool had_leases;		/* before the restart */
+	atomic_bool leases;		/* it may be given leases */
+	atomic_uint recalls;		/* RECALLs that it has not answered */
 	_Atomic u64 seen;		/* monotonic ms of the last sign of life */
 	/* generation of the database that has its record; sessions.open_lock */
 	u64 recorded;
@@ -353,9 +367,11 @@ static inline u64 mgr_op_session(const struct mgr_op *op)
 
 /* Takes a reference; NULL when there is none such or it is dead. */
 struct mgr_session *mgr_session_lookup(struct mgr *m, u64 id);
+/* The same, and no sign of life. */
+struct mgr_session *mgr_session_peek(struct mgr *m, u64 id);
 void mgr_session_put(struct mgr_session *s);
 /* Finds or makes (durably) the session of client @client. Context: inside mgr_execute(). */
-int mgr_session_open(struct mgr_op *op, const u8 client[PVFS_UUID_LEN], const struct pvfs_str *host,
+int mgr_session_open(struct mgr_op *op, const struct pvfs_session_open_req *req,
 		     struct mgr_session **ret);
 /* Ends @s: opens, orphans, replies, record. The caller keeps its reference. */
 int mgr_session_end(struct mgr_op *op, struct mgr_session *s);
@@ -378,6 +394,8 @@ void mgr_sessions_expire(struct mgr *m);
 bool mgr_in_grace(struct mgr *m);
 /* May there be locks from before the restart that have not been told yet? */
 bool mgr_locks_in_grace(struct mgr *m);
+/* May there be leases from before the restart? */
+bool mgr_leases_in_grace(struct mgr *m);
 
 /* ---- ns.c ---- */
 #define MGR_MAY_EXEC	PVFS_MAY_EXEC
@@ -655,6 +673,7 @@ int mgr_check(struct mgr *m, FILE *f, struct mgr_check_result *ret);
 
 /* ---- server.c ---- */
 extern const struct pvfs_server_ops mgr_server_ops;
+void mgr_resume_call(struct mgr *m, struct pvfs_call *call, struct mgr_parked *p);
 int mgr_workers_start(struct mgr *m, u32 n);
 void mgr_workers_stop(struct mgr *m);
 void mgr_stats(struct mgr *m, FILE *f);

@@ -86,6 +86,7 @@ int ns_inode_put(struct mgr_op *op, const struct mgr_inode *in)
 	u32 n = mgr_inode_encode(in, &d);
 
 	mgr_ino_key(key, in->ino);
+	mgr_lease_note(op, in->ino, in->flags & (MGR_IF_UNCERTAIN | MGR_IF_TRIM));
 	return mdb_put(op->m->db, op->txn, MDB_INODE, key, sizeof(key), &d, n);
 }
 
@@ -109,6 +110,7 @@ int ns_inode_del(struct mgr_op *op, const struct mgr_inode *in)
 	int err;
 
 	mgr_ino_key(key, in->ino);
+	mgr_lease_note(op, in->ino, false);
 	err = mdb_del(op->m->db, op->txn, MDB_INODE, key, sizeof(key));
 	err = err ?: mgr_xattr_del_all(op, in);
 	if (!err && S_ISLNK(in->mode))

@@ -59,18 +59,24 @@ int mgr_atime(struct mgr_op *op, const struct pvfs_fid *fid, const struct pvfs_w
 	if (pvfs_ts_after(&a.ts, &now))
 		a.ts = now;
 	err = mgr_run(op, atime_fn, &a, 0);
-	return err == -ERESTART ? err : 0;
+	return err == -ERESTART || err == -EINPROGRESS ? err : 0;
 }
 
 int mgr_op_getattr(struct mgr_op *op, const struct pvfs_getattr_req *req,
 		   struct pvfs_getattr_rep *rep)
 {
 	struct getattr g = { .fid = &req->fid };
+	bool lease;
 	int err;
 
 	err = mgr_atime(op, &req->fid, &req->report);
-	err = err ?: mgr_run(op, getattr_fn, &g, MGR_RUN_READ);
+	if (err)
+		return err;
+	lease = mgr_lease_begin(op, req->fid.ino);
+	err = mgr_run(op, getattr_fn, &g, MGR_RUN_READ);
 	err = err ?: mgr_size_attr(op, &g.in, &req->report, &rep->attr);
+	if (!err)
+		mgr_lease_attr(op, lease, &g.in, &rep->attr);
 	/* Who asks this way believes the size: a file that seems shorter than it is is copied short. */
 	return err ?: rep->attr.flags & PVFS_AF_SIZE_UNKNOWN ? -EAGAIN : 0;
 }

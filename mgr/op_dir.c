@@ -91,7 +91,8 @@ struct readdir {
 	u8 *arena;		/* @room bytes: names take less than their encoded entries */
 	struct mgr_inode *in;	/* max; only with attributes */
 	struct pvfs_attr *attr;	/* max */
-	bool eof;
+	bool *lease;		/* max; had by the session */
+	bool eof, dir_lease;
 };
 
 /* Bytes of an encoded entry but for its name. */
@@ -110,6 +111,7 @@ static int readdir_start_fn(struct mgr_op *op, void *arg)
 {
 	struct readdir *r = arg;
 
+	r->dir_lease = mgr_lease_begin(op, r->req->dir.ino);
 	return ns_dir_get(op, &r->req->dir, 0, &r->dir);
 }
 
@@ -168,6 +170,7 @@ static int readdir_inodes_fn(struct mgr_op *op, void *arg)
 	int err;
 
 	for (i = 0; i < r->n; i++) {
+		r->lease[i] = mgr_lease_begin(op, r->ent[i].fid.ino);
 		err = ns_fid_get(op, &r->ent[i].fid, 0, &r->in[i]);
 		if (err == -ESTALE)
 			memset(&r->in[i], 0, sizeof(r->in[i]));
@@ -193,6 +196,7 @@ static int readdir_encode(struct mgr_op *op, struct readdir *r, struct pvfs_read
 			if (!r->in[i].ino || !r->attr[i].fid.ino)
 				continue;
 			d.attr = r->attr[i];
+			mgr_lease_attr(op, r->lease[i], &r->in[i], &d.attr);
 		} else {
 			d.attr.fid = e->fid;
 			d.attr.mode = (u32)e->type << 12;
@@ -210,6 +214,7 @@ static void readdir_free(struct readdir *r)
 	free(r->arena);
 	free(r->in);
 	free(r->attr);
+	free(r->lease);
 }
 
 int mgr_op_readdir(struct mgr_op *op, const struct pvfs_readdir_req *req,
@@ -228,6 +233,10 @@ int mgr_op_readdir(struct mgr_op *op, const struct pvfs_readdir_req *req,
 		return err;
 	rep->parent = r.dir.parent;
 	rep->version = r.dir.version;
+	if (r.dir_lease) {
+		ns_attr(&r.dir, &rep->dir);
+		mgr_lease_attr(op, true, &r.dir, &rep->dir);
+	}
 	if (r.after >= 0x7fffffffffffffffull || !r.dir.entries) {
 		rep->eof = 1;
 		return 0;
@@ -246,9 +255,10 @@ int mgr_op_readdir(struct mgr_op *op, const struct pvfs_readdir_req *req,
 	if (req->flags & PVFS_RD_ATTRS) {
 		r.in = malloc(r.max * sizeof(*r.in));
 		r.attr = calloc(r.max, sizeof(*r.attr));
+		r.lease = calloc(r.max, sizeof(*r.lease));
 	}
 	if (!r.ent || !r.arena || !op->payload ||
-	    ((req->flags & PVFS_RD_ATTRS) && (!r.in || !r.attr))) {
+	    ((req->flags & PVFS_RD_ATTRS) && (!r.in || !r.attr || !r.lease))) {
 		err = -ENOMEM;
 		goto out;
 	}

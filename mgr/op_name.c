@@ -168,7 +168,8 @@ struct lookup {
 	const struct pvfs_lookup_req *req;
 	struct pvfs_lookup_rep *rep;
 	u8 *room;
-	struct mgr_inode in;
+	struct mgr_inode in, dir;
+	bool lease, dir_lease;
 };
 
 /* The directory itself: for who walks a path and has to know that it may be searched. */
@@ -201,23 +202,25 @@ static int target_get(struct mgr_op *op, const struct mgr_inode *in, u8 *room, s
 static int lookup_fn(struct mgr_op *op, void *arg)
 {
 	struct lookup *l = arg;
-	struct mgr_inode dir;
 	unsigned int tries;
 	struct ns_entry e;
 	int err;
 
-	err = ns_dir_get(op, &l->req->dir, 0, &dir);
-	err = err ?: ns_may(op, &l->req->cred, &dir, MGR_MAY_EXEC);
+	l->dir_lease = mgr_lease_begin(op, l->req->dir.ino);
+	err = ns_dir_get(op, &l->req->dir, 0, &l->dir);
+	err = err ?: ns_may(op, &l->req->cred, &l->dir, MGR_MAY_EXEC);
 	if (err)
 		return err;
 	if (is_dot(&l->req->name)) {
-		l->in = dir;
+		l->in = l->dir;
+		l->lease = l->dir_lease;
 		return 0;
 	}
 	for (tries = 0; tries < 10; tries++) {
-		err = ns_entry_find(op, dir.ino, &l->req->name, 0, &e);
+		err = ns_entry_find(op, l->dir.ino, &l->req->name, 0, &e);
 		if (err)
 			return err;
+		l->lease = mgr_lease_begin(op, e.fid.ino);
 		err = ns_fid_get(op, &e.fid, 0, &l->in);
 		if (!err && S_ISLNK(l->in.mode) && l->in.size <= PVFS_SYMLINK_EAGER)
 			err = target_get(op, &l->in, l->room, &l->rep->target);
@@ -243,7 +246,16 @@ int mgr_op_lookup(struct mgr_op *op, const struct pvfs_lookup_req *req, struct p
 	rep->target.len = 0;
 	err = is_dot(&req->name) ? 0 : ns_name_check(&req->name);
 	err = err ?: mgr_run(op, lookup_fn, &l, MGR_RUN_READ);
-	return err ?: mgr_size_attr(op, &l.in, NULL, &rep->attr);
+	if (l.dir_lease && (!err || err == -ENOENT)) {
+		ns_attr(&l.dir, &rep->dir);
+		mgr_lease_attr(op, true, &l.dir, &rep->dir);
+		if (err == -ENOENT)
+			return 0;	/* and it stays so: ino is 0 */
+	}
+	err = err ?: mgr_size_attr(op, &l.in, NULL, &rep->attr);
+	if (!err)
+		mgr_lease_attr(op, l.lease, &l.in, &rep->attr);
+	return err;
 }
 
 struct readlink {

@@ -11,12 +11,14 @@
 #include <sys/stat.h>
 
 #define O_ACCESS (PVFS_O_READ | PVFS_O_WRITE | PVFS_O_EXEC)
-#define O_ALL (O_ACCESS | PVFS_O_CREAT | PVFS_O_EXCL | PVFS_O_TRUNC | PVFS_O_DIRECTORY | PVFS_O_TMPFILE)
+#define O_ALL \
+	(O_ACCESS | PVFS_O_CREAT | PVFS_O_EXCL | PVFS_O_TRUNC | PVFS_O_DIRECTORY | PVFS_O_TMPFILE)
 
 struct opening {
 	const struct pvfs_cred *cred;	/* NULL: no permission check (it was open before) */
 	struct pvfs_fid fid;
 	u32 flags;
+	u64 unleased;			/* inode that the session gave its lease up on */
 	bool had;			/* the session had it open already */
 	struct mgr_inode in;
 	struct pvfs_attr *attr;
@@ -127,8 +129,13 @@ static int open_existing(struct mgr_op *op, struct opening *o)
 		.fid = o->fid, .change = no_change, .finish = open_finish, .arg = o,
 	};
 	struct mgr_opens_view v;
+	bool lease = false;
 	int err;
 
+	if (o->unleased == o->fid.ino)
+		mgr_leases_drop(&op->m->leases, o->fid.ino, mgr_op_session(op));
+	else if (!(o->flags & (PVFS_O_WRITE | PVFS_O_TRUNC)))
+		lease = mgr_lease_begin(op, o->fid.ino);
 	mgr_opens_view(&op->m->opens, o->fid.ino, mgr_op_session(op), &v);
 	o->had = v.open;
 	err = count_open(op, o->fid.ino, o->flags);
@@ -153,8 +160,10 @@ static int open_existing(struct mgr_op *op, struct opening *o)
 		err = err == -ERESTART ? err : err ? -EAGAIN : mgr_run(op, open_fn, o, 0);
 	}
 	err = err ?: mgr_size_attr(op, &o->in, NULL, o->attr);
-	if (!err)
+	if (!err) {
+		mgr_lease_attr(op, lease, &o->in, o->attr);
 		return 0;
+	}
 undo:
 	open_undo(op, o);
 	return err;
@@ -178,7 +187,7 @@ int mgr_op_open(struct mgr_op *op, const struct pvfs_open_req *req, struct pvfs_
 {
 	struct opening o = {
 		.cred = &req->cred, .fid = req->fid, .flags = req->flags, .attr = &rep->attr,
-		.cap = &rep->cap,
+		.cap = &rep->cap, .unleased = req->unleased,
 	};
 
 	if (req->flags & ~(O_ALL & ~PVFS_O_TMPFILE))
@@ -261,6 +270,7 @@ int mgr_op_create(struct mgr_op *op, const struct pvfs_create_req *req, struct p
 		.cred = &req->cred, .flags = req->flags & ~(PVFS_O_CREAT | PVFS_O_EXCL),
 		.attr = &rep->attr,
 		.cap = &rep->cap,
+		.unleased = req->unleased,
 	};
 	unsigned int tries;
 	int err;
@@ -362,9 +372,13 @@ static int release_fn(struct mgr_op *op, void *arg)
 int mgr_orphan_release(struct mgr_op *op, u64 ino, u64 session)
 {
 	struct release r = { .ino = ino, .session = session };
+	bool recalls = op->recalls;
 	int err;
 
+	/* Nobody can reach it any more; and who takes an open back does not do it twice. */
+	op->recalls = false;
 	err = mgr_run(op, release_fn, &r, 0);
+	op->recalls = recalls;
 	if (!err && r.gone)
 		atomic_fetch_sub_explicit(&op->m->files, 1, memory_order_relaxed);
 	if (!err && r.reap)
@@ -382,6 +396,8 @@ int mgr_op_close(struct mgr_op *op, const struct pvfs_close_req *req, struct pvf
 	err = mgr_atime(op, &req->fid, &req->report);
 	if (err)
 		return err;
+	/* While it was open for writing nobody had a lease; and a close is not begun twice. */
+	op->recalls = false;
 	mgr_opens_view(&op->m->opens, ino, session, &v);
 	if (req->flags & PVFS_O_WRITE) {
 		/*

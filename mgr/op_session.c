@@ -26,7 +26,9 @@ int mgr_op_session_open(struct mgr_op *op, const struct pvfs_session_open_req *r
 		return w.err;
 	op->payload_len = w.p - op->payload;
 
-	err = mgr_session_open(op, req->client, &req->host, &s);
+	if (req->flags & ~PVFS_SO_LEASES)
+		return -EINVAL;
+	err = mgr_session_open(op, req, &s);
 	if (err)
 		return err;
 	rep->session = s->id;

@@ -456,16 +456,20 @@ int mgr_core_open(struct pvfs_conf *conf, const struct pvfs_key *server_key,
 	e = mgr_locks_init(&m->locks, conf->locks_max, conf->session_locks_max);
 	if (e)
 		goto fail_opens;
-	e = mgr_db_dir(conf, dir, sizeof(dir));
+	e = mgr_leases_init(&m->leases, conf->leases_max);
 	if (e)
 		goto fail_locks;
+	mgr_recalls_init(&m->recalls);
+	e = mgr_db_dir(conf, dir, sizeof(dir));
+	if (e)
+		goto fail_leases;
 	p.dir = dir;
 	e = mdb_bdb_open(&p, &m->db);
 	if (e) {
 		snprintf(err, errlen, "%s: %s", dir,
 			 e == -ENOENT ? "no database here; make the volume with mkfs" :
 				 strerror(-e));
-		goto fail_locks;
+		goto fail_leases;
 	}
 	e = load_meta(m, err, errlen);
 	if (e)
@@ -487,6 +491,9 @@ fail_db:
 	mgr_fence_fini(m);
 	mdb_close(m->db);
 	free(m->iodents);
+fail_leases:
+	mgr_recalls_fini(&m->recalls);
+	mgr_leases_fini(&m->leases);
 fail_locks:
 	mgr_locks_fini(&m->locks);
 fail_opens:
@@ -561,6 +568,8 @@ void mgr_core_close(struct mgr *m)
 	mgr_core_stop(m);
 	mgr_bg_do(m, last_words, NULL);
 	mdb_close(m->db);
+	mgr_recalls_fini(&m->recalls);
+	mgr_leases_fini(&m->leases);
 	mgr_locks_fini(&m->locks);
 	mgr_opens_fini(&m->opens);
 	mgr_fence_fini(m);

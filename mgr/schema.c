@@ -202,7 +202,7 @@ u32 mgr_session_encode(const struct mgr_session_rec *s, void *room)
 	d->hostlen = cpu_to_le16(n);
 	memcpy(d->client, s->client, sizeof(d->client));
 	d->opened = cpu_to_le64(s->opened);
-	d->evicted = s->evicted;
+	d->flags = (s->evicted ? MGR_SESSION_EVICTED : 0) | (s->leases ? MGR_SESSION_LEASES : 0);
 	memcpy(d + 1, s->host, n);
 	return sizeof(*d) + n;
 }
@@ -219,7 +219,8 @@ int mgr_session_decode(struct mgr_session_rec *s, const void *rec, u32 len)
 		return -EUCLEAN;
 	memcpy(s->client, d->client, sizeof(s->client));
 	s->opened = le64_to_cpu(d->opened);
-	s->evicted = d->evicted;
+	s->evicted = d->flags & MGR_SESSION_EVICTED;
+	s->leases = d->flags & MGR_SESSION_LEASES;
 	memcpy(s->host, d + 1, n);
 	s->host[n] = 0;
 	return 0;

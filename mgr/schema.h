@@ -67,6 +67,7 @@ struct mgr_session_rec {
 	u8 client[PVFS_UUID_LEN];
 	u64 opened;		/* seconds since the epoch */
 	bool evicted;		/* is no session any more, but an iod does not know that */
+	bool leases;		/* it may be given leases */
 	char host[PVFS_HOST_MAX + 1];
 };
 
@@ -134,12 +135,14 @@ _Static_assert(sizeof(struct mgr_slot_disk) == 8, "slot record");
 
 struct mgr_session_disk {	/* the host's name follows */
 	u8 format;		/* MGR_SESSION_FORMAT */
-	u8 evicted;		/* 1: no session any more */
+	u8 flags;		/* MGR_SESSION_EVICTED, MGR_SESSION_LEASES */
 	__le16 hostlen;
 	u8 client[PVFS_UUID_LEN];
 	__le64 opened;
 } __attribute__((packed));
 #define MGR_SESSION_FORMAT 1
+#define MGR_SESSION_EVICTED 1u
+#define MGR_SESSION_LEASES 2u
 #define MGR_SESSION_MAX (sizeof(struct mgr_session_disk) + PVFS_HOST_MAX)
 _Static_assert(sizeof(struct mgr_session_disk) == 28, "session record");
 

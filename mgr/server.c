@@ -136,7 +136,11 @@ int mgr_run(struct mgr_op *op, int (*fn)(struct mgr_op *op, void *arg), void *ar
 			if (err)
 				return err;
 			op->final = flags & MGR_RUN_FINAL;
+			op->nnoted = 0;
+			op->noted_all = true;
 			err = fn(op, arg);
+			if (!err)
+				err = mgr_lease_check(op);
 			store = op->final && op->slot_seq;
 			if (!err && store)
 				err = encode_reply(op);
@@ -252,6 +256,19 @@ static int execute_inside(struct mgr_op *op)
 	return err;
 }
 
+/* What only brings back what was, or ends it, is in the way of nobody's lease. */
+static bool recalls_nothing(u16 op)
+{
+	switch (op) {
+	case PVFS_OP_SESSION_OPEN:
+	case PVFS_OP_SESSION_CLOSE:
+	case PVFS_OP_RECLAIM:
+		return true;
+	default:
+		return false;
+	}
+}
+
 int mgr_execute(struct mgr *m, const struct mgr_request *rq, struct mgr_op *op)
 {
 	const struct mgr_handler *h = rq->op < PVFS_OP_LIMIT ? &handlers[rq->op] : NULL;
@@ -267,6 +284,7 @@ int mgr_execute(struct mgr *m, const struct mgr_request *rq, struct mgr_op *op)
 	op->slot = rq->slot;
 	op->slot_seq = rq->slot_seq;
 	op->can_block = rq->can_block;
+	op->recalls = rq->can_park && !recalls_nothing(rq->op);
 	op->data = rq->data;
 	op->data_len = rq->data_len;
 	if (op->data_len && op->nr != PVFS_OP_SETXATTR)
@@ -324,21 +342,37 @@ out:
 struct mgr_worker_job {
 	struct mgr_worker_job *next;
 	struct pvfs_call *call;
+	struct mgr_parked *parked;	/* it was; or NULL */
 };
 
-static void run_call(struct mgr *m, struct pvfs_call *call, bool can_block);
+/* Answers, and ends what it was parked for. */
+static void finish(struct mgr *m, struct pvfs_call *call, struct mgr_parked *parked, int err,
+		   const struct mgr_op *op)
+{
+	struct pvfs_out out = { .fd = -1, .release = free };
 
-static void offload(struct mgr *m, struct pvfs_call *call)
+	if (!err && op->payload) {
+		out.mem = out.arg = op->payload;
+		out.len = op->payload_len;
+	}
+	pvfs_call_reply(call, err, err ? NULL : op->body, err ? 0 : op->body_len,
+			out.mem ? &out : NULL);
+	if (parked)
+		mgr_recall_over(m, parked);
+}
+
+static void offload(struct mgr *m, struct pvfs_call *call, struct mgr_parked *parked)
 {
 	struct mgr_worker_job *job = malloc(sizeof(*job));
 
 	if (!job) {
-		pvfs_call_reply(call, -ENOMEM, NULL, 0, NULL);
+		finish(m, call, parked, -ENOMEM, NULL);
 		return;
 	}
 	count(&m->count.offloaded);
 	job->next = NULL;
 	job->call = call;
+	job->parked = parked;
 	pthread_mutex_lock(&m->work_lock);
 	*m->work_tail = job;
 	m->work_tail = &job->next;
@@ -346,35 +380,43 @@ static void offload(struct mgr *m, struct pvfs_call *call)
 	pthread_mutex_unlock(&m->work_lock);
 }
 
-static void run_call(struct mgr *m, struct pvfs_call *call, bool can_block)
+void mgr_resume_call(struct mgr *m, struct pvfs_call *call, struct mgr_parked *p)
+{
+	offload(m, call, p);
+}
+
+static void run_call(struct mgr *m, struct pvfs_call *call, struct mgr_parked *parked,
+		     bool can_block)
 {
 	struct mgr_request rq = {
 		.op = call->head.op, .slot = call->head.slot, .slot_seq = call->head.slot_seq,
 		.session = call->peer->session, .body = call->body, .body_len = call->head.body_len,
 		.data = call->payload, .data_len = call->head.payload_len, .can_block = can_block,
+		.can_park = true,
 	};
-	struct pvfs_out out = { .fd = -1, .release = free };
 	struct mgr_op op;
 	int err;
 
 	err = mgr_execute(m, &rq, &op);
-	if (err == -EINPROGRESS) {
-		offload(m, call);
+	if (err == -EINPROGRESS && op.nnoted) {
+		err = mgr_recall_park(m, &op, rq.session, call);
+		if (!err) {
+			if (parked)
+				mgr_recall_over(m, parked);
+			return;
+		}
+	} else if (err == -EINPROGRESS) {
+		offload(m, call, parked);
 		return;
 	}
 	if (op.bind_session && !err)
 		pvfs_conn_set_session(call->conn, op.bind_session);
-	if (op.payload) {
-		out.mem = out.arg = op.payload;
-		out.len = op.payload_len;
-	}
-	pvfs_call_reply(call, err, err ? NULL : op.body, err ? 0 : op.body_len, op.payload ? &out :
-			NULL);
+	finish(m, call, parked, err, &op);
 }
 
 static void mgr_dispatch(struct pvfs_call *call)
 {
-	run_call(pvfs_server_arg(call->server), call, call->info->flags & PVFS_OPF_SLOW);
+	run_call(pvfs_server_arg(call->server), call, NULL, call->info->flags & PVFS_OPF_SLOW);
 }
 
 static void *worker(void *arg)
@@ -395,7 +437,7 @@ static void *worker(void *arg)
 		if (!m->work_head)
 			m->work_tail = &m->work_head;
 		pthread_mutex_unlock(&m->work_lock);
-		run_call(m, job->call, true);
+		run_call(m, job->call, job->parked, true);
 		free(job);
 		pthread_mutex_lock(&m->work_lock);
 	}
@@ -509,6 +551,12 @@ void mgr_stats(struct mgr *m, FILE *f)
 		(unsigned long long)n[0], value(&m->locks.granted), value(&m->locks.queued),
 		value(&m->locks.told), value(&m->locks.cancelled), value(&m->locks.deadlocks),
 		value(&m->locks.refused), mgr_locks_in_grace(m) ? "true" : "false");
+	fprintf(f,
+		",\"leases\":{\"now\":%u,\"granted\":%llu,\"refused\":%llu,\"recalled\":%llu"
+		",\"expired\":%llu,\"parked\":%llu,\"grace\":%s}",
+		atomic_load(&m->leases.count), value(&m->leases.granted),
+		value(&m->leases.refused), value(&m->recalls.recalled), value(&m->recalls.expired),
+		value(&m->recalls.parked), mgr_leases_in_grace(m) ? "true" : "false");
 	fprintf(f, ",\"handled\":{");
 	for (i = 0; i < PVFS_OP_LIMIT; i++) {
 		if (!value(&m->count.op[i]))

@@ -95,20 +95,27 @@ static bool session_unhash(struct mgr *m, struct mgr_session *s)
 	return found;
 }
 
-struct mgr_session *mgr_session_lookup(struct mgr *m, u64 id)
+struct mgr_session *mgr_session_peek(struct mgr *m, u64 id)
 {
 	struct mgr_session *s;
 
 	pthread_rwlock_rdlock(&m->sessions.lock);
 	for (s = *id_head(m, id); s && s->id != id; s = s->next_id)
 		;
-	if (s && !atomic_load(&s->dead)) {
+	if (s && !atomic_load(&s->dead))
 		atomic_fetch_add(&s->refs, 1);
-		atomic_store_explicit(&s->seen, mgr_mono_ms(), memory_order_relaxed);
-	} else {
+	else
 		s = NULL;
-	}
 	pthread_rwlock_unlock(&m->sessions.lock);
+	return s;
+}
+
+struct mgr_session *mgr_session_lookup(struct mgr *m, u64 id)
+{
+	struct mgr_session *s = mgr_session_peek(m, id);
+
+	if (s)
+		atomic_store_explicit(&s->seen, mgr_mono_ms(), memory_order_relaxed);
 	return s;
 }
 
@@ -168,7 +175,7 @@ static int session_put_fn(struct mgr_op *op, void *arg)
 		       mgr_session_encode(&r->rec, val));
 }
 
-int mgr_session_open(struct mgr_op *op, const u8 client[PVFS_UUID_LEN], const struct pvfs_str *host,
+int mgr_session_open(struct mgr_op *op, const struct pvfs_session_open_req *req,
 		     struct mgr_session **ret)
 {
 	struct session_record r = { .id = 0 };
@@ -178,7 +185,7 @@ int mgr_session_open(struct mgr_op *op, const u8 client[PVFS_UUID_LEN], const st
 	int err = 0;
 
 	pthread_mutex_lock(&m->sessions.open_lock);
-	s = lookup_client(m, client);
+	s = lookup_client(m, req->client);
 	/*
 	 * Recovery may have undone a record that was not flushed; and the one who made it may still
 	 * be flushing.
@@ -187,9 +194,10 @@ int mgr_session_open(struct mgr_op *op, const u8 client[PVFS_UUID_LEN], const st
 	if (s && s->recorded == op->db_gen)
 		goto out;
 	clock_gettime(CLOCK_REALTIME, &now);
-	memcpy(r.rec.client, client, sizeof(r.rec.client));
+	memcpy(r.rec.client, req->client, sizeof(r.rec.client));
 	r.rec.opened = now.tv_sec;
-	memcpy(r.rec.host, host->p, min(host->len, PVFS_HOST_MAX));
+	r.rec.leases = req->flags & PVFS_SO_LEASES;
+	memcpy(r.rec.host, req->host.p, min(req->host.len, PVFS_HOST_MAX));
 	if (s)
 		r.id = s->id;
 	err = mgr_run(op, session_put_fn, &r, MGR_RUN_SYNC);
@@ -212,8 +220,10 @@ int mgr_session_open(struct mgr_op *op, const u8 client[PVFS_UUID_LEN], const st
 	s->recorded = op->db_gen;
 out:
 	pthread_mutex_unlock(&m->sessions.open_lock);
-	if (!err)
-		*ret = s;
+	if (err)
+		return err;
+	atomic_store(&s->leases, req->flags & PVFS_SO_LEASES);
+	*ret = s;
 	return err;
 }
 
@@ -318,6 +328,7 @@ int mgr_session_end(struct mgr_op *op, struct mgr_session *s)
 		mgr_session_put(s);
 	mgr_opens_sweep(&op->m->opens, id);
 	mgr_locks_sweep(&op->m->locks, id);
+	mgr_recall_session_end(op->m, id);
 	mgr_session_returned(op->m, s);
 	err = mgr_run(op, orphans_fn, &l, MGR_RUN_READ);
 	for (i = 0; i < l.n && !err; i++)
@@ -373,6 +384,9 @@ int mgr_sessions_load(struct mgr_op *op)
 		s->recorded = op->db_gen;
 		atomic_store(&s->returning, true);
 		atomic_fetch_add(&op->m->sessions.returning, 1);
+		s->had_leases = sr.leases;
+		if (sr.leases)
+			atomic_fetch_add(&op->m->sessions.returning_leases, 1);
 		session_hash(op->m, s);
 	}
 	mdb_cursor_close(&c);
@@ -403,13 +417,21 @@ bool mgr_in_grace(struct mgr *m)
 
 void mgr_session_returned(struct mgr *m, struct mgr_session *s)
 {
-	if (atomic_exchange(&s->returning, false))
-		atomic_fetch_sub(&m->sessions.returning, 1);
+	if (!atomic_exchange(&s->returning, false))
+		return;
+	atomic_fetch_sub(&m->sessions.returning, 1);
+	if (s->had_leases)
+		atomic_fetch_sub(&m->sessions.returning_leases, 1);
 }
 
 bool mgr_locks_in_grace(struct mgr *m)
 {
 	return atomic_load(&m->sessions.returning) && mgr_in_grace(m);
+}
+
+bool mgr_leases_in_grace(struct mgr *m)
+{
+	return atomic_load(&m->sessions.returning_leases) && mgr_in_grace(m);
 }
 
 /* ---- expiry ---- */

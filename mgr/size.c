@@ -233,6 +233,21 @@ static bool sole_writer(const struct mgr_inode *in, const struct mgr_opens_view 
 	return v->self && !v->others && v->tracked && v->gen == in->trunc_gen;
 }
 
+/*
+ * Writes back an inode that was UNCERTAIN or had TRIM: nobody was told that what is known of it may
+ * be believed.
+ */
+static int put_unleased(struct mgr_op *op, const struct mgr_inode *in)
+{
+	bool recalls = op->recalls;
+	int err;
+
+	op->recalls = false;
+	err = ns_inode_put(op, in);
+	op->recalls = recalls;
+	return err;
+}
+
 struct record {
 	const struct mgr_glimpse *g;	/* complete; NULL: what is known in memory */
 	struct pvfs_fid fid;
@@ -272,7 +287,7 @@ static int record_fn(struct mgr_op *op, void *arg)
 	if (!news)
 		return 0;
 	r->in.version = mgr_version_after(max(r->in.version, v.version));
-	return ns_inode_put(op, &r->in);
+	return put_unleased(op, &r->in);
 }
 
 struct reread {
@@ -698,7 +713,7 @@ static int trimmed_fn(struct mgr_op *op, void *arg)
 		t->finish(op, in, t->arg);
 		op->final = true;
 	}
-	return ns_inode_put(op, in);
+	return put_unleased(op, in);
 }
 
 /* A growth that an iod cannot follow is taken back. What others wrote meanwhile, the iods know. */
@@ -723,7 +738,7 @@ static int untruncate_fn(struct mgr_op *op, void *arg)
 	err = mdb_del(op->m->db, op->txn, MDB_TRIM, key, sizeof(key));
 	if (err && err != -ENOENT)
 		return err;
-	return ns_inode_put(op, in);
+	return put_unleased(op, in);
 }
 
 int mgr_truncate(struct mgr_op *op, struct mgr_truncate *t)

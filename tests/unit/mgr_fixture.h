@@ -262,6 +262,7 @@ static inline struct fx *fx_new(void)
 	f->conf.checkpoint_ms = 200;
 	f->conf.locks_max = 1000000;
 	f->conf.session_locks_max = 65536;
+	f->conf.leases_max = 100000;
 	f->conf.mgr_threads = 4;
 	f->conf.stripe_size = 65536;
 	f->conf.niods = FX_NIODS;
@@ -309,6 +310,7 @@ struct fx_client {
 	u16 slot;
 	u32 seq;
 	bool no_retry;		/* give -EAGAIN to the test instead of asking again */
+	bool park;		/* give -EINPROGRESS to the test when leases are in the way; fx_op has them */
 	u32 uid, gid;
 	u8 groups[32];
 	u32 ngroups;
@@ -333,11 +335,11 @@ static inline int fx_execute(struct fx_client *c, u16 nr, u32 seq, const void *b
 		.body_len = len,
 		.data = nr == PVFS_OP_SETXATTR ? c->data : NULL,
 		.data_len = nr == PVFS_OP_SETXATTR ? c->data_len : 0,
-		.can_block = pvfs_op_info(nr)->flags & PVFS_OPF_SLOW,
+		.can_block = pvfs_op_info(nr)->flags & PVFS_OPF_SLOW, .can_park = c->park,
 	};
 	int err = mgr_execute(c->f->m, &rq, op);
 
-	if (err == -EINPROGRESS) {
+	if (err == -EINPROGRESS && !op->nnoted) {
 		rq.can_block = true;
 		err = mgr_execute(c->f->m, &rq, op);
 	}
@@ -374,9 +376,9 @@ static inline int fx_call(struct fx_client *c, u16 nr, const void *body, u32 len
 #include "common/ops.def"
 #undef PVFS_OP
 
-static inline void fx_client_init(struct fx_client *c, struct fx *f, u8 id)
+static inline void fx_client_open(struct fx_client *c, struct fx *f, u8 id, u32 flags)
 {
-	struct pvfs_session_open_req rq = { .host = PVFS_STR("testhost") };
+	struct pvfs_session_open_req rq = { .host = PVFS_STR("testhost"), .flags = flags };
 	struct pvfs_session_open_rep rp;
 
 	memset(c, 0, sizeof(*c));
@@ -384,6 +386,11 @@ static inline void fx_client_init(struct fx_client *c, struct fx *f, u8 id)
 	memset(rq.client, id, sizeof(rq.client));
 	assert_int_equal(fx_session_open(c, &rq, &rp), 0);
 	c->session = rp.session;
+}
+
+static inline void fx_client_init(struct fx_client *c, struct fx *f, u8 id)
+{
+	fx_client_open(c, f, id, 0);
 }
 
 /* A second thread of the same client: another slot. */

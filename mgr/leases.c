@@ -1,0 +1,172 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * leases.c - the table of leases; see leases.h. Locks are leaves, and held for a bucket's length.
+ */
+#include "leases.h"
+#include <stdlib.h>
+
+#define CLEAR_BUCKETS 256u	/* looked through for expired ones when the table is full */
+
+static u32 bucket_of(u64 ino)
+{
+	return ino * 0x9e3779b97f4a7c15ull >> 48 & (MGR_LEASE_BUCKETS - 1);
+}
+
+static pthread_mutex_t *stripe_of(struct mgr_leases *l, u32 bucket)
+{
+	return &l->stripe[bucket % MGR_LEASE_STRIPES];
+}
+
+/* Takes one out of its bucket. */
+static void lease_del(struct mgr_leases *l, struct mgr_lease **pp)
+{
+	struct mgr_lease *e = *pp;
+
+	*pp = e->next;
+	free(e);
+	atomic_fetch_sub_explicit(&l->count, 1, memory_order_relaxed);
+}
+
+/* What has expired in one bucket goes. */
+static void clear_bucket(struct mgr_leases *l, u32 bucket, u64 now)
+{
+	struct mgr_lease **pp;
+
+	pthread_mutex_lock(stripe_of(l, bucket));
+	for (pp = &l->bucket[bucket]; *pp;) {
+		if ((*pp)->end <= now)
+			lease_del(l, pp);
+		else
+			pp = &(*pp)->next;
+	}
+	pthread_mutex_unlock(stripe_of(l, bucket));
+}
+
+static bool full(struct mgr_leases *l)
+{
+	return atomic_load_explicit(&l->count, memory_order_relaxed) >= l->max;
+}
+
+static bool make_room(struct mgr_leases *l, u64 now)
+{
+	u32 i;
+
+	for (i = 0; i < CLEAR_BUCKETS && full(l); i++)
+		clear_bucket(l, atomic_fetch_add(&l->hand, 1) % MGR_LEASE_BUCKETS, now);
+	return !full(l);
+}
+
+bool mgr_leases_grant(struct mgr_leases *l, u64 ino, u64 session, u64 now, u64 end)
+{
+	u32 bucket = bucket_of(ino);
+	struct mgr_lease **pp, *e = NULL;
+	bool room = !full(l) || make_room(l, now);
+
+	pthread_mutex_lock(stripe_of(l, bucket));
+	for (pp = &l->bucket[bucket]; *pp;) {
+		if ((*pp)->ino == ino && (*pp)->session == session) {
+			e = *pp;
+			e->end = end;
+			break;
+		}
+		if ((*pp)->end <= now)
+			lease_del(l, pp);
+		else
+			pp = &(*pp)->next;
+	}
+	if (!e && room) {
+		e = malloc(sizeof(*e));
+		if (e) {
+			*e = (struct mgr_lease){
+				.next = l->bucket[bucket], .ino = ino, .session = session,
+				.end = end,
+			};
+			l->bucket[bucket] = e;
+			atomic_fetch_add_explicit(&l->count, 1, memory_order_relaxed);
+		}
+	}
+	pthread_mutex_unlock(stripe_of(l, bucket));
+	atomic_fetch_add_explicit(e ? &l->granted : &l->refused, 1, memory_order_relaxed);
+	return e;
+}
+
+void mgr_leases_drop(struct mgr_leases *l, u64 ino, u64 session)
+{
+	u32 bucket = bucket_of(ino);
+	struct mgr_lease **pp;
+
+	pthread_mutex_lock(stripe_of(l, bucket));
+	for (pp = &l->bucket[bucket]; *pp; pp = &(*pp)->next) {
+		if ((*pp)->ino == ino && (*pp)->session == session) {
+			lease_del(l, pp);
+			break;
+		}
+	}
+	pthread_mutex_unlock(stripe_of(l, bucket));
+}
+
+void mgr_leases_sweep(struct mgr_leases *l, u64 session)
+{
+	struct mgr_lease **pp;
+	u32 i;
+
+	if (!atomic_load(&l->count))
+		return;
+	for (i = 0; i < MGR_LEASE_BUCKETS; i++) {
+		pthread_mutex_lock(stripe_of(l, i));
+		for (pp = &l->bucket[i]; *pp;) {
+			if ((*pp)->session == session)
+				lease_del(l, pp);
+			else
+				pp = &(*pp)->next;
+		}
+		pthread_mutex_unlock(stripe_of(l, i));
+	}
+}
+
+u32 mgr_leases_held(struct mgr_leases *l, u64 ino, u64 but, u64 now, struct mgr_lease_holder *ret,
+		    u32 room)
+{
+	u32 bucket = bucket_of(ino), n = 0;
+	struct mgr_lease *e;
+
+	if (!atomic_load(&l->count))
+		return 0;
+	pthread_mutex_lock(stripe_of(l, bucket));
+	for (e = l->bucket[bucket]; e; e = e->next) {
+		if (e->ino != ino || e->end <= now || (but && e->session == but))
+			continue;
+		if (n < room)
+			ret[n] = (struct mgr_lease_holder){ e->session, e->end };
+		n++;
+	}
+	pthread_mutex_unlock(stripe_of(l, bucket));
+	return n;
+}
+
+int mgr_leases_init(struct mgr_leases *l, u32 max)
+{
+	u32 i;
+
+	l->bucket = calloc(MGR_LEASE_BUCKETS, sizeof(*l->bucket));
+	if (!l->bucket)
+		return -ENOMEM;
+	l->max = max;
+	for (i = 0; i < MGR_LEASE_STRIPES; i++)
+		pthread_mutex_init(&l->stripe[i], NULL);
+	return 0;
+}
+
+void mgr_leases_fini(struct mgr_leases *l)
+{
+	u32 i;
+
+	if (!l->bucket)
+		return;
+	for (i = 0; i < MGR_LEASE_BUCKETS; i++)
+		clear_bucket(l, i, ~0ull);
+	for (i = 0; i < MGR_LEASE_STRIPES; i++)
+		pthread_mutex_destroy(&l->stripe[i]);
+	free(l->bucket);
+	l->bucket = NULL;
+}

@@ -1,0 +1,580 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * recall.c - granting leases, noting changes, recalling; see recall.h and "Leases" in
+ * docs/protocol.md.
+ */
+#include "mgr.h"
+#include <stdlib.h>
+
+#define TICK_MS 100u
+#define MESSAGES_MAX 8u		/* to one client at a time: it has to keep its answers */
+#define HOLDERS_MAX 4096u	/* of one inode that are recalled at once; the rest the next time */
+
+/* One session that is asked to give up its lease on one inode. */
+struct mgr_recall {
+	LIST_ENTRY(mgr_recall) link;		/* in its bucket */
+	u64 ino, session;
+	u64 end;				/* of the lease, monotonic ms */
+	bool sent;				/* and not yet answered */
+	LIST_HEAD(, waiting) waiting;
+};
+
+/* A request that waits for one recall. */
+struct waiting {
+	LIST_ENTRY(waiting) link;
+	struct mgr_parked *p;
+};
+
+struct mgr_parked {
+	struct mgr_parked *next;		/* ready ones */
+	struct pvfs_call *call;
+	u32 left;				/* recalls that it waits for */
+	struct mgr_noted noted[MGR_NOTED_MAX];
+	u32 nnoted;
+};
+
+/* Nobody gets a lease on it. */
+struct mgr_bar {
+	LIST_ENTRY(mgr_bar) link;
+	u64 ino;
+	u32 n;					/* parked requests that want it so */
+};
+
+/* Inodes of one session for one message. */
+struct batch {
+	struct batch *next;
+	u64 session;
+	u32 n;
+	u64 inos[PVFS_RECALL_MAX];
+};
+
+/* ---- granting ---- */
+
+static struct mgr_bar *bar_find(struct mgr_recalls *r, u64 ino)
+{
+	struct mgr_bar *b;
+
+	LIST_FOREACH(b, &r->bar[ino % MGR_RECALL_BUCKETS], link)
+		if (b->ino == ino)
+			return b;
+	return NULL;
+}
+
+bool mgr_lease_begin(struct mgr_op *op, u64 ino)
+{
+	struct mgr *m = op->m;
+	bool barred = false;
+	u64 now;
+
+	if (!op->s || !atomic_load_explicit(&op->s->leases, memory_order_relaxed))
+		return false;
+	if (atomic_load(&m->recalls.barred)) {
+		pthread_mutex_lock(&m->recalls.lock);
+		barred = bar_find(&m->recalls, ino);
+		pthread_mutex_unlock(&m->recalls.lock);
+	}
+	if (barred)
+		return false;
+	now = mgr_mono_ms();
+	return mgr_leases_grant(&m->leases, ino, op->s->id, now, now + m->conf->lease_ms);
+}
+
+void mgr_lease_attr(struct mgr_op *op, bool had, const struct mgr_inode *in, struct pvfs_attr *attr)
+{
+	/*
+	 * One that is not told stays noted until it expires: another request of the session may have
+	 * been told of it meanwhile.
+	 */
+	if (had && !(in->flags & (MGR_IF_UNCERTAIN | MGR_IF_TRIM)) &&
+	    !(attr->flags & PVFS_AF_SIZE_UNKNOWN))
+		attr->flags |= PVFS_AF_LEASE;
+}
+
+/* ---- noting ---- */
+
+void mgr_lease_note(struct mgr_op *op, u64 ino, bool own)
+{
+	u32 i;
+
+	if (!op->recalls)
+		return;
+	for (i = 0; i < op->nnoted && op->noted[i].ino != ino; i++)
+		;
+	if (i == MGR_NOTED_MAX) {
+		op->noted_all = false;
+		return;
+	}
+	if (i == op->nnoted)
+		op->noted[op->nnoted++] = (struct mgr_noted){ .ino = ino };
+	op->noted[i].own |= own;
+}
+
+/* Whose lease may stay. */
+static u64 exempt(const struct mgr_noted *n, u64 session)
+{
+	return n->own ? 0 : session;
+}
+
+int mgr_lease_check(struct mgr_op *op)
+{
+	struct mgr *m = op->m;
+	u32 i, kept = 0;
+	u64 now;
+
+	if (!op->nnoted)
+		return 0;
+	/* A transaction that changes more than we can note: none does. */
+	if (!op->noted_all)
+		return -EIO;
+	if (mgr_leases_in_grace(m))
+		return -EAGAIN;
+	now = mgr_mono_ms();
+	for (i = 0; i < op->nnoted; i++)
+		if (mgr_leases_held(&m->leases, op->noted[i].ino,
+				    exempt(&op->noted[i], mgr_op_session(op)), now, NULL, 0))
+			op->noted[kept++] = op->noted[i];
+	op->nnoted = kept;
+	return kept ? -EINPROGRESS : 0;
+}
+
+/* ---- recalling; the lock is held in what follows ---- */
+
+static struct mgr_recall *recall_find(struct mgr_recalls *r, u64 ino, u64 session)
+{
+	struct mgr_recall *c;
+
+	LIST_FOREACH(c, &r->bucket[ino % MGR_RECALL_BUCKETS], link)
+		if (c->ino == ino && c->session == session)
+			return c;
+	return NULL;
+}
+
+/* It is answered or has expired: who waits for nothing else is ready. */
+static void recall_end(struct mgr_recalls *r, struct mgr_recall *c, struct mgr_parked **ready)
+{
+	struct waiting *w;
+
+	while ((w = LIST_FIRST(&c->waiting))) {
+		LIST_REMOVE(w, link);
+		if (!--w->p->left) {
+			w->p->next = *ready;
+			*ready = w->p;
+		}
+		free(w);
+	}
+	LIST_REMOVE(c, link);
+	r->n--;
+	r->unsent -= !c->sent;
+	free(c);
+}
+
+/* Puts it into a message. Without memory: the tick tries again. */
+static void batch_add(struct mgr_recalls *r, struct batch **list, struct mgr_recall *c)
+{
+	struct batch *b;
+
+	for (b = *list; b; b = b->next)
+		if (b->session == c->session && b->n < PVFS_RECALL_MAX)
+			break;
+	if (!b) {
+		b = malloc(sizeof(*b));
+		if (!b)
+			return;
+		*b = (struct batch){ .next = *list, .session = c->session };
+		*list = b;
+	}
+	b->inos[b->n++] = c->ino;
+	c->sent = true;
+	r->unsent--;
+}
+
+/* What was not sent, or not answered, of one session or (0) of all. */
+static void batch_unsent(struct mgr_recalls *r, struct batch **list, u64 session)
+{
+	struct mgr_recall *c;
+	u32 i;
+
+	for (i = 0; i < MGR_RECALL_BUCKETS && r->unsent; i++)
+		LIST_FOREACH(c, &r->bucket[i], link)
+			if (!c->sent && (!session || c->session == session))
+				batch_add(r, list, c);
+}
+
+static int wait_for(struct mgr_recalls *r, struct mgr_parked *p, u64 ino,
+		    const struct mgr_lease_holder *h, struct batch **list)
+{
+	struct mgr_recall *c = recall_find(r, ino, h->session);
+	struct waiting *w = malloc(sizeof(*w));
+
+	if (!w)
+		return -ENOMEM;
+	if (!c) {
+		c = calloc(1, sizeof(*c));
+		if (!c) {
+			free(w);
+			return -ENOMEM;
+		}
+		c->ino = ino;
+		c->session = h->session;
+		c->end = h->end;
+		LIST_INSERT_HEAD(&r->bucket[ino % MGR_RECALL_BUCKETS], c, link);
+		if (!r->n++)
+			pthread_cond_broadcast(&r->cond);
+		r->unsent++;
+		batch_add(r, list, c);
+	}
+	w->p = p;
+	LIST_INSERT_HEAD(&c->waiting, w, link);
+	p->left++;
+	return 0;
+}
+
+static int bar(struct mgr_recalls *r, u64 ino)
+{
+	struct mgr_bar *b = bar_find(r, ino);
+
+	if (!b) {
+		b = malloc(sizeof(*b));
+		if (!b)
+			return -ENOMEM;
+		*b = (struct mgr_bar){ .ino = ino };
+		LIST_INSERT_HEAD(&r->bar[ino % MGR_RECALL_BUCKETS], b, link);
+		atomic_fetch_add(&r->barred, 1);
+	}
+	b->n++;
+	return 0;
+}
+
+static void unbar(struct mgr_recalls *r, u64 ino)
+{
+	struct mgr_bar *b = bar_find(r, ino);
+
+	if (!b || --b->n)
+		return;
+	LIST_REMOVE(b, link);
+	free(b);
+	atomic_fetch_sub(&r->barred, 1);
+}
+
+/* ---- without the lock ---- */
+
+static void send_all(struct mgr *m, struct batch *list)
+{
+	struct mgr_recalls *r = &m->recalls;
+	struct batch *b;
+	int err;
+
+	while ((b = list)) {
+		list = b->next;
+		err = r->send(m, b->session, b->inos, b->n);
+		if (err)
+			mgr_recall_told(m, b->session, b->inos, b->n, err);
+		free(b);
+	}
+}
+
+static void resume_all(struct mgr *m, struct mgr_parked *ready)
+{
+	struct mgr_parked *p;
+
+	while ((p = ready)) {
+		ready = p->next;
+		m->recalls.resume(m, p->call, p);
+	}
+}
+
+void mgr_recall_told(struct mgr *m, u64 session, const u64 *inos, u32 n, int err)
+{
+	struct mgr_recalls *r = &m->recalls;
+	struct mgr_parked *ready = NULL;
+	struct batch *list = NULL;
+	struct mgr_recall *c;
+	u32 i;
+
+	pthread_mutex_lock(&r->lock);
+	for (i = 0; i < n; i++) {
+		c = recall_find(r, inos[i], session);
+		if (!c)
+			continue;	/* it has expired meanwhile */
+		if (err) {
+			c->sent = false;
+			r->unsent++;
+			continue;
+		}
+		/* No new one was granted since: it is barred. */
+		mgr_leases_drop(&m->leases, inos[i], session);
+		atomic_fetch_add_explicit(&r->recalled, 1, memory_order_relaxed);
+		recall_end(r, c, &ready);
+	}
+	if (!err)
+		batch_unsent(r, &list, session);
+	pthread_mutex_unlock(&r->lock);
+	send_all(m, list);
+	resume_all(m, ready);
+}
+
+static void park_free(struct mgr_recalls *r, struct mgr_parked *p)
+{
+	u32 i;
+
+	for (i = 0; i < p->nnoted; i++)
+		unbar(r, p->noted[i].ino);
+	free(p);
+}
+
+void mgr_recall_over(struct mgr *m, struct mgr_parked *p)
+{
+	pthread_mutex_lock(&m->recalls.lock);
+	park_free(&m->recalls, p);
+	pthread_mutex_unlock(&m->recalls.lock);
+}
+
+int mgr_recall_park(struct mgr *m, const struct mgr_op *op, u64 session, struct pvfs_call *call)
+{
+	struct mgr_lease_holder *held = malloc(HOLDERS_MAX * sizeof(*held));
+	struct mgr_parked *p = calloc(1, sizeof(*p));
+	struct mgr_recalls *r = &m->recalls;
+	struct batch *list = NULL;
+	u64 now = mgr_mono_ms();
+	u32 i, k, n;
+	int err = 0;
+
+	if (!p || !held) {
+		free(held);
+		free(p);
+		return -ENOMEM;
+	}
+	p->call = call;
+	/* Ours, so that it does not begin again before we have noted all. */
+	p->left = 1;
+	pthread_mutex_lock(&r->lock);
+	err = r->stop ? -EAGAIN : 0;
+	for (i = 0; i < op->nnoted && !err; i++) {
+		err = bar(r, op->noted[i].ino);
+		if (err)
+			break;
+		p->noted[p->nnoted++] = op->noted[i];
+		n = mgr_leases_held(&m->leases, op->noted[i].ino, exempt(&op->noted[i], session),
+				    now, held, HOLDERS_MAX);
+		for (k = 0; k < min(n, HOLDERS_MAX) && !err; k++)
+			err = wait_for(r, p, op->noted[i].ino, &held[k], &list);
+	}
+	/* Without memory it waits for what it can; executed again, it comes back. */
+	n = --p->left;
+	if (err && !n) {
+		park_free(r, p);
+		p = NULL;
+	}
+	pthread_mutex_unlock(&r->lock);
+	free(held);
+	send_all(m, list);
+	if (!p)
+		return err;
+	atomic_fetch_add_explicit(&r->parked, 1, memory_order_relaxed);
+	/* From here on @p may be gone, unless nothing was left to wait for. */
+	if (!n)
+		r->resume(m, call, p);
+	return 0;
+}
+
+/* ---- expiry, and what is sent again ---- */
+
+/* It has had its time. Whoever does not answer is not believed to answer the next time. */
+static void expire(struct mgr *m, struct mgr_recall *c, struct mgr_parked **ready)
+{
+	struct mgr_session *s = mgr_session_peek(m, c->session);
+
+	mgr_leases_drop(&m->leases, c->ino, c->session);
+	atomic_fetch_add_explicit(&m->recalls.expired, 1, memory_order_relaxed);
+	if (s && atomic_exchange(&s->leases, false))
+		pvfs_warn("session %llu of %s: does not answer a recall: it gets no leases any more",
+			  (unsigned long long)s->id, s->host);
+	if (s)
+		mgr_session_put(s);
+	recall_end(&m->recalls, c, ready);
+}
+
+void mgr_recall_tick(struct mgr *m, u64 now)
+{
+	struct mgr_recalls *r = &m->recalls;
+	struct mgr_parked *ready = NULL;
+	struct mgr_recall *c, *next;
+	struct batch *list = NULL;
+	u32 i;
+
+	pthread_mutex_lock(&r->lock);
+	for (i = 0; i < MGR_RECALL_BUCKETS && r->n; i++) {
+		for (c = LIST_FIRST(&r->bucket[i]); c; c = next) {
+			next = LIST_NEXT(c, link);
+			if (c->end <= now)
+				expire(m, c, &ready);
+		}
+	}
+	batch_unsent(r, &list, 0);
+	pthread_mutex_unlock(&r->lock);
+	send_all(m, list);
+	resume_all(m, ready);
+}
+
+void mgr_recall_session_end(struct mgr *m, u64 session)
+{
+	struct mgr_recalls *r = &m->recalls;
+	struct mgr_parked *ready = NULL;
+	struct mgr_recall *c, *next;
+	u32 i;
+
+	mgr_leases_sweep(&m->leases, session);
+	pthread_mutex_lock(&r->lock);
+	for (i = 0; i < MGR_RECALL_BUCKETS && r->n; i++) {
+		for (c = LIST_FIRST(&r->bucket[i]); c; c = next) {
+			next = LIST_NEXT(c, link);
+			if (c->session == session)
+				recall_end(r, c, &ready);
+		}
+	}
+	pthread_mutex_unlock(&r->lock);
+	resume_all(m, ready);
+}
+
+static void *recall_thread(void *arg)
+{
+	struct mgr *m = arg;
+	struct mgr_recalls *r = &m->recalls;
+	struct timespec until;
+
+	pthread_mutex_lock(&r->lock);
+	while (!r->stop) {
+		if (!r->n) {
+			pthread_cond_wait(&r->cond, &r->lock);
+			continue;
+		}
+		clock_gettime(CLOCK_MONOTONIC, &until);
+		until.tv_nsec += TICK_MS * 1000000l;
+		if (until.tv_nsec >= 1000000000) {
+			until.tv_sec++;
+			until.tv_nsec -= 1000000000;
+		}
+		while (!r->stop && !pthread_cond_timedwait(&r->cond, &r->lock, &until))
+			;
+		pthread_mutex_unlock(&r->lock);
+		mgr_recall_tick(m, mgr_mono_ms());
+		pthread_mutex_lock(&r->lock);
+	}
+	pthread_mutex_unlock(&r->lock);
+	return NULL;
+}
+
+/* ---- through the server ---- */
+
+struct sending {
+	struct mgr *m;
+	struct mgr_session *s;
+	u32 n;
+	u64 inos[PVFS_RECALL_MAX];
+};
+
+static void sent_done(void *arg, int err)
+{
+	struct sending *s = arg;
+
+	atomic_fetch_sub(&s->s->recalls, 1);
+	mgr_recall_told(s->m, s->s->id, s->inos, s->n, err);
+	mgr_session_put(s->s);
+	free(s);
+}
+
+static int send_callback(struct mgr *m, u64 session, const u64 *inos, u32 n)
+{
+	u8 raw[8 * PVFS_RECALL_MAX], body[8 + sizeof(raw)];
+	struct pvfs_recall_req req = { .inos = { .p = raw, .len = 8 * n } };
+	struct sending *s = malloc(sizeof(*s));
+	int len, err;
+	u32 i;
+
+	if (!s)
+		return -ENOMEM;
+	*s = (struct sending){ .m = m, .s = mgr_session_peek(m, session), .n = n };
+	if (!s->s) {
+		free(s);
+		return -ENOTCONN;
+	}
+	for (i = 0; i < n; i++) {
+		s->inos[i] = inos[i];
+		put_unaligned_le64(inos[i], raw + 8 * i);
+	}
+	len = pvfs_recall_req_encode(&req, body, sizeof(body));
+	err = len < 0 ? len : atomic_fetch_add(&s->s->recalls, 1) < MESSAGES_MAX ? 0 : -EBUSY;
+	err = err ?: pvfs_server_callback_async(m->server, session, PVFS_OP_RECALL, body, len,
+						sent_done, s);
+	if (!err)
+		return 0;
+	if (len >= 0)
+		atomic_fetch_sub(&s->s->recalls, 1);
+	mgr_session_put(s->s);
+	free(s);
+	return err;
+}
+
+int mgr_recalls_start(struct mgr *m)
+{
+	struct mgr_recalls *r = &m->recalls;
+	int err;
+
+	r->send = send_callback;
+	r->resume = mgr_resume_call;
+	err = pthread_create(&r->thread, NULL, recall_thread, m);
+	r->running = !err;
+	return -err;
+}
+
+void mgr_recalls_stop(struct mgr *m)
+{
+	struct mgr_recalls *r = &m->recalls;
+	struct mgr_parked *ready = NULL, *p;
+	struct mgr_recall *c, *next;
+	u32 i;
+
+	if (!r->running)
+		return;
+	/* What was sent and is not answered ends with its connection, and finds nothing here. */
+	pthread_mutex_lock(&r->lock);
+	r->stop = true;
+	pthread_cond_broadcast(&r->cond);
+	for (i = 0; i < MGR_RECALL_BUCKETS; i++) {
+		for (c = LIST_FIRST(&r->bucket[i]); c; c = next) {
+			next = LIST_NEXT(c, link);
+			recall_end(r, c, &ready);
+		}
+	}
+	pthread_mutex_unlock(&r->lock);
+	pthread_join(r->thread, NULL);
+	r->running = false;
+	/* The client asks the next manager. */
+	while ((p = ready)) {
+		ready = p->next;
+		pvfs_call_reply(p->call, -EAGAIN, NULL, 0, NULL);
+		mgr_recall_over(m, p);
+	}
+}
+
+void mgr_recalls_init(struct mgr_recalls *r)
+{
+	pthread_condattr_t ca;
+	u32 i;
+
+	pthread_mutex_init(&r->lock, NULL);
+	pthread_condattr_init(&ca);
+	pthread_condattr_setclock(&ca, CLOCK_MONOTONIC);
+	pthread_cond_init(&r->cond, &ca);
+	pthread_condattr_destroy(&ca);
+	for (i = 0; i < MGR_RECALL_BUCKETS; i++) {
+		LIST_INIT(&r->bucket[i]);
+		LIST_INIT(&r->bar[i]);
+	}
+}
+
+void mgr_recalls_fini(struct mgr_recalls *r)
+{
+	pthread_mutex_destroy(&r->lock);
+	pthread_cond_destroy(&r->cond);
+}

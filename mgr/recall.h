@@ -1,0 +1,94 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/*
+ * recall.h - requests that wait until others have given up their leases.
+ *
+ * A transaction that changes an inode notes it (mgr_lease_note()). If others have leases on one,
+ * mgr_run() aborts it and the request ends with -EINPROGRESS; the server parks it here, holding no
+ * thread, slot or lock, until each of them has answered a RECALL or its lease has expired, and then
+ * executes it again from the start. Until that has ended nobody gets a lease on these inodes.
+ */
+#ifndef PVFS_MGR_RECALL_H
+#define PVFS_MGR_RECALL_H
+
+#include <pthread.h>
+#include <stdatomic.h>
+#include <sys/queue.h>
+#include "../common/msg.h"
+
+struct mgr;
+struct mgr_inode;
+struct mgr_op;
+struct mgr_parked;
+struct pvfs_attr;
+struct pvfs_call;
+struct pvfs_server;
+
+#define MGR_NOTED_MAX	8u	/* inodes that one transaction changes */
+#define MGR_RECALL_BUCKETS 256u
+
+/* An inode that a transaction changes. */
+struct mgr_noted {
+	u64 ino;
+	bool own;		/* the asking session's lease goes too */
+};
+
+struct mgr_recalls {
+	pthread_mutex_t lock;	/* protects all but the counters */
+	LIST_HEAD(, mgr_recall) bucket[MGR_RECALL_BUCKETS];	/* under way, by inode */
+	LIST_HEAD(, mgr_bar) bar[MGR_RECALL_BUCKETS];
+	u32 n, unsent;		/* under way; those of them that wait to be sent */
+	pthread_cond_t cond;	/* n is not 0 any more, or stop */
+	bool stop, running;
+	pthread_t thread;	/* sends again, and gives up */
+	/* sends RECALL, and calls mgr_recall_told() once if it returns 0; tests have their own */
+	int (*send)(struct mgr *m, u64 session, const u64 *inos, u32 n);
+	/* executes the request again: server.c, tests */
+	void (*resume)(struct mgr *m, struct pvfs_call *call, struct mgr_parked *p);
+	atomic_uint barred;	/* inodes, so that others need not take the lock */
+	atomic_ullong recalled, expired, parked;	/* for statistics */
+};
+
+void mgr_recalls_init(struct mgr_recalls *r);
+void mgr_recalls_fini(struct mgr_recalls *r);
+/* The thread, and calls that are sent through m->server. */
+int mgr_recalls_start(struct mgr *m);
+/* Answers what is parked with -EAGAIN; nothing is parked from then on. */
+void mgr_recalls_stop(struct mgr *m);
+
+/**
+ * mgr_lease_begin - the session may get a lease on @ino: call before the inode is read
+ *
+ * Return: whether it has one now.
+ */
+bool mgr_lease_begin(struct mgr_op *op, u64 ino);
+
+/**
+ * mgr_lease_attr - whether @attr, which go into a reply, may be believed: call after the inode was
+ * read
+ * @had: what mgr_lease_begin() said
+ * @in: as read
+ */
+void mgr_lease_attr(struct mgr_op *op, bool had, const struct mgr_inode *in, struct pvfs_attr *attr);
+
+/* In a transaction, after the inode was written: the change is another's whose lease must go. */
+void mgr_lease_note(struct mgr_op *op, u64 ino, bool own);
+/* Before it commits. Return: 0, -EINPROGRESS (to be parked), -EAGAIN (nobody knows who has one). */
+int mgr_lease_check(struct mgr_op *op);
+
+/**
+ * mgr_recall_park - the request, whose execution said -EINPROGRESS and noted inodes, waits
+ * @call: what resume() gets; taken unless it fails
+ *
+ * Return: 0, -ENOMEM, or -EAGAIN when the manager is about to end.
+ */
+int mgr_recall_park(struct mgr *m, const struct mgr_op *op, u64 session, struct pvfs_call *call);
+/* The request has been executed again. */
+void mgr_recall_over(struct mgr *m, struct mgr_parked *p);
+/* A RECALL was answered (0), or was not. */
+void mgr_recall_told(struct mgr *m, u64 session, const u64 *inos, u32 n, int err);
+/* Sends what must be sent again, gives up on what has expired. @now: monotonic ms. */
+void mgr_recall_tick(struct mgr *m, u64 now);
+/* A session is over, with all its leases. */
+void mgr_recall_session_end(struct mgr *m, u64 session);
+
+#endif

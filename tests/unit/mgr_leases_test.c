@@ -1,0 +1,371 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * mgr_leases_test.c - leases: the table, which replies bring one, what is in the way of whom, and
+ * requests that wait for RECALLs: answered, lost, expired, ended with the session.
+ */
+#include "mgr_fixture.h"
+
+#define LEASE_MS 30000u
+
+/* What was sent, instead of a server. */
+static struct {
+	u32 n;
+	u64 session[16], ino[16];
+	int err;
+	struct mgr_parked *resumed[4];
+	void *call[4];
+	u32 nresumed;
+} seen;
+
+static int fake_send(struct mgr *m, u64 session, const u64 *inos, u32 n)
+{
+	u32 i;
+
+	if (seen.err)
+		return seen.err;
+	for (i = 0; i < n; i++) {
+		seen.session[seen.n] = session;
+		seen.ino[seen.n++] = inos[i];
+	}
+	return 0;
+}
+
+static void fake_resume(struct mgr *m, struct pvfs_call *call, struct mgr_parked *p)
+{
+	seen.call[seen.nresumed] = call;
+	seen.resumed[seen.nresumed++] = p;
+}
+
+/* Two clients that take leases, and one that takes none; a file and a directory. */
+struct ls {
+	struct fx *f;
+	struct fx_client a, b, plain;
+	struct pvfs_fid file, dir;
+};
+
+static void hook(struct ls *t)
+{
+	memset(&seen, 0, sizeof(seen));
+	t->f->m->recalls.send = fake_send;
+	t->f->m->recalls.resume = fake_resume;
+}
+
+static int setup(void **state)
+{
+	struct ls *t = calloc(1, sizeof(*t));
+	struct pvfs_attr a;
+
+	t->f = fx_new();
+	fx_client_open(&t->a, t->f, 1, PVFS_SO_LEASES);
+	fx_client_open(&t->b, t->f, 2, PVFS_SO_LEASES);
+	fx_client_init(&t->plain, t->f, 3);
+	t->a.park = t->b.park = t->plain.park = true;
+	assert_int_equal(do_mkfile(&t->plain, fx_root, "file", 0644, &a), 0);
+	t->file = a.fid;
+	assert_int_equal(do_mkdir(&t->plain, fx_root, "dir", 0755, &a), 0);
+	t->dir = a.fid;
+	hook(t);
+	*state = t;
+	return 0;
+}
+
+static int teardown(void **state)
+{
+	struct ls *t = *state;
+
+	fx_free(t->f);
+	free(t);
+	return 0;
+}
+
+static int lookup(struct fx_client *c, struct pvfs_fid dir, const char *name,
+		  struct pvfs_lookup_rep *rp)
+{
+	struct pvfs_lookup_req rq = { .cred = fx_cred(c), .dir = dir, .name = PVFS_STR(name) };
+
+	return fx_lookup(c, &rq, rp);
+}
+
+static bool leased(struct fx_client *c, struct pvfs_fid fid)
+{
+	struct pvfs_attr a;
+
+	assert_int_equal(do_getattr(c, fid, NULL, &a), 0);
+	return a.flags & PVFS_AF_LEASE;
+}
+
+static int chmod_to(struct fx_client *c, struct pvfs_fid fid, u32 mode)
+{
+	struct pvfs_setattr_req rq = { .cred = fx_cred(c), .fid = fid, .valid = PVFS_SA_MODE,
+				       .mode = mode };
+	struct pvfs_setattr_rep rp;
+
+	return fx_setattr(c, &rq, &rp);
+}
+
+/* Its last request waits for these inodes, and for nothing else. */
+static void waits_for(u64 ino, u64 ino2)
+{
+	assert_int_equal(fx_op.nnoted, ino2 ? 2 : 1);
+	assert_true(fx_op.noted[0].ino == ino || fx_op.noted[0].ino == ino2);
+	if (ino2)
+		assert_true(fx_op.noted[1].ino == ino || fx_op.noted[1].ino == ino2);
+}
+
+static void park(struct fx_client *c, void *call)
+{
+	assert_int_equal(mgr_recall_park(c->f->m, &fx_op, c->session, call), 0);
+}
+
+static void table(void **state)
+{
+	struct mgr_lease_holder h[4];
+	struct mgr_leases l = { .max = 0 };
+	u64 i;
+
+	assert_int_equal(mgr_leases_init(&l, 1000), 0);
+	assert_int_equal(mgr_leases_held(&l, 7, 0, 0, NULL, 0), 0);
+	assert_true(mgr_leases_grant(&l, 7, 1, 100, 200));
+	assert_true(mgr_leases_grant(&l, 7, 2, 100, 300));
+	assert_true(mgr_leases_grant(&l, 7, 1, 150, 250));	/* the same, longer */
+	assert_int_equal(atomic_load(&l.count), 2);
+	assert_int_equal(mgr_leases_held(&l, 7, 0, 240, h, 4), 2);
+	assert_int_equal(mgr_leases_held(&l, 7, 1, 240, h, 4), 1);
+	assert_int_equal(h[0].session, 2);
+	assert_int_equal(h[0].end, 300);
+	assert_int_equal(mgr_leases_held(&l, 7, 0, 250, h, 4), 1);
+	assert_int_equal(mgr_leases_held(&l, 7, 0, 300, h, 4), 0);
+	mgr_leases_drop(&l, 7, 2);
+	mgr_leases_drop(&l, 8, 2);
+	assert_int_equal(mgr_leases_held(&l, 7, 0, 240, h, 4), 1);
+	/* Full: nothing is given until some have expired. */
+	for (i = 1; i < 1000; i++)
+		assert_true(mgr_leases_grant(&l, 1000 + i, 3, 240, 1000));
+	assert_false(mgr_leases_grant(&l, 5000, 3, 240, 1000));
+	assert_int_equal(atomic_load(&l.refused), 1);
+	assert_true(mgr_leases_grant(&l, 1001, 3, 240, 1001));	/* has it already */
+	for (i = 0; i < 300 && !mgr_leases_grant(&l, 5000, 3, 1000, 2000); i++)
+		;
+	assert_true(i < 300);
+	mgr_leases_sweep(&l, 3);
+	assert_int_equal(mgr_leases_held(&l, 5000, 0, 1000, h, 4), 0);
+	assert_true(atomic_load(&l.count) <= 1);
+	mgr_leases_fini(&l);
+}
+
+static void granted(void **state)
+{
+	struct ls *t = *state;
+	struct pvfs_readdir_req rd = { .dir = fx_root, .bytes = 65536, .flags = PVFS_RD_ATTRS };
+	struct pvfs_readdir_rep rp;
+	struct pvfs_lookup_rep l;
+	struct pvfs_wire w;
+	struct pvfs_dent d;
+	struct pvfs_attr a;
+	u32 i;
+
+	assert_int_equal(lookup(&t->a, fx_root, "file", &l), 0);
+	assert_true(l.attr.flags & PVFS_AF_LEASE);
+	assert_true(l.dir.flags & PVFS_AF_LEASE);
+	assert_int_equal(l.dir.fid.ino, fx_root.ino);
+	/* That a name is not there is told like one that is. */
+	assert_int_equal(lookup(&t->a, fx_root, "none", &l), 0);
+	assert_int_equal(l.attr.fid.ino, 0);
+	assert_true(l.dir.flags & PVFS_AF_LEASE);
+	assert_int_equal(lookup(&t->plain, fx_root, "none", &l), -ENOENT);
+	assert_int_equal(lookup(&t->plain, fx_root, "file", &l), 0);
+	assert_false(l.attr.flags & PVFS_AF_LEASE);
+	assert_int_equal(l.dir.fid.ino, 0);
+
+	assert_int_equal(fx_readdir(&t->b, &rd, &rp), 0);
+	assert_true(rp.dir.flags & PVFS_AF_LEASE);
+	assert_int_equal(rp.count, 2);
+	pvfs_wire_init(&w, fx_op.payload, fx_op.payload_len);
+	for (i = 0; i < rp.count; i++) {
+		pvfs_get_dent(&w, &d);
+		assert_true(d.attr.flags & PVFS_AF_LEASE);
+	}
+	assert_int_equal(w.err, 0);
+	/* A file that somebody writes has none, whoever it is. */
+	assert_int_equal(do_open(&t->plain, t->file, PVFS_O_READ, &a), 0);
+	assert_false(a.flags & PVFS_AF_LEASE);
+	assert_int_equal(do_open(&t->a, t->file, PVFS_O_READ, &a), 0);
+	assert_true(a.flags & PVFS_AF_LEASE);
+	t->plain.park = false;
+	assert_int_equal(do_open(&t->plain, t->file, PVFS_O_WRITE, &a), 0);
+	assert_false(leased(&t->a, t->file));
+	assert_int_equal(lookup(&t->a, fx_root, "file", &l), 0);
+	assert_false(l.attr.flags & PVFS_AF_LEASE);
+	assert_true(l.dir.flags & PVFS_AF_LEASE);
+	assert_int_equal(do_close(&t->plain, t->file, PVFS_O_WRITE, NULL), 0);
+	assert_true(leased(&t->a, t->file));
+}
+
+static void in_the_way(void **state)
+{
+	struct ls *t = *state;
+	struct pvfs_open_req rq = { .cred = fx_cred(&t->a), .fid = t->file, .flags = PVFS_O_WRITE };
+	struct pvfs_wreport r = { .atime = { .sec = 1 } };
+	struct pvfs_open_rep rp;
+	struct pvfs_attr a;
+
+	assert_true(leased(&t->a, t->file));
+	assert_int_equal(chmod_to(&t->plain, t->file, 0600), -EINPROGRESS);
+	waits_for(t->file.ino, 0);
+	/* One's own is not. */
+	assert_int_equal(chmod_to(&t->a, t->file, 0600), 0);
+	assert_int_equal(chmod_to(&t->plain, t->file, 0644), -EINPROGRESS);
+	assert_int_equal(do_getattr(&t->plain, t->file, NULL, &a), 0);
+	assert_int_equal(a.mode & 07777, 0600);
+	/* But to open it for writing is, unless the client has given it up; nobody is told of B's. */
+	assert_int_equal(do_open(&t->a, t->file, PVFS_O_WRITE, &a), -EINPROGRESS);
+	waits_for(t->file.ino, 0);
+	rq.unleased = t->dir.ino;
+	assert_int_equal(fx_open(&t->a, &rq, &rp), -EINPROGRESS);
+	rq.unleased = t->file.ino;
+	assert_int_equal(fx_open(&t->a, &rq, &rp), 0);
+	assert_int_equal(do_close(&t->a, t->file, PVFS_O_WRITE, NULL), 0);
+	assert_int_equal(chmod_to(&t->plain, t->file, 0644), 0);
+	/* Names: whatever changes the directory. */
+	assert_true(leased(&t->a, fx_root));
+	assert_int_equal(do_mkfile(&t->b, fx_root, "new", 0644, &a), -EINPROGRESS);
+	waits_for(fx_root.ino, 0);
+	assert_int_equal(do_unlink(&t->b, fx_root, "file"), -EINPROGRESS);
+	assert_int_equal(do_rmdir(&t->b, fx_root, "dir"), -EINPROGRESS);
+	assert_true(leased(&t->a, t->dir));
+	assert_int_equal(do_rename(&t->b, fx_root, "file", t->dir, "file", 0), -EINPROGRESS);
+	waits_for(fx_root.ino, t->dir.ino);
+	assert_int_equal(lookup(&t->plain, fx_root, "file", &(struct pvfs_lookup_rep){ 0 }), 0);
+	/* To have been read is a change too; to be refused is none. */
+	mgr_leases_drop(&t->f->m->leases, t->file.ino, t->a.session);
+	assert_true(leased(&t->a, t->file));
+	r.atime.sec = time(NULL) + 1;
+	usleep(2000);
+	assert_int_equal(do_getattr(&t->b, t->file, &r, &a), -EINPROGRESS);
+	waits_for(t->file.ino, 0);
+	t->b.uid = 1000;
+	assert_int_equal(chmod_to(&t->b, t->file, 0777), -EPERM);
+}
+
+static void recalling(void **state)
+{
+	struct ls *t = *state;
+	struct mgr *m = t->f->m;
+	u64 ino = t->file.ino;
+
+	assert_true(leased(&t->a, t->file));
+	assert_true(leased(&t->b, t->file));
+	assert_int_equal(chmod_to(&t->plain, t->file, 0600), -EINPROGRESS);
+	park(&t->plain, "one");
+	assert_int_equal(seen.n, 2);
+	assert_int_equal(seen.ino[0], ino);
+	assert_int_equal(seen.session[0] + seen.session[1], t->a.session + t->b.session);
+	/* Another waits for the same: nobody is asked twice. Meanwhile nobody gets one. */
+	assert_int_equal(chmod_to(&t->plain, t->file, 0640), -EINPROGRESS);
+	park(&t->plain, "two");
+	assert_int_equal(seen.n, 2);
+	mgr_recall_told(m, t->a.session, &ino, 1, 0);
+	assert_int_equal(seen.nresumed, 0);
+	assert_false(leased(&t->a, t->file));
+	/* Not heard: sent again. */
+	mgr_recall_told(m, t->b.session, &ino, 1, -ENOTCONN);
+	assert_int_equal(seen.nresumed, 0);
+	seen.err = -ENOTCONN;
+	mgr_recall_tick(m, mgr_mono_ms());
+	assert_int_equal(seen.n, 2);
+	seen.err = 0;
+	mgr_recall_tick(m, mgr_mono_ms());
+	assert_int_equal(seen.n, 3);
+	assert_int_equal(seen.session[2], t->b.session);
+	mgr_recall_told(m, t->b.session, &ino, 1, 0);
+	assert_int_equal(seen.nresumed, 2);
+	assert_int_equal(chmod_to(&t->plain, t->file, 0600), 0);
+	mgr_recall_over(m, seen.resumed[0]);
+	assert_false(leased(&t->a, t->file));
+	mgr_recall_over(m, seen.resumed[1]);
+	assert_int_equal(atomic_load(&m->recalls.barred), 0);
+	assert_true(leased(&t->a, t->file));
+	/* Nothing is left to wait for when it comes to that. */
+	assert_int_equal(chmod_to(&t->plain, t->file, 0644), -EINPROGRESS);
+	mgr_leases_drop(&m->leases, ino, t->a.session);
+	park(&t->plain, "three");
+	assert_int_equal(seen.nresumed, 3);
+	assert_string_equal(seen.call[2], "three");
+	mgr_recall_over(m, seen.resumed[2]);
+}
+
+static void silent(void **state)
+{
+	struct ls *t = *state;
+	struct mgr *m = t->f->m;
+
+	assert_true(leased(&t->a, t->file));
+	assert_int_equal(chmod_to(&t->plain, t->file, 0600), -EINPROGRESS);
+	park(&t->plain, "one");
+	mgr_recall_tick(m, mgr_mono_ms() + LEASE_MS - 1000);
+	assert_int_equal(seen.nresumed, 0);
+	mgr_recall_tick(m, mgr_mono_ms() + LEASE_MS);
+	assert_int_equal(seen.nresumed, 1);
+	mgr_recall_over(m, seen.resumed[0]);
+	assert_int_equal(chmod_to(&t->plain, t->file, 0600), 0);
+	/* Once is enough. */
+	assert_false(leased(&t->a, t->file));
+	assert_true(leased(&t->b, t->file));
+	/* An answer that comes too late is nobody's. */
+	mgr_recall_told(m, t->a.session, &t->file.ino, 1, 0);
+	assert_int_equal(atomic_load(&m->recalls.expired), 1);
+}
+
+static void session_end(void **state)
+{
+	struct ls *t = *state;
+	struct pvfs_session_close_req rq = {};
+	struct pvfs_session_close_rep rp;
+
+	assert_true(leased(&t->a, t->file));
+	assert_int_equal(chmod_to(&t->plain, t->file, 0600), -EINPROGRESS);
+	park(&t->plain, "one");
+	assert_int_equal(fx_session_close(&t->a, &rq, &rp), 0);
+	assert_int_equal(seen.nresumed, 1);
+	mgr_recall_over(t->f->m, seen.resumed[0]);
+	assert_int_equal(chmod_to(&t->plain, t->file, 0600), 0);
+}
+
+static void restart(void **state)
+{
+	struct ls *t = *state;
+	struct pvfs_reclaim_done_req rq = {};
+	struct pvfs_reclaim_done_rep rp;
+
+	assert_true(leased(&t->a, t->file));
+	fx_reopen(t->f);
+	hook(t);
+	t->plain.no_retry = true;
+	/* Nobody knows who believes what; those who took none are not waited for. */
+	assert_int_equal(chmod_to(&t->plain, t->file, 0600), -EAGAIN);
+	assert_int_equal(fx_reclaim_done(&t->a, &rq, &rp), 0);
+	assert_int_equal(chmod_to(&t->plain, t->file, 0600), -EAGAIN);
+	assert_int_equal(fx_reclaim_done(&t->b, &rq, &rp), 0);
+	assert_int_equal(chmod_to(&t->plain, t->file, 0600), 0);
+	fx_reopen(t->f);
+	hook(t);
+	assert_int_equal(chmod_to(&t->plain, t->file, 0644), -EAGAIN);
+	fx_end_grace(t->f);
+	assert_int_equal(chmod_to(&t->plain, t->file, 0644), 0);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(table),
+		cmocka_unit_test_setup_teardown(granted, setup, teardown),
+		cmocka_unit_test_setup_teardown(in_the_way, setup, teardown),
+		cmocka_unit_test_setup_teardown(recalling, setup, teardown),
+		cmocka_unit_test_setup_teardown(silent, setup, teardown),
+		cmocka_unit_test_setup_teardown(session_end, setup, teardown),
+		cmocka_unit_test_setup_teardown(restart, setup, teardown),
+	};
+
+	cmocka_set_message_output(CM_OUTPUT_TAP);
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
