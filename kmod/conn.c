@@ -208,6 +208,9 @@ static void conn_connect_work(struct work_struct *work)
 		return;
 	}
 	conn_set_state(c, PVFS_CONN_UP);
+	if (c->lost)		/* the server has waited for what it had of us */
+		pvfs_leases_unsure(vol, -1);
+	c->lost = false;
 	c->sock = sock;
 	c->credits = clamp_t(u32, rep.credits, 1, PVFS_CHAN_TAGS);
 	c->backoff_ms = 0;
@@ -281,6 +284,15 @@ void pvfs_conn_fault(struct pvfs_conn *c, int err)
 	pvfs_kpvfsd_kick(c);
 }
 
+/* A request is given up that the server may have, and may do still. c->lock is held. */
+static void conn_lost(struct pvfs_conn *c, const struct pvfs_request *req)
+{
+	if (!req->has_slot || c->lost)
+		return;
+	c->lost = true;
+	pvfs_leases_unsure(c->server->vol, 1);
+}
+
 /*
  * Takes the connection away and puts what was posted back in front of the queue (or fails it). Both
  * mutexes held. Requests to be completed are gathered on @done, detached ones on @forgotten: no
@@ -313,9 +325,13 @@ static void conn_drop(struct pvfs_conn *c, struct list_head *done, struct list_h
 	list_for_each_entry_safe(req, next, &c->posted, link) {
 		pvfs_tag_drop(c, req);
 		if (req->detached) {
+			conn_lost(c, req);
+			if (req->has_slot)
+				pvfs_leases_unsure(c->server->vol, -1);
 			pvfs_req_set_state(req, PVFS_REQ_DONE);
 			list_move_tail(&req->link, forgotten);
 		} else if (c->abort || c->state == PVFS_CONN_DEAD) {
+			conn_lost(c, req);
 			pvfs_req_set_state(req, PVFS_REQ_DONE);
 			list_move_tail(&req->link, done);
 		} else {
@@ -328,8 +344,11 @@ static void conn_drop(struct pvfs_conn *c, struct list_head *done, struct list_h
 		list_splice_init(&c->urgent, &again);
 		list_splice_tail_init(&c->queue, &again);
 		list_splice_tail_init(&c->later, &again);
-		list_for_each_entry(req, &again, link)
+		list_for_each_entry(req, &again, link) {
+			if (req->resend)
+				conn_lost(c, req);
 			pvfs_req_set_state(req, PVFS_REQ_DONE);
+		}
 		list_splice_tail_init(&again, done);
 	}
 	list_for_each_entry_safe_reverse(req, next, &again, link)
@@ -649,6 +668,10 @@ void pvfs_conn_abandon(struct pvfs_request *req, int err)
 	/* could be withdrawn: the server never heard of it, or will be asked no more */
 	case PVFS_REQ_QUEUED:
 		list_del_init(&req->link);
+		if (req->resend && c->state == PVFS_CONN_UP)
+			pvfs_leases_void(c->server->vol);	/* it may have been done */
+		else if (req->resend)
+			conn_lost(c, req);
 		pvfs_req_set_state(req, PVFS_REQ_DONE);
 		req->err = err;
 		withdrawn = true;
@@ -656,6 +679,8 @@ void pvfs_conn_abandon(struct pvfs_request *req, int err)
 	case PVFS_REQ_POSTED:		/* its reply will come and be thrown away */
 		req->detached = true;
 		req->err = err;
+		if (req->has_slot)	/* until the reply comes, or the channel is back */
+			pvfs_leases_unsure(c->server->vol, 1);
 		if (c->rx_req == req) {
 			c->rx_req = NULL;
 			c->rx_discard = true;

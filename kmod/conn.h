@@ -65,6 +65,8 @@ struct pvfs_conn {
 	u32 nposted;
 	int fault;			/* why the connection must go; 0: it need not */
 	bool abort;	/* at the next fault requests fail instead of being sent again */
+	/* requests were given up that the server may do until this channel is back: lease.c */
+	bool lost;
 	unsigned int backoff_ms;
 	u64 connects;
 	struct pvfs_request *tags[PVFS_CHAN_TAGS];

@@ -144,15 +144,25 @@ static int queue_answer(struct pvfs_conn *c, int status)
 /* A request from the server. Return: 0 or -errno, for the answer. */
 static int callback(struct pvfs_conn *c)
 {
-	struct pvfs_lock_grant_req req;
+	struct pvfs_lock_grant_req grant;
+	struct pvfs_recall_req recall;
+	u32 len = c->rx_head.body_len;
 	int err;
 
 	if (c->rx_head.op == PVFS_OP_PING)
 		return 0;
-	if (c->rx_head.op != PVFS_OP_LOCK_GRANT || c->server->role != PVFS_ROLE_MGR)
+	if (c->server->role != PVFS_ROLE_MGR)
 		return -EOPNOTSUPP;
-	err = pvfs_lock_grant_req_decode(&req, c->rx_small, c->rx_head.body_len);
-	return err ?: pvfs_locks_granted(c->server->vol, &req);
+	switch (c->rx_head.op) {
+	case PVFS_OP_LOCK_GRANT:
+		err = pvfs_lock_grant_req_decode(&grant, c->rx_small, len);
+		return err ?: pvfs_locks_granted(c->server->vol, &grant);
+	case PVFS_OP_RECALL:
+		err = pvfs_recall_req_decode(&recall, c->rx_small, len);
+		return err ?: pvfs_leases_recalled(c->server->vol, &recall);
+	default:
+		return -EOPNOTSUPP;
+	}
 }
 
 /* A whole message is in. 1: dealt with; 0: not now, kicked for another try; -errno. */
@@ -204,6 +214,8 @@ static int rx_message(struct pvfs_conn *c)
 	c->rx_req = NULL;
 	trace_pvfs_reply(req);
 	if (forget) {
+		if (req->has_slot)	/* see pvfs_conn_abandon() */
+			pvfs_leases_unsure(c->server->vol, -1);
 		pvfs_req_forget(req);
 		return 1;
 	}

@@ -7,8 +7,8 @@
  * before it, so it stays good whatever is made or removed meanwhile: 0 is before ".", 1 before
  * "..", 2 before the first entry.
  *
- * With actimeo the entries come with attributes, and names and inodes are filled in: `ls -l' asks
- * nothing more.
+ * With actimeo or leases the entries come with attributes, and names and inodes are filled in: `ls
+ * -l' asks nothing more.
  */
 #include <linux/dcache.h>
 #include <linux/fs_types.h>
@@ -31,6 +31,8 @@ struct pvfs_dir {
 	u32 left;		/* entries from there on */
 	bool eof;		/* nothing follows them */
 	loff_t pos;		/* where `next' is */
+	struct pvfs_ask ask;	/* of the question that brought them */
+	unsigned long token;	/* of the directory's lease under which they may be believed */
 };
 
 static void dir_forget(struct pvfs_dir *d)
@@ -65,6 +67,14 @@ static unsigned int buf_bvecs(u8 *buf, struct bio_vec *bv)
 	return i;
 }
 
+/* Are names and inodes to be filled in? */
+static bool primes(const struct inode *dir)
+{
+	const struct pvfs_opts *o = &PVFS_VOL(dir)->opts;
+
+	return o->actimeo_ms || o->lease;
+}
+
 /* Asks for the entries behind @pos. */
 static int dir_fill(struct inode *dir, struct pvfs_dir *d, loff_t pos)
 {
@@ -83,8 +93,9 @@ static int dir_fill(struct inode *dir, struct pvfs_dir *d, loff_t pos)
 		return -ENOMEM;
 	}
 	d->left = 0;
-	err = pvfs_meta_readdir(dir, pos > 2 ? pos : 0, PVFS_VOL(dir)->opts.actimeo_ms, bv,
-				buf_bvecs(d->buf, bv), PVFS_READDIR_MAX, &rep, &len);
+	err = pvfs_meta_readdir(dir, pos > 2 ? pos : 0, primes(dir), bv,
+				buf_bvecs(d->buf, bv), PVFS_READDIR_MAX, &rep, &len, &d->ask,
+				&d->token);
 	kfree(bv);
 	if (err)
 		return err;
@@ -110,7 +121,7 @@ static bool dent_sane(const struct pvfs_dent *e)
 }
 
 /* Puts an entry, which came with attributes, into the caches. Failing to is no harm. */
-static void dir_prime(struct dentry *parent, const struct pvfs_dent *e)
+static void dir_prime(struct dentry *parent, const struct pvfs_dent *e, const struct pvfs_dir *d)
 {
 	struct qstr name = QSTR_INIT(e->name.p, e->name.len);
 	DECLARE_WAIT_QUEUE_HEAD_ONSTACK(wq);
@@ -132,8 +143,8 @@ static void dir_prime(struct dentry *parent, const struct pvfs_dent *e)
 		inode = d_inode(dentry);
 		if (inode && PVFS_I(inode)->fid.ino == e->attr.fid.ino &&
 		    PVFS_I(inode)->fid.gen == e->attr.fid.gen) {
-			if (!pvfs_inode_update(inode, &e->attr))
-				pvfs_dentry_validated(dentry);
+			if (!pvfs_inode_update(inode, &e->attr, &d->ask))
+				pvfs_dentry_validated(dentry, d->token);
 			dput(dentry);
 			return;
 		}
@@ -143,12 +154,12 @@ static void dir_prime(struct dentry *parent, const struct pvfs_dent *e)
 		if (tries)
 			return;
 	}
-	inode = pvfs_iget(parent->d_sb, &e->attr);
+	inode = pvfs_iget(parent->d_sb, &e->attr, &d->ask);
 	if (!IS_ERR(inode)) {
-		pvfs_dentry_validated(dentry);
+		pvfs_dentry_validated(dentry, d->token);
 		alias = d_splice_alias(inode, dentry);
 		if (!IS_ERR_OR_NULL(alias)) {
-			pvfs_dentry_validated(alias);
+			pvfs_dentry_validated(alias, d->token);
 			dput(alias);
 		}
 	}
@@ -160,7 +171,7 @@ static int pvfs_iterate(struct file *file, struct dir_context *ctx)
 {
 	struct inode *dir = file_inode(file);
 	struct pvfs_dir *d = file->private_data;
-	bool prime = PVFS_VOL(dir)->opts.actimeo_ms;
+	bool prime = primes(dir);
 	int err = 0;
 
 	/*
@@ -199,7 +210,7 @@ static int pvfs_iterate(struct file *file, struct dir_context *ctx)
 		ctx->pos = e.cookie;
 		d->pos = e.cookie;
 		if (prime)
-			dir_prime(file->f_path.dentry, &e);
+			dir_prime(file->f_path.dentry, &e, d);
 	}
 	if (!d->left) {
 		dir_forget(d);

@@ -44,7 +44,7 @@ static struct dentry *dentry_of(struct super_block *sb, const struct pvfs_fid *f
 	err = pvfs_meta_getattr_fid(sb->s_fs_info, fid, &attr);
 	if (err)
 		return ERR_PTR(err);
-	return d_obtain_alias(pvfs_iget(sb, &attr));
+	return d_obtain_alias(pvfs_iget(sb, &attr, NULL));
 }
 
 static struct dentry *from_words(struct super_block *sb, const u32 *fh)
@@ -74,13 +74,16 @@ static struct dentry *pvfs_get_parent(struct dentry *child)
 	struct page *page = alloc_page(GFP_KERNEL);
 	struct pvfs_readdir_rep rep;
 	struct bio_vec bv = { .bv_page = page, .bv_len = PAGE_SIZE };
+	struct pvfs_ask ask;
+	unsigned long token;
 	u32 len;
 	int err;
 
 	if (!page)
 		return ERR_PTR(-ENOMEM);
 	/* From behind the last entry. */
-	err = pvfs_meta_readdir(d_inode(child), S64_MAX, false, &bv, 1, PAGE_SIZE, &rep, &len);
+	err = pvfs_meta_readdir(d_inode(child), S64_MAX, false, &bv, 1, PAGE_SIZE, &rep, &len,
+				&ask, &token);
 	__free_page(page);
 	return err ? ERR_PTR(err) : dentry_of(child->d_sb, &rep.parent);
 }

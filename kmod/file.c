@@ -338,11 +338,15 @@ static int open_by_name(struct inode *inode, struct dentry *dentry, u32 flags, s
 	struct pvfs_create_rep rep;
 	struct name_snapshot name;
 	struct dentry *parent;
+	unsigned long token;
+	struct pvfs_ask ask;
 	int err;
 
 	parent = dget_parent(dentry);
+	token = pvfs_lease_token(d_inode(parent));
 	take_dentry_name_snapshot(&name, dentry);
-	err = pvfs_meta_create(PVFS_NOP_IDMAP, d_inode(parent), &name.name, flags, 0, &rep);
+	err = pvfs_meta_create(PVFS_NOP_IDMAP, d_inode(parent), &name.name, flags, 0,
+			       pvfs_open_changes(flags) ? pi->fid.ino : 0, &rep, &ask);
 	release_dentry_name_snapshot(&name);
 	dput(parent);
 	switch (err) {
@@ -362,12 +366,12 @@ static int open_by_name(struct inode *inode, struct dentry *dentry, u32 flags, s
 			pvfs_close_at_mgr(PVFS_VOL(inode), &rep.attr.fid, flags, NULL);
 		goto out_other;
 	}
-	err = pvfs_inode_update(inode, &rep.attr);
+	err = pvfs_inode_update(inode, &rep.attr, &ask);
 	if (err) {
 		pvfs_close_at_mgr(PVFS_VOL(inode), &pi->fid, flags, NULL);
 		return err;
 	}
-	pvfs_dentry_validated(dentry);
+	pvfs_dentry_validated(dentry, token);
 	*cap = rep.cap;
 	return 0;
 
@@ -388,6 +392,7 @@ static int pvfs_file_open(struct inode *inode, struct file *file)
 		    mapping_tagged(inode->i_mapping, PAGECACHE_TAG_DIRTY) ||
 		    pvfs_checked_here(PVFS_VOL(inode), PVFS_NOP_IDMAP);
 	u32 flags = pvfs_open_flags(file, tell ? 0 : file->f_flags & O_TRUNC);
+	bool changes = pvfs_open_changes(flags);
 	struct dentry *dentry = file_dentry(file);
 	struct pvfs_open_rep rep;
 	struct pvfs_file *pf;
@@ -399,10 +404,14 @@ static int pvfs_file_open(struct inode *inode, struct file *file)
 		return -ENOMEM;
 	if (pvfs_open_class(flags)) {	/* else for ioctl()s only */
 		pvfs_session_sample(PVFS_VOL(inode), &session, &epoch);
+		if (changes)
+			pvfs_unlease(inode);
 		if (open_nameless(dentry))
 			err = pvfs_meta_open(inode, flags, &rep);
 		else
 			err = open_by_name(inode, dentry, flags, &rep.cap);
+		if (changes)
+			pvfs_unlease_end(inode);
 		if (!err)
 			err = pvfs_file_opened(inode, pf, &rep.cap, session, epoch);
 		if (err) {
@@ -598,14 +607,14 @@ static int read_is_hole(struct pvfs_io *io)
 static int read_transfer(struct pvfs_io *io, bool past)
 {
 	struct pvfs_request *req = NULL;
-	struct pvfs_wreport sent;
+	struct pvfs_getattr_ask ask;
 	int err, err2;
 
 	err = pvfs_io_start(io);
 	if (err)
 		return err;
 	if (past) {
-		req = pvfs_meta_getattr_start(io->inode, &sent);
+		req = pvfs_meta_getattr_start(io->inode, &ask);
 		if (IS_ERR(req)) {
 			pvfs_io_finish(io);
 			return PTR_ERR(req);
@@ -613,7 +622,7 @@ static int read_transfer(struct pvfs_io *io, bool past)
 	}
 	err = pvfs_io_finish(io);
 	if (req) {
-		err2 = pvfs_meta_getattr_finish(io->inode, req, &sent);
+		err2 = pvfs_meta_getattr_finish(io->inode, req, &ask);
 		if (err2 == -EAGAIN)	/* not now: wait until it can */
 			err2 = pvfs_meta_getattr(io->inode);
 		if (err2)

@@ -195,10 +195,12 @@ static void inode_setup(struct inode *inode, const struct pvfs_attr *attr)
  * pvfs_iget - the inode that attributes belong to
  * @sb: the super block
  * @attr: checked by pvfs_attr_sane(); taken in
+ * @ask: as for pvfs_inode_update()
  *
  * Return: a reference to it, or ERR_PTR.
  */
-struct inode *pvfs_iget(struct super_block *sb, const struct pvfs_attr *attr)
+struct inode *pvfs_iget(struct super_block *sb, const struct pvfs_attr *attr,
+			const struct pvfs_ask *ask)
 {
 	struct pvfs_fid fid = attr->fid;
 	struct inode *inode;
@@ -209,7 +211,7 @@ struct inode *pvfs_iget(struct super_block *sb, const struct pvfs_attr *attr)
 		return ERR_PTR(-ENOMEM);
 	if (inode->i_state & I_NEW) {
 		inode_setup(inode, attr);
-		err = pvfs_inode_update(inode, attr);
+		err = pvfs_inode_update(inode, attr, ask);
 		if (err) {
 			iget_failed(inode);
 			return ERR_PTR(err);
@@ -218,7 +220,7 @@ struct inode *pvfs_iget(struct super_block *sb, const struct pvfs_attr *attr)
 		unlock_new_inode(inode);
 		return inode;
 	}
-	err = pvfs_inode_update(inode, attr);
+	err = pvfs_inode_update(inode, attr, ask);
 	if (err) {
 		iput(inode);
 		return ERR_PTR(err);
@@ -238,7 +240,7 @@ void pvfs_inode_update_cached(struct super_block *sb, const struct pvfs_attr *at
 
 	if (!inode)
 		return;
-	pvfs_inode_update(inode, attr);
+	pvfs_inode_update(inode, attr, NULL);
 	iput(inode);
 }
 
@@ -246,6 +248,7 @@ void pvfs_inode_update_cached(struct super_block *sb, const struct pvfs_attr *at
  * pvfs_inode_update - take in attributes that came from the mgr
  * @inode: the inode
  * @attr: checked by pvfs_attr_sane(), and this inode's
+ * @ask: from before the question, if the answer may bring a lease; else NULL
  *
  * Older ones than we have are left alone. A file is never made shorter than our own writes have
  * made it, unless it was truncated since: the mgr may not know of them yet. Those without the true
@@ -253,7 +256,7 @@ void pvfs_inode_update_cached(struct super_block *sb, const struct pvfs_attr *at
  *
  * Return: 0, or -EIO when the type is another than it was.
  */
-int pvfs_inode_update(struct inode *inode, const struct pvfs_attr *attr)
+int pvfs_inode_update(struct inode *inode, const struct pvfs_attr *attr, const struct pvfs_ask *ask)
 {
 	struct pvfs_inode *pi = PVFS_I(inode);
 	struct timespec64 atime, ctime;
@@ -302,8 +305,27 @@ int pvfs_inode_update(struct inode *inode, const struct pvfs_attr *attr)
 	pi->attr_valid = !(attr->flags & PVFS_AF_SIZE_UNKNOWN);
 	pi->stale = false;
 out:
+	pvfs_lease_take(inode, attr, ask);
 	spin_unlock(&pi->lock);
 	return 0;
+}
+
+/**
+ * pvfs_dir_told - take in a directory's attributes that came, with a lease, along with its names
+ * @dir: the directory
+ * @attr: checked
+ * @ask: from before the question
+ * @token: set to that of the lease under which the names may be believed; 0: they may not
+ *
+ * Return: as pvfs_inode_update().
+ */
+int pvfs_dir_told(struct inode *dir, const struct pvfs_attr *attr, const struct pvfs_ask *ask,
+		  unsigned long *token)
+{
+	int err = pvfs_inode_update(dir, attr, ask);
+
+	*token = err ? 0 : pvfs_lease_since(dir, ask);
+	return err;
 }
 
 /**
@@ -317,6 +339,7 @@ void pvfs_inode_stale(struct inode *inode)
 	spin_lock(&pi->lock);
 	pi->stale = true;
 	pi->attr_valid = false;
+	pvfs_own_change(inode);
 	spin_unlock(&pi->lock);
 }
 
@@ -470,6 +493,7 @@ void pvfs_attr_distrust(struct inode *inode)
 	spin_lock(&pi->lock);
 	pi->attr_valid = false;
 	pi->fresh.task = NULL;
+	pvfs_own_change(inode);
 	spin_unlock(&pi->lock);
 }
 
@@ -480,7 +504,7 @@ void pvfs_attr_distrust(struct inode *inode)
  */
 int pvfs_revalidate(struct inode *inode)
 {
-	if (pvfs_fresh_take(inode) || pvfs_attr_trusted(inode))
+	if (pvfs_fresh_take(inode) || pvfs_attr_trusted(inode) || pvfs_attrs_leased(inode))
 		return 0;
 	/*
 	 * Removed by us and still somebody's current directory: the mgr has forgotten it, nothing

@@ -50,6 +50,7 @@ struct pvfs_opts {
 	bool locks_local;		/* file locks hold among this node's processes only */
 	/* attributes and names may be this old; 0 (default): always asked */
 	unsigned int actimeo_ms;
+	bool lease;	/* take leases on attributes and names; not with actimeo */
 };
 
 /* ---------------------------------------------------------------- requests */
@@ -172,6 +173,19 @@ static inline int pvfs_req_run(struct pvfs_request *req)
 struct pvfs_stats;	/* stats.h */
 struct net;
 
+#define PVFS_RECALLS_KEPT 64u
+
+/* What says whether an answer may still be believed when it comes: lease.c. */
+struct pvfs_leases {
+	atomic64_t gen;			/* another: nothing from before is believed */
+	atomic_t unsure;		/* changes that may be made at any time; none is believed */
+	atomic64_t owns;		/* counts changes of our own */
+	atomic_long_t tokens;		/* the last one */
+	spinlock_t lock;		/* protects the next two */
+	u64 recalls;			/* how many inodes were recalled */
+	u64 recalled[PVFS_RECALLS_KEPT];	/* the last ones: number i at i % KEPT */
+};
+
 /**
  * struct pvfs_volume - one mounted volume: session, servers, counters; sb->s_fs_info
  *
@@ -221,6 +235,8 @@ struct pvfs_volume {
 	bool locks_dead;		/* unmounting, and the mgr does not answer: they fail */
 	bool idmapped;			/* was seen through a mount that maps ids; never reset */
 
+	struct pvfs_leases leases;
+
 	struct pvfs_stats __percpu *stats;
 	struct proc_dir_entry *proc;
 	char proc_name[PVFS_VOLUME_MAX + 16];
@@ -263,8 +279,13 @@ int pvfs_files_reclaim(struct pvfs_volume *vol);
 int pvfs_locks_reclaim(struct pvfs_volume *vol);
 int pvfs_locks_lost(struct pvfs_volume *vol);
 void pvfs_locks_abort(struct pvfs_volume *vol);
-/* VFS half, called where a LOCK_GRANT is received; does not sleep. */
+/* VFS half, called where a LOCK_GRANT or a RECALL is received; do not sleep. */
 int pvfs_locks_granted(struct pvfs_volume *vol, const struct pvfs_lock_grant_req *req);
+int pvfs_leases_recalled(struct pvfs_volume *vol, const struct pvfs_recall_req *req);
+/* VFS half: see lease.c. From anywhere. */
+void pvfs_leases_init(struct pvfs_volume *vol);
+void pvfs_leases_void(struct pvfs_volume *vol);
+void pvfs_leases_unsure(struct pvfs_volume *vol, int delta);
 
 /* ---------------------------------------------------------------- counters */
 
@@ -278,6 +299,8 @@ enum pvfs_counter {
 	PVFS_CNT_RECONNECTS,
 	PVFS_CNT_RESENDS,
 	PVFS_CNT_ABANDONED,
+	PVFS_CNT_LEASES,	/* taken */
+	PVFS_CNT_RECALLED,	/* inodes named by RECALLs */
 	PVFS_CNT_MAX,
 };
 void pvfs_count(struct pvfs_volume *vol, enum pvfs_counter c, u64 n);

@@ -106,15 +106,16 @@ int pvfs_own_attr_check(struct inode *inode, const struct pvfs_attr *attr)
 	return pvfs_attr_check(PVFS_VOL(inode), attr);
 }
 
-/* Takes in what the mgr says of an inode after we asked about it by its number. */
-int pvfs_own_attr_result(struct inode *inode, int err, const struct pvfs_attr *attr)
+/* Takes in what the mgr says of an inode after we asked about it by its number. @ask: or NULL. */
+int pvfs_own_attr_result(struct inode *inode, int err, const struct pvfs_attr *attr,
+			 const struct pvfs_ask *ask)
 {
 	if (err == -ESTALE)
 		pvfs_inode_stale(inode);
 	if (!err)
 		err = pvfs_own_attr_check(inode, attr);
 	if (!err)
-		err = pvfs_inode_update(inode, attr);
+		err = pvfs_inode_update(inode, attr, ask);
 	return err;
 }
 
@@ -130,11 +131,11 @@ META(GETLK, getlk)
 /**
  * pvfs_meta_getattr_start - begin to ask for an inode's attributes
  * @inode: the inode
- * @sent: filled with the report of our writes that goes along
+ * @a: filled; it has the report of our writes that goes along
  *
  * Return: a submitted request, for pvfs_meta_getattr_finish(); or ERR_PTR.
  */
-struct pvfs_request *pvfs_meta_getattr_start(struct inode *inode, struct pvfs_wreport *sent)
+struct pvfs_request *pvfs_meta_getattr_start(struct inode *inode, struct pvfs_getattr_ask *a)
 {
 	struct pvfs_getattr_req m = { .fid = fid_of(inode) };
 	struct pvfs_volume *vol = PVFS_VOL(inode);
@@ -143,8 +144,9 @@ struct pvfs_request *pvfs_meta_getattr_start(struct inode *inode, struct pvfs_wr
 	req = pvfs_req_alloc(vol->mgr, PVFS_OP_GETATTR, 0);
 	if (IS_ERR(req))
 		return ERR_PTR(pvfs_final_error(vol, PVFS_OP_GETATTR, PTR_ERR(req)));
-	pvfs_writes_report(inode, sent);
-	m.report = *sent;
+	pvfs_writes_report(inode, &a->sent);
+	m.report = a->sent;
+	pvfs_lease_ask(vol, &a->ask);
 	req->body_len = pvfs_getattr_req_encode(&m, req->body, req->body_room);
 	pvfs_req_submit(req);
 	return req;
@@ -153,11 +155,11 @@ struct pvfs_request *pvfs_meta_getattr_start(struct inode *inode, struct pvfs_wr
 /**
  * pvfs_meta_getattr_finish - wait for the answer and take it in
  * @inode: the inode
- * @sent: what pvfs_meta_getattr_start() said went along
+ * @a: as pvfs_meta_getattr_start() filled it
  * @req: from pvfs_meta_getattr_start(); taken
  */
 int pvfs_meta_getattr_finish(struct inode *inode, struct pvfs_request *req,
-			     const struct pvfs_wreport *sent)
+			     const struct pvfs_getattr_ask *a)
 {
 	struct pvfs_getattr_rep r;
 	int err;
@@ -167,9 +169,9 @@ int pvfs_meta_getattr_finish(struct inode *inode, struct pvfs_request *req,
 		err = pvfs_getattr_rep_decode(&r, req->rep, req->rep_len);
 	pvfs_req_put(req);
 	err = pvfs_own_attr_result(inode, pvfs_final_error(PVFS_VOL(inode), PVFS_OP_GETATTR, err),
-				   &r.attr);
+				   &r.attr, &a->ask);
 	if (!err)
-		pvfs_writes_ack(PVFS_I(inode)->use, sent);
+		pvfs_writes_ack(PVFS_I(inode)->use, &a->sent);
 	return err;
 }
 
@@ -224,15 +226,15 @@ int pvfs_meta_getattr_fid(struct pvfs_volume *vol, const struct pvfs_fid *fid,
 int pvfs_meta_getattr(struct inode *inode)
 {
 	struct pvfs_request *req;
-	struct pvfs_wreport sent;
+	struct pvfs_getattr_ask a;
 	struct again again = { };
 	int err;
 
 	do {
-		req = pvfs_meta_getattr_start(inode, &sent);
+		req = pvfs_meta_getattr_start(inode, &a);
 		if (IS_ERR(req))
 			return PTR_ERR(req);
-		err = pvfs_meta_getattr_finish(inode, req, &sent);
+		err = pvfs_meta_getattr_finish(inode, req, &a);
 		if (err == -EAGAIN)
 			err = pvfs_ask_again(PVFS_VOL(inode), &again);
 	} while (err == -EAGAIN);
@@ -259,7 +261,7 @@ int pvfs_meta_setattr(struct inode *inode, struct pvfs_setattr_req *m)
 	pvfs_writes_report(inode, &m->report);
 	err = meta_setattr(PVFS_VOL(inode), room(&w), m, &r);
 	pvfs_who_put(&w);
-	err = pvfs_own_attr_result(inode, err, &r.attr);
+	err = pvfs_own_attr_result(inode, err, &r.attr, NULL);
 	if (!err)
 		pvfs_writes_ack(PVFS_I(inode)->use, &m->report);
 	return err;
@@ -279,7 +281,7 @@ int pvfs_meta_report(struct inode *inode)
 
 	pvfs_writes_report(inode, &m.report);
 	err = meta_report(PVFS_VOL(inode), META_ROOM, &m, &r);
-	err = pvfs_own_attr_result(inode, err, &r.attr);
+	err = pvfs_own_attr_result(inode, err, &r.attr, NULL);
 	if (!err)
 		pvfs_writes_ack(PVFS_I(inode)->use, &m.report);
 	return err;
@@ -287,7 +289,7 @@ int pvfs_meta_report(struct inode *inode)
 
 /**
  * pvfs_meta_open - open by inode
- * @inode: the inode
+ * @inode: the inode; to change it is to be between pvfs_unlease() and pvfs_unlease_end()
  * @flags: PVFS_O_*
  * @rep: attributes (taken in already) and capability
  *
@@ -295,16 +297,21 @@ int pvfs_meta_report(struct inode *inode)
  */
 int pvfs_meta_open(struct inode *inode, u32 flags, struct pvfs_open_rep *rep)
 {
-	struct pvfs_open_req m = { .fid = fid_of(inode), .flags = flags };
+	struct pvfs_open_req m = {
+		.fid = fid_of(inode), .flags = flags,
+		.unleased = pvfs_open_changes(flags) ? fid_of(inode).ino : 0,
+	};
+	struct pvfs_ask ask;
 	struct who w;
 	int err;
 
 	err = pvfs_who_get(&w, inode, PVFS_NOP_IDMAP, &m.cred);
 	if (err)
 		return err;
+	pvfs_lease_ask(PVFS_VOL(inode), &ask);
 	err = meta_open(PVFS_VOL(inode), room(&w), &m, rep);
 	pvfs_who_put(&w);
-	return pvfs_own_attr_result(inode, err, &rep->attr);
+	return pvfs_own_attr_result(inode, err, &rep->attr, &ask);
 }
 
 /**
@@ -333,7 +340,8 @@ int pvfs_meta_reclaim(struct inode *inode, u32 flags, u32 count, bool recovery,
 	if (!err)
 		err = pvfs_reclaim_rep_decode(rep, req->rep, req->rep_len);
 	pvfs_req_put(req);
-	return pvfs_own_attr_result(inode, pvfs_final_error(vol, PVFS_OP_RECLAIM, err), &rep->attr);
+	return pvfs_own_attr_result(inode, pvfs_final_error(vol, PVFS_OP_RECLAIM, err), &rep->attr,
+				    NULL);
 }
 
 /**
@@ -358,7 +366,7 @@ static void relayout_done(struct pvfs_request *req)
 	int err;
 
 	err = req->err ?: pvfs_setlayout_rep_decode(&rep, req->rep, req->rep_len);
-	err = pvfs_own_attr_result(&pi->vfs_inode, err, &rep.attr);
+	err = pvfs_own_attr_result(&pi->vfs_inode, err, &rep.attr, NULL);
 	if (err)
 		WRITE_ONCE(pi->relayouts_lost, pi->relayouts_lost + 1);
 	pi->relayout_err = err;

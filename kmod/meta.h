@@ -35,7 +35,8 @@ int pvfs_ask_again(struct pvfs_volume *vol, struct again *a);
 int pvfs_final_error(struct pvfs_volume *vol, enum pvfs_op op, int err);
 int pvfs_attr_check(struct pvfs_volume *vol, const struct pvfs_attr *attr);
 int pvfs_own_attr_check(struct inode *inode, const struct pvfs_attr *attr);
-int pvfs_own_attr_result(struct inode *inode, int err, const struct pvfs_attr *attr);
+int pvfs_own_attr_result(struct inode *inode, int err, const struct pvfs_attr *attr,
+			 const struct pvfs_ask *ask);
 
 /* What goes along with a request, or comes with its answer. */
 struct payload {

@@ -17,34 +17,40 @@ META(RENAME, rename)
 
 /**
  * pvfs_meta_lookup - find a name in a directory
- * @dir: the directory
+ * @dir: the directory; its attributes may come along with a lease, and are taken in then
  * @name: the name
- * @attr: filled with the inode's attributes
- * @target: room for PVFS_SYMLINK_EAGER + 1 bytes: a symbolic link's target, if it came along; else
- *	empty. Or NULL
+ * @found: filled, its token also when there is no such name
  *
  * Return: 0, -ENOENT, -EACCES, -ENOTDIR, -ESTALE (no such directory any more), -EINTR, -EIO.
  */
-int pvfs_meta_lookup(struct inode *dir, const struct qstr *name, struct pvfs_attr *attr,
-		     char *target)
+int pvfs_meta_lookup(struct inode *dir, const struct qstr *name, struct pvfs_found *found)
 {
 	struct pvfs_lookup_req m = { .dir = fid_of(dir), .name = pvfs_qstr(name) };
-	struct payload p = { .text = target, .text_room = target ? PVFS_SYMLINK_EAGER + 1 : 0 };
+	struct payload p = { .text = found->target, .text_room = sizeof(found->target) };
 	struct pvfs_lookup_rep r;
 	struct who w;
 	int err;
 
+	found->target[0] = 0;
+	found->token = 0;
 	err = pvfs_who_get(&w, dir, PVFS_NOP_IDMAP, &m.cred);
 	if (err)
 		return err;
-	if (target)
-		*target = 0;
+	pvfs_lease_ask(PVFS_VOL(dir), &found->ask);
 	err = data_lookup(PVFS_VOL(dir), room(&w), &m, &r, &p);
 	pvfs_who_put(&w);
 	if (err)
 		return err;
-	*attr = r.attr;
-	return pvfs_attr_check(PVFS_VOL(dir), attr);
+	if (r.dir.flags & PVFS_AF_LEASE) {
+		err = pvfs_own_attr_check(dir, &r.dir) ?:
+		      pvfs_dir_told(dir, &r.dir, &found->ask, &found->token);
+		if (err)
+			return err;
+		if (!r.attr.fid.ino)
+			return -ENOENT;
+	}
+	found->attr = r.attr;
+	return pvfs_attr_check(PVFS_VOL(dir), &found->attr);
 }
 
 /**
@@ -54,12 +60,15 @@ int pvfs_meta_lookup(struct inode *dir, const struct qstr *name, struct pvfs_att
  * @name: the name in it
  * @flags: PVFS_O_*
  * @mode: permission bits, the mgr applies the umask
+ * @unleased: see struct pvfs_create_req
  * @rep: filled
+ * @ask: filled
  *
  * On success the file is open at the mgr, once, if it is a regular one.
  */
 int pvfs_meta_create(struct pvfs_idmap *idmap, struct inode *dir, const struct qstr *name,
-		     u32 flags, umode_t mode, struct pvfs_create_rep *rep)
+		     u32 flags, umode_t mode, u64 unleased, struct pvfs_create_rep *rep,
+		     struct pvfs_ask *ask)
 {
 	struct pvfs_create_req m = {
 		.dir = fid_of(dir),
@@ -67,6 +76,7 @@ int pvfs_meta_create(struct pvfs_idmap *idmap, struct inode *dir, const struct q
 		.flags = flags,
 		.mode = mode & S_IALLUGO,
 		.umask = current_umask(),
+		.unleased = unleased,
 	};
 	struct who w;
 	int err;
@@ -74,6 +84,7 @@ int pvfs_meta_create(struct pvfs_idmap *idmap, struct inode *dir, const struct q
 	err = pvfs_who_get(&w, dir, idmap, &m.cred);
 	if (err)
 		return err;
+	pvfs_lease_ask(PVFS_VOL(dir), ask);
 	err = meta_create(PVFS_VOL(dir), room(&w), &m, rep);
 	pvfs_who_put(&w);
 	return err ?: pvfs_attr_check(PVFS_VOL(dir), &rep->attr);
@@ -336,9 +347,12 @@ int pvfs_meta_readlink(struct inode *inode, char *target)
  * @bytes: its size
  * @rep: filled
  * @ret_len: bytes of entries
+ * @ask: filled
+ * @token: of the lease under which the names may be believed; 0: there is none
  */
 int pvfs_meta_readdir(struct inode *dir, u64 cookie, bool attrs, const struct bio_vec *bv,
-		      unsigned int nbv, u32 bytes, struct pvfs_readdir_rep *rep, u32 *ret_len)
+		      unsigned int nbv, u32 bytes, struct pvfs_readdir_rep *rep, u32 *ret_len,
+		      struct pvfs_ask *ask, unsigned long *token)
 {
 	struct pvfs_readdir_req m = {
 		.dir = fid_of(dir),
@@ -357,6 +371,7 @@ int pvfs_meta_readdir(struct inode *dir, u64 cookie, bool attrs, const struct bi
 	req->nbv = nbv;
 	req->bv_len = bytes;
 	req->body_len = pvfs_readdir_req_encode(&m, req->body, req->body_room);
+	pvfs_lease_ask(vol, ask);
 	err = pvfs_req_run(req);
 	if (!err)
 		err = pvfs_readdir_rep_decode(rep, req->rep, req->rep_len);
@@ -367,5 +382,9 @@ int pvfs_meta_readdir(struct inode *dir, u64 cookie, bool attrs, const struct bi
 	pvfs_req_put(req);
 	if (err == -ESTALE)
 		pvfs_inode_stale(dir);
+	*token = 0;
+	if (!err && (rep->dir.flags & PVFS_AF_LEASE))
+		return pvfs_own_attr_check(dir, &rep->dir) ?:
+		       pvfs_dir_told(dir, &rep->dir, ask, token);
 	return pvfs_final_error(vol, PVFS_OP_READDIR, err);
 }

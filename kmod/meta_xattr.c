@@ -137,7 +137,7 @@ int pvfs_meta_setxattr(struct inode *inode, const char *name, const void *value,
 		if (size)
 			memcpy(b.mem, value, size);
 		err = data_setxattr(PVFS_VOL(inode), room(&w), &m, &r, &b.p);
-		err = pvfs_own_attr_result(inode, err, &r.attr);
+		err = pvfs_own_attr_result(inode, err, &r.attr, NULL);
 	}
 	pvfs_who_put(&w);
 	bounce_fini(&b);
@@ -205,5 +205,5 @@ int pvfs_meta_removexattr(struct inode *inode, const char *name)
 		return err;
 	err = meta_removexattr(PVFS_VOL(inode), room(&w), &m, &r);
 	pvfs_who_put(&w);
-	return pvfs_own_attr_result(inode, err, &r.attr);
+	return pvfs_own_attr_result(inode, err, &r.attr, NULL);
 }

@@ -4,7 +4,8 @@
  *
  * A name that the dentry cache holds is asked again each time it is used, but where the operation
  * that follows asks by name itself: opening a regular file (which then compares what it got with
- * what was cached) and unlink(2). With actimeo names are believed for that long.
+ * what was cached) and unlink(2). With actimeo names are believed for that long; under a lease on
+ * their directory until it is recalled.
  */
 #include <linux/sched/task_stack.h>
 #include <asm/syscall.h>
@@ -18,23 +19,49 @@
 /**
  * pvfs_dentry_validated - the mgr has just confirmed this name
  * @dentry: the name
+ * @token: of the directory's lease that covers it; 0: none does
  */
-void pvfs_dentry_validated(struct dentry *dentry)
+void pvfs_dentry_validated(struct dentry *dentry, unsigned long token)
 {
-	WRITE_ONCE(dentry->d_time, jiffies);
+	const struct pvfs_volume *vol = PVFS_D_VOL(dentry);
+
+	WRITE_ONCE(dentry->d_time, vol->opts.actimeo_ms ? jiffies : token);
 }
 
 static void dentry_distrust(struct dentry *dentry)
 {
-	WRITE_ONCE(dentry->d_time, jiffies - INT_MAX / 2);
+	const struct pvfs_volume *vol = PVFS_D_VOL(dentry);
+
+	WRITE_ONCE(dentry->d_time, vol->opts.actimeo_ms ? jiffies - INT_MAX / 2 : 0);
 }
 
-static bool dentry_trusted(const struct dentry *dentry)
+/* @dir: where it is; the caller has a reference, or the RCU read lock. */
+static bool dentry_trusted(const struct dentry *dentry, const struct inode *dir)
 {
-	const struct pvfs_volume *vol = dentry->d_sb->s_fs_info;
+	const struct pvfs_volume *vol = PVFS_D_VOL(dentry);
+	unsigned long time = READ_ONCE(dentry->d_time), token;
 	unsigned int ms = vol->opts.actimeo_ms;
 
-	return ms && time_before(jiffies, READ_ONCE(dentry->d_time) + msecs_to_jiffies(ms));
+	if (ms)
+		return time_before(jiffies, time + msecs_to_jiffies(ms));
+	token = pvfs_lease_token(dir);
+	return token && time == token;
+}
+
+/*
+ * The same for who walks a path. A LOOKUP would have checked that the directory may be searched:
+ * pvfs_permission() relies on that, but where it checks by itself.
+ */
+static bool name_trusted(const struct dentry *dentry, struct inode *dir, unsigned int flags)
+{
+	struct pvfs_volume *vol = PVFS_VOL(dir);
+	int mask = MAY_EXEC | (flags & LOOKUP_RCU ? MAY_NOT_BLOCK : 0);
+
+	if (!dentry_trusted(dentry, dir))
+		return false;
+	if (vol->opts.actimeo_ms || pvfs_checked_here(vol, PVFS_NOP_IDMAP))
+		return true;
+	return !generic_permission(PVFS_NOP_IDMAP, dir, mask);
 }
 
 /*
@@ -130,8 +157,8 @@ static int renamed_meanwhile(struct inode *inode, struct dentry *dentry, unsigne
 {
 	int err = 0, gone = flags & LOOKUP_REVAL ? -EBUSY : -ESTALE;
 	struct dentry *first, *parent;
+	struct pvfs_found found;
 	struct name_snapshot name;
-	struct pvfs_attr attr;
 	bool any = false;
 
 	if ((flags & LOOKUP_PARENT) || likely(!in_rename()))
@@ -141,11 +168,11 @@ static int renamed_meanwhile(struct inode *inode, struct dentry *dentry, unsigne
 		WRITE_ONCE(first->d_fsdata, NULL);
 		parent = dget_parent(first);
 		take_dentry_name_snapshot(&name, first);
-		err = pvfs_meta_lookup(d_inode(parent), &name.name, &attr, NULL);
+		err = pvfs_meta_lookup(d_inode(parent), &name.name, &found);
 		release_dentry_name_snapshot(&name);
 		dput(parent);
-		if (err == -ENOENT || (!err && (attr.fid.ino != PVFS_I(inode)->fid.ino ||
-						attr.fid.gen != PVFS_I(inode)->fid.gen))) {
+		if (err == -ENOENT || (!err && (found.attr.fid.ino != PVFS_I(inode)->fid.ino ||
+						found.attr.fid.gen != PVFS_I(inode)->fid.gen))) {
 			d_drop(first);
 			any = true;
 			err = 0;
@@ -212,24 +239,23 @@ static int revalidate(struct inode *dir, struct dentry *dentry, struct inode *in
 {
 	struct pvfs_inode *pi = PVFS_I(inode);
 	struct name_snapshot name;
-	char target[PVFS_SYMLINK_EAGER + 1];
-	struct pvfs_attr attr;
+	struct pvfs_found found;
 	int err;
 
 	take_dentry_name_snapshot(&name, dentry);
-	err = pvfs_meta_lookup(dir, &name.name, &attr, target);
+	err = pvfs_meta_lookup(dir, &name.name, &found);
 	release_dentry_name_snapshot(&name);
 	if (err == -ENOENT)
 		return 0;
 	if (err)
 		return err;
-	if (attr.fid.ino != pi->fid.ino || attr.fid.gen != pi->fid.gen)
+	if (found.attr.fid.ino != pi->fid.ino || found.attr.fid.gen != pi->fid.gen)
 		return 0;
-	err = pvfs_inode_update(inode, &attr);
+	err = pvfs_inode_update(inode, &found.attr, &found.ask);
 	if (err)
 		return err;
-	link_target_set(inode, target);
-	pvfs_dentry_validated(dentry);
+	link_target_set(inode, found.target);
+	pvfs_dentry_validated(dentry, found.token);
 	if (stat_follows(dir, inode, flags))
 		pvfs_fresh_leave(inode);
 	return renamed_meanwhile(inode, dentry, flags) ?: 1;
@@ -237,33 +263,39 @@ static int revalidate(struct inode *dir, struct dentry *dentry, struct inode *in
 
 static int pvfs_d_revalidate(struct dentry *dentry, unsigned int flags)
 {
-	/* "Must not exist" is asked always: lock files live by it. */
-	bool trusted = !(flags & (LOOKUP_REVAL | LOOKUP_EXCL)) && dentry_trusted(dentry);
+	/*
+	 * "Must not exist" is asked always: lock files live by it. What rename(2) moves it must have
+	 * seen being asked: see renamed_meanwhile().
+	 */
+	bool may_trust = !(flags & (LOOKUP_REVAL | LOOKUP_EXCL)) &&
+			 ((flags & LOOKUP_PARENT) || PVFS_D_VOL(dentry)->opts.actimeo_ms ||
+			  !in_rename());
+	struct inode *inode, *dir;
 	struct dentry *parent;
-	struct inode *inode;
 	int ret;
 
 	if (flags & LOOKUP_RCU) {
+		dir = d_inode_rcu(READ_ONCE(dentry->d_parent));
 		/*
 		 * A name about to be made or replaced is better looked up anew, which costs
 		 * nothing: see lookup.
 		 */
-		if (trusted && !(flags & (LOOKUP_CREATE | LOOKUP_RENAME_TARGET)))
+		if (may_trust && dir && !(flags & (LOOKUP_CREATE | LOOKUP_RENAME_TARGET)) &&
+		    name_trusted(dentry, dir, flags))
 			return 1;
 		return -ECHILD;
 	}
 	inode = d_inode(dentry);
-	if (!inode)
-		return trusted && !(flags & (LOOKUP_CREATE | LOOKUP_RENAME_TARGET));
-	if (trusted)
-		return 1;
-	if (open_follows(dentry, inode, flags))
-		return 1;
 	parent = dget_parent(dentry);
-	if (unlink_follows(d_inode(parent), inode, flags))
+	dir = d_inode(parent);
+	if (may_trust && name_trusted(dentry, dir, flags))
+		ret = inode || !(flags & (LOOKUP_CREATE | LOOKUP_RENAME_TARGET));
+	else if (!inode)
+		ret = 0;
+	else if (open_follows(dentry, inode, flags) || unlink_follows(dir, inode, flags))
 		ret = 1;
 	else
-		ret = revalidate(d_inode(parent), dentry, inode, flags);
+		ret = revalidate(dir, dentry, inode, flags);
 	dput(parent);
 	return ret;
 }
@@ -279,13 +311,22 @@ static int pvfs_d_weak_revalidate(struct dentry *dentry, unsigned int flags)
 	return 1;
 }
 
+static int pvfs_d_init(struct dentry *dentry)
+{
+	dentry_distrust(dentry);	/* d_time is not the VFS's to set */
+	return 0;
+}
+
 /* Names that are not there are remembered only where they may be believed. */
 static int pvfs_d_delete(const struct dentry *dentry)
 {
-	return d_really_is_negative(dentry) && !dentry_trusted(dentry);
+	const struct inode *dir = d_inode(dentry->d_parent);
+
+	return d_really_is_negative(dentry) && !(dir && dentry_trusted(dentry, dir));
 }
 
 const struct dentry_operations pvfs_dentry_operations = {
+	.d_init = pvfs_d_init,
 	.d_revalidate = pvfs_d_revalidate,
 	.d_weak_revalidate = pvfs_d_weak_revalidate,
 	.d_delete = pvfs_d_delete,
@@ -314,8 +355,7 @@ static bool lookup_needless(struct inode *dir, unsigned int flags)
 static struct dentry *pvfs_lookup(struct inode *dir, struct dentry *dentry, unsigned int flags)
 {
 	struct inode *inode = NULL;
-	char target[PVFS_SYMLINK_EAGER + 1];
-	struct pvfs_attr attr;
+	struct pvfs_found found;
 	struct dentry *alias;
 	int err;
 
@@ -323,12 +363,12 @@ static struct dentry *pvfs_lookup(struct inode *dir, struct dentry *dentry, unsi
 		return ERR_PTR(-ENAMETOOLONG);
 	if (lookup_needless(dir, flags))
 		return NULL;		/* negative, and not hashed: nothing is known of it */
-	err = pvfs_meta_lookup(dir, &dentry->d_name, &attr, target);
+	err = pvfs_meta_lookup(dir, &dentry->d_name, &found);
 	if (!err) {
-		inode = pvfs_iget(dir->i_sb, &attr);
+		inode = pvfs_iget(dir->i_sb, &found.attr, &found.ask);
 		if (IS_ERR(inode))
 			return ERR_CAST(inode);
-		link_target_set(inode, target);
+		link_target_set(inode, found.target);
 		if (stat_follows(dir, inode, flags))
 			pvfs_fresh_leave(inode);
 		err = renamed_meanwhile(inode, dentry, flags);
@@ -339,10 +379,10 @@ static struct dentry *pvfs_lookup(struct inode *dir, struct dentry *dentry, unsi
 	} else if (err != -ENOENT) {
 		return ERR_PTR(err);
 	}
-	pvfs_dentry_validated(dentry);
+	pvfs_dentry_validated(dentry, found.token);
 	alias = d_splice_alias(inode, dentry);
 	if (!IS_ERR_OR_NULL(alias)) {
-		pvfs_dentry_validated(alias);
+		pvfs_dentry_validated(alias, found.token);
 		if (dentry->d_fsdata)		/* see renamed_meanwhile() */
 			WRITE_ONCE(alias->d_fsdata, dentry->d_fsdata);
 	}
@@ -364,17 +404,20 @@ static int no_open(struct inode *dir, struct dentry *dentry, struct file *file)
 	return finish_no_open(file, alias);	/* takes it */
 }
 
-/* Ties an inode to a dentry that was negative. The inode's reference is taken. */
-static struct dentry *splice(struct inode *inode, struct dentry *dentry)
+/*
+ * Ties an inode to a dentry that was negative. The inode's reference is taken. @token: of the
+ * directory, from before the request that told us.
+ */
+static struct dentry *splice(struct inode *inode, struct dentry *dentry, unsigned long token)
 {
 	struct dentry *alias;
 
 	if (!d_in_lookup(dentry))
 		d_drop(dentry);
-	pvfs_dentry_validated(dentry);
+	pvfs_dentry_validated(dentry, token);
 	alias = d_splice_alias(inode, dentry);
 	if (!IS_ERR_OR_NULL(alias))
-		pvfs_dentry_validated(alias);
+		pvfs_dentry_validated(alias, token);
 	return alias;
 }
 
@@ -385,17 +428,19 @@ static struct dentry *splice(struct inode *inode, struct dentry *dentry)
 static int pvfs_atomic_open(struct inode *dir, struct dentry *dentry, struct file *file,
 			    unsigned int oflags, umode_t mode)
 {
+	unsigned long token = pvfs_lease_token(dir);
 	struct pvfs_volume *vol = PVFS_VOL(dir);
 	struct pvfs_create_rep rep;
 	struct dentry *alias;
 	struct pvfs_file *pf;
+	struct pvfs_ask ask;
 	struct inode *inode;
 	u64 session, epoch;
 	int err;
 
 	if (dentry->d_name.len > PVFS_NAME_MAX)
 		return -ENAMETOOLONG;
-	/* A name that actimeo says is not there. */
+	/* A name that is believed not to be there. */
 	if (!(oflags & O_CREAT) && !d_in_lookup(dentry))
 		return finish_no_open(file, NULL);
 	/* A regular file it is not to be, or one that is opened for ioctl()s only. */
@@ -412,7 +457,8 @@ static int pvfs_atomic_open(struct inode *dir, struct dentry *dentry, struct fil
 	if (!pf)
 		return -ENOMEM;
 	pvfs_session_sample(vol, &session, &epoch);
-	err = pvfs_meta_create(pvfs_file_idmap(file), dir, &dentry->d_name, pf->flags, mode, &rep);
+	err = pvfs_meta_create(pvfs_file_idmap(file), dir, &dentry->d_name, pf->flags, mode, 0, &rep,
+			       &ask);
 	if (err == -ELOOP || err == -EISDIR || err == -ENXIO) {
 		/* A symbolic link, a directory, a fifo or the like: the VFS knows what to do. */
 		kfree(pf);
@@ -422,7 +468,7 @@ static int pvfs_atomic_open(struct inode *dir, struct dentry *dentry, struct fil
 		goto out_free;
 	if (rep.created)
 		pvfs_attr_distrust(dir);
-	inode = pvfs_iget(dir->i_sb, &rep.attr);
+	inode = pvfs_iget(dir->i_sb, &rep.attr, &ask);
 	if (IS_ERR(inode)) {
 		err = PTR_ERR(inode);
 		if (S_ISREG(rep.attr.mode))
@@ -433,7 +479,7 @@ static int pvfs_atomic_open(struct inode *dir, struct dentry *dentry, struct fil
 	if (!S_ISREG(inode->i_mode)) {		/* found, but not opened */
 		kfree(pf);
 		pvfs_fresh_leave(inode);
-		alias = splice(inode, dentry);
+		alias = splice(inode, dentry, token);
 		return IS_ERR(alias) ? PTR_ERR(alias) : finish_no_open(file, alias);
 	}
 	err = pvfs_file_opened(inode, pf, &rep.cap, session, epoch);
@@ -445,7 +491,7 @@ static int pvfs_atomic_open(struct inode *dir, struct dentry *dentry, struct fil
 	pvfs_cache_check(inode);
 	/* Held across splice(), which takes a reference and may fail. */
 	ihold(inode);
-	alias = splice(inode, dentry);
+	alias = splice(inode, dentry, token);
 	if (IS_ERR(alias)) {
 		err = PTR_ERR(alias);
 		goto out_close;
@@ -485,6 +531,7 @@ static int pvfs_tmpfile(struct pvfs_idmap *idmap, struct inode *dir, struct file
 	struct dentry *dentry = file->f_path.dentry;
 	struct pvfs_create_rep rep;
 	struct pvfs_file *pf;
+	struct pvfs_ask ask;
 	struct inode *inode;
 	u64 session, epoch;
 	int err;
@@ -495,11 +542,11 @@ static int pvfs_tmpfile(struct pvfs_idmap *idmap, struct inode *dir, struct file
 		return -ENOMEM;
 	pvfs_session_sample(vol, &session, &epoch);
 	err = pvfs_meta_create(idmap, dir, &(const struct qstr)QSTR_INIT("", 0), pf->flags, mode,
-			       &rep);
+			       0, &rep, &ask);
 	if (err)
 		goto out_free;
 	inode = S_ISREG(rep.attr.mode) ?
-			pvfs_iget(dir->i_sb, &rep.attr) :
+			pvfs_iget(dir->i_sb, &rep.attr, NULL) :
 			ERR_PTR(pvfs_bogus(vol, "a file without a name", rep.attr.fid.ino));
 	if (IS_ERR(inode)) {
 		err = PTR_ERR(inode);
@@ -531,18 +578,20 @@ out_free:
 
 /* ---------------------------------------------------------------- making */
 
-static int made(struct inode *dir, struct dentry *dentry, const struct pvfs_attr *attr)
+/* @token: the directory's, from before. */
+static int made(struct inode *dir, struct dentry *dentry, const struct pvfs_attr *attr,
+		unsigned long token)
 {
 	struct dentry *alias;
 	struct inode *inode;
 
 	pvfs_attr_distrust(dir);
-	inode = pvfs_iget(dir->i_sb, attr);
+	inode = pvfs_iget(dir->i_sb, attr, NULL);
 	if (IS_ERR(inode)) {
 		d_drop(dentry);
 		return PTR_ERR(inode);
 	}
-	alias = splice(inode, dentry);
+	alias = splice(inode, dentry, token);
 	if (IS_ERR(alias))
 		return PTR_ERR(alias);
 	dput(alias);
@@ -552,11 +601,12 @@ static int made(struct inode *dir, struct dentry *dentry, const struct pvfs_attr
 static int pvfs_mknod(struct pvfs_idmap *idmap, struct inode *dir, struct dentry *dentry,
 		      umode_t mode, dev_t rdev)
 {
+	unsigned long token = pvfs_lease_token(dir);
 	struct pvfs_attr attr;
 	int err;
 
 	err = pvfs_meta_mknod(idmap, dir, &dentry->d_name, mode, rdev, &attr);
-	return err ?: made(dir, dentry, &attr);
+	return err ?: made(dir, dentry, &attr, token);
 }
 
 /* Without opening: mknod(2) of a regular file. */
@@ -569,33 +619,36 @@ static int pvfs_create(struct pvfs_idmap *idmap, struct inode *dir, struct dentr
 static int pvfs_mkdir(struct pvfs_idmap *idmap, struct inode *dir, struct dentry *dentry,
 		      umode_t mode)
 {
+	unsigned long token = pvfs_lease_token(dir);
 	struct pvfs_attr attr;
 	int err;
 
 	err = pvfs_meta_mkdir(idmap, dir, &dentry->d_name, mode, &attr);
-	return err ?: made(dir, dentry, &attr);
+	return err ?: made(dir, dentry, &attr, token);
 }
 
 static int pvfs_symlink(struct pvfs_idmap *idmap, struct inode *dir, struct dentry *dentry,
 			const char *target)
 {
+	unsigned long token = pvfs_lease_token(dir);
 	struct pvfs_attr attr;
 	int err;
 
 	if (strlen(target) > PVFS_SYMLINK_MAX)
 		return -ENAMETOOLONG;
 	err = pvfs_meta_symlink(idmap, dir, &dentry->d_name, target, &attr);
-	return err ?: made(dir, dentry, &attr);
+	return err ?: made(dir, dentry, &attr, token);
 }
 
 static int pvfs_link(struct dentry *old, struct inode *dir, struct dentry *dentry)
 {
+	unsigned long token = pvfs_lease_token(dir);
 	struct inode *inode = d_inode(old);
 	struct pvfs_attr attr;
 	int err;
 
 	err = pvfs_meta_link(inode, dir, &dentry->d_name, &attr);
-	return err ?: made(dir, dentry, &attr);
+	return err ?: made(dir, dentry, &attr, token);
 }
 
 /* ---------------------------------------------------------------- removing */
@@ -645,6 +698,7 @@ static int pvfs_rmdir(struct inode *dir, struct dentry *dentry)
 static int pvfs_rename(struct pvfs_idmap *idmap, struct inode *sdir, struct dentry *sdentry,
 		       struct inode *ddir, struct dentry *ddentry, unsigned int flags)
 {
+	unsigned long stoken = pvfs_lease_token(sdir), dtoken = pvfs_lease_token(ddir);
 	struct inode *inode = d_inode(sdentry), *old = d_inode(ddentry);
 	struct pvfs_rename_rep rep;
 	int err;
@@ -665,15 +719,18 @@ static int pvfs_rename(struct pvfs_idmap *idmap, struct inode *sdir, struct dent
 		pvfs_inode_update_cached(ddir->i_sb, &rep.old);
 	if (rep.attr.fid.ino == PVFS_I(inode)->fid.ino &&
 	    rep.attr.fid.gen == PVFS_I(inode)->fid.gen) {
-		pvfs_inode_update(inode, &rep.attr);
-		pvfs_dentry_validated(sdentry);
+		pvfs_inode_update(inode, &rep.attr, NULL);
+		pvfs_dentry_validated(sdentry, dtoken);
 	} else {
 		/* Another inode had got this name before: the VFS will move the wrong dentry. */
 		dentry_distrust(sdentry);
 	}
-	if ((flags & RENAME_EXCHANGE) &&
-	    (!rep.replaced || rep.old.fid.ino != PVFS_I(old)->fid.ino ||
-	     rep.old.fid.gen != PVFS_I(old)->fid.gen))
+	if (!(flags & RENAME_EXCHANGE))
+		return 0;
+	if (rep.replaced && rep.old.fid.ino == PVFS_I(old)->fid.ino &&
+	    rep.old.fid.gen == PVFS_I(old)->fid.gen)
+		pvfs_dentry_validated(ddentry, stoken);
+	else
 		dentry_distrust(ddentry);
 	return 0;
 }

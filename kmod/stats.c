@@ -89,6 +89,8 @@ static int stats_show(struct seq_file *m, void *v)
 		[PVFS_CNT_RECONNECTS] = "reconnects",
 		[PVFS_CNT_RESENDS] = "resends",
 		[PVFS_CNT_ABANDONED] = "abandoned",
+		[PVFS_CNT_LEASES] = "leases",
+		[PVFS_CNT_RECALLED] = "recalled",
 	};
 	struct pvfs_volume *vol = m->private;
 	struct pvfs_op_stats s;

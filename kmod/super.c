@@ -33,7 +33,7 @@ enum {
 	OPT_SOFT,
 	OPT_TIMEO,
 	OPT_NCONNECT,
-	OPT_RSIZE, OPT_WSIZE, OPT_ACTIMEO, OPT_MOUNT_TIMEOUT, OPT_LOCKS,
+	OPT_RSIZE, OPT_WSIZE, OPT_ACTIMEO, OPT_MOUNT_TIMEOUT, OPT_LOCKS, OPT_LEASE,
 };
 
 static const struct fs_parameter_spec pvfs_parameters[] = {
@@ -52,6 +52,7 @@ static const struct fs_parameter_spec pvfs_parameters[] = {
 	fsparam_u32("actimeo", OPT_ACTIMEO),
 	fsparam_u32("mount_timeout", OPT_MOUNT_TIMEOUT),
 	fsparam_string("locks", OPT_LOCKS),
+	fsparam_string("lease", OPT_LEASE),
 	{}
 };
 
@@ -197,6 +198,11 @@ static int pvfs_parse_param(struct fs_context *fc, struct fs_parameter *param)
 		if (!o->locks_local && strcmp(param->string, "cluster"))
 			err = invalf(fc, "pvfs: locks=%s must be cluster or local", param->string);
 		break;
+	case OPT_LEASE:
+		o->lease = !strcmp(param->string, "on");
+		if (!o->lease && strcmp(param->string, "off"))
+			err = invalf(fc, "pvfs: lease=%s must be on or off", param->string);
+		break;
 	}
 	ctx->seen |= BIT(opt);
 	return err;
@@ -227,6 +233,8 @@ static int check_options(struct fs_context *fc, struct pvfs_fc *ctx)
 			      "pvfs: no keyhex= (mount through mount.pvfs, which reads the key file)");
 	if (seen(ctx, OPT_TIMEO) && !ctx->opts.soft)
 		return invalf(fc, "pvfs: timeo= is for soft mounts; hard ones wait");
+	if (ctx->opts.lease && ctx->opts.actimeo_ms)
+		return invalf(fc, "pvfs: lease=on and actimeo= exclude each other");
 	set_port(&ctx->opts.addr, ctx->port);
 	if (!seen(ctx, OPT_HOST))
 		snprintf(ctx->opts.host, sizeof(ctx->opts.host), "%pISc", &ctx->opts.addr);
@@ -277,6 +285,8 @@ static int pvfs_show_options(struct seq_file *m, struct dentry *root)
 		seq_printf(m, ",actimeo=%u", o->actimeo_ms / 1000);
 	if (o->locks_local)
 		seq_puts(m, ",locks=local");
+	if (o->lease)
+		seq_puts(m, ",lease=on");
 	return 0;
 }
 
@@ -304,7 +314,7 @@ static struct inode *get_root(struct super_block *sb, struct pvfs_volume *vol)
 	err = pvfs_meta_getattr_fid(vol, &vol->root, &attr);
 	if (!err && !S_ISDIR(attr.mode))
 		err = pvfs_bogus(vol, "a root that is no directory", attr.fid.ino);
-	return err ? ERR_PTR(err) : pvfs_iget(sb, &attr);
+	return err ? ERR_PTR(err) : pvfs_iget(sb, &attr, NULL);
 }
 
 static int pvfs_fill_super(struct super_block *sb, struct fs_context *fc)
@@ -397,7 +407,8 @@ static int pvfs_reconfigure(struct fs_context *fc)
 		  (seen(ctx, OPT_RSIZE) && ctx->opts.rsize != vol->rsize) ||
 		  (seen(ctx, OPT_WSIZE) && ctx->opts.wsize != vol->wsize) ||
 		  (seen(ctx, OPT_ACTIMEO) && ctx->opts.actimeo_ms != o->actimeo_ms) ||
-		  (seen(ctx, OPT_LOCKS) && ctx->opts.locks_local != o->locks_local);
+		  (seen(ctx, OPT_LOCKS) && ctx->opts.locks_local != o->locks_local) ||
+		  (seen(ctx, OPT_LEASE) && ctx->opts.lease != o->lease);
 	if (differs)
 		return invalf(fc, "pvfs: remount can't change pvfs's own options; unmount first");
 	return 0;

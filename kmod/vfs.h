@@ -8,11 +8,13 @@
  *   xattr.c  extended attributes, pvfs.layout  acl.c    POSIX ACLs
  *   meta*.c  one function per operation of the mgr
  *   io.c     one transfer between memory and the iods   space.c  fallocate, holes
- *   lock*.c  file locks                        export.c file handles
+ *   lock*.c  file locks                        lease.c  what may be believed, and for how long
+ *   export.c file handles
  *
  * What is trusted: by default nothing that was learned before the present system call began. Names
  * are asked by LOOKUP, whose answer brings the attributes along; open files' attributes by GETATTR;
- * data by READ. With actimeo names and attributes may be that old.
+ * data by READ. With actimeo names and attributes may be that old. With lease, names and attributes
+ * that the mgr has promised to recall are believed until it does.
  *
  * Lock order: inode->i_rwsem, pvfs_inode.sync_mutex, mapping->invalidate_lock, folio lock, then the
  * leaves: vol->open_lock, vol->locks_lock (the VFS's flc_lock and a call's wait queue inside),
@@ -104,6 +106,13 @@ struct pvfs_inode {
 	/* it was read then, and the mgr is to know; 0: nothing new */
 	struct timespec64 atime_due;
 	struct pvfs_fresh fresh;
+	/* what the mgr has promised: lease.c. Read without the lock too */
+	unsigned long lease_token;	/* 0: none */
+	u64 lease_gen;			/* of the volume when it was taken */
+	unsigned long lease_end;	/* jiffies */
+	bool lease_attrs;		/* the attributes too, not only the names */
+	u32 own_pending;		/* opens for writing under way: none is taken */
+	u64 own_last;			/* of the volume's own changes the last that was to it */
 	u64 floor;	/* the file was at least so long with trunc_gen floor_gen: our writes */
 	u32 floor_gen;
 	u8 caps;			/* bit i: cap[i] is there */
@@ -136,6 +145,11 @@ static inline struct pvfs_volume *PVFS_VOL(const struct inode *inode)
 	return inode->i_sb->s_fs_info;
 }
 
+static inline struct pvfs_volume *PVFS_D_VOL(const struct dentry *dentry)
+{
+	return dentry->d_sb->s_fs_info;
+}
+
 static inline struct timespec64 pvfs_ts_to_kernel(const struct pvfs_ts *t)
 {
 	return (struct timespec64){ .tv_sec = t->sec, .tv_nsec = t->nsec };
@@ -157,11 +171,34 @@ static inline u32 pvfs_open_class(u32 flags)
 	return (flags & (PVFS_O_READ | PVFS_O_WRITE)) | (flags & PVFS_O_EXEC ? PVFS_O_READ : 0);
 }
 
+/* Does it end what leases there are on the file? */
+static inline bool pvfs_open_changes(u32 flags)
+{
+	return flags & (PVFS_O_WRITE | PVFS_O_TRUNC);
+}
+
 /* ---------------------------------------------------------------- super.c */
 
 extern const struct dentry_operations pvfs_dentry_operations;
 extern const struct export_operations pvfs_export_operations;	/* export.c */
 extern const struct xattr_handler *pvfs_xattr_handlers[];
+
+/* ---------------------------------------------------------------- lease.c */
+
+/* The clocks before a question: see lease.c. */
+struct pvfs_ask {
+	unsigned long sent;		/* jiffies */
+	u64 gen, owns, recalls;
+};
+
+void pvfs_lease_ask(struct pvfs_volume *vol, struct pvfs_ask *ask);
+void pvfs_lease_take(struct inode *inode, const struct pvfs_attr *attr, const struct pvfs_ask *ask);
+unsigned long pvfs_lease_token(const struct inode *inode);
+bool pvfs_attrs_leased(const struct inode *inode);
+unsigned long pvfs_lease_since(struct inode *inode, const struct pvfs_ask *ask);
+void pvfs_own_change(struct inode *inode);
+void pvfs_unlease(struct inode *inode);
+void pvfs_unlease_end(struct inode *inode);
 
 /* ---------------------------------------------------------------- inode.c */
 
@@ -174,8 +211,12 @@ struct inode *pvfs_alloc_inode(struct super_block *sb);
 void pvfs_free_inode(struct inode *inode);
 void pvfs_evict_inode(struct inode *inode);
 
-struct inode *pvfs_iget(struct super_block *sb, const struct pvfs_attr *attr);
-int pvfs_inode_update(struct inode *inode, const struct pvfs_attr *attr);
+struct inode *pvfs_iget(struct super_block *sb, const struct pvfs_attr *attr,
+			const struct pvfs_ask *ask);
+int pvfs_inode_update(struct inode *inode, const struct pvfs_attr *attr,
+		      const struct pvfs_ask *ask);
+int pvfs_dir_told(struct inode *dir, const struct pvfs_attr *attr, const struct pvfs_ask *ask,
+		  unsigned long *token);
 int pvfs_bogus(struct pvfs_volume *vol, const char *what, u64 ino);
 bool pvfs_attr_sane(struct pvfs_volume *vol, const struct pvfs_attr *attr);
 bool pvfs_mode_sane(u32 mode);
@@ -224,7 +265,7 @@ extern const struct file_operations pvfs_dir_operations;
 extern const struct file_operations pvfs_file_operations;
 extern const struct address_space_operations pvfs_aops;
 
-void pvfs_dentry_validated(struct dentry *dentry);
+void pvfs_dentry_validated(struct dentry *dentry, unsigned long token);
 /* d_fsdata of a dentry that is not hashed, and was reached by other ways than its name */
 #define PVFS_D_NAMELESS ((void *)1)
 
@@ -285,18 +326,32 @@ void pvfs_locks_wait(struct pvfs_volume *vol);
  * makes no sense is -EIO and one line in the log. Attributes returned have been checked by
  * pvfs_attr_sane().
  */
-int pvfs_meta_lookup(struct inode *dir, const struct qstr *name, struct pvfs_attr *attr,
-		     char *target);
+/* What a LOOKUP found. */
+struct pvfs_found {
+	struct pvfs_attr attr;
+	struct pvfs_ask ask;
+	unsigned long token;	/* of the directory's lease under which it may be believed; or 0 */
+	char target[PVFS_SYMLINK_EAGER + 1];	/* of a symbolic link, if it came along; else empty */
+};
+
+int pvfs_meta_lookup(struct inode *dir, const struct qstr *name, struct pvfs_found *found);
 int pvfs_meta_getattr_fid(struct pvfs_volume *vol, const struct pvfs_fid *fid,
 			  struct pvfs_attr *attr);
 int pvfs_meta_getattr(struct inode *inode);
-struct pvfs_request *pvfs_meta_getattr_start(struct inode *inode, struct pvfs_wreport *sent);
+/* A GETATTR under way. */
+struct pvfs_getattr_ask {
+	struct pvfs_wreport sent;
+	struct pvfs_ask ask;
+};
+
+struct pvfs_request *pvfs_meta_getattr_start(struct inode *inode, struct pvfs_getattr_ask *a);
 int pvfs_meta_getattr_finish(struct inode *inode, struct pvfs_request *req,
-			     const struct pvfs_wreport *sent);
+			     const struct pvfs_getattr_ask *a);
 void pvfs_meta_atime(struct inode *inode);
 int pvfs_meta_setattr(struct inode *inode, struct pvfs_setattr_req *m);
 int pvfs_meta_create(struct pvfs_idmap *idmap, struct inode *dir, const struct qstr *name,
-		     u32 flags, umode_t mode, struct pvfs_create_rep *rep);
+		     u32 flags, umode_t mode, u64 unleased, struct pvfs_create_rep *rep,
+		     struct pvfs_ask *ask);
 int pvfs_meta_mknod(struct pvfs_idmap *idmap, struct inode *dir, const struct qstr *name,
 		    umode_t mode, dev_t rdev, struct pvfs_attr *attr);
 int pvfs_meta_mkdir(struct pvfs_idmap *idmap, struct inode *dir, const struct qstr *name,
@@ -311,7 +366,8 @@ int pvfs_meta_rename(struct inode *sdir, const struct qstr *sname, struct inode 
 		     const struct qstr *dname, unsigned int flags, struct pvfs_rename_rep *rep);
 int pvfs_meta_readlink(struct inode *inode, char *target);
 int pvfs_meta_readdir(struct inode *dir, u64 cookie, bool attrs, const struct bio_vec *bv,
-		      unsigned int nbv, u32 bytes, struct pvfs_readdir_rep *rep, u32 *ret_len);
+		      unsigned int nbv, u32 bytes, struct pvfs_readdir_rep *rep, u32 *ret_len,
+		      struct pvfs_ask *ask, unsigned long *token);
 int pvfs_meta_open(struct inode *inode, u32 flags, struct pvfs_open_rep *rep);
 int pvfs_meta_reclaim(struct inode *inode, u32 flags, u32 count, bool recovery,
 		      struct pvfs_reclaim_rep *rep);

@@ -111,7 +111,10 @@ static int landing_alloc(struct landing *l, u32 bytes)
 static int session_open(struct pvfs_volume *vol, struct pvfs_session_open_rep *ret,
 			struct landing *table, u32 *ret_len)
 {
-	struct pvfs_session_open_req m = { .host = PVFS_STR(vol->client_host) };
+	struct pvfs_session_open_req m = {
+		.host = PVFS_STR(vol->client_host),
+		.flags = vol->opts.lease ? PVFS_SO_LEASES : 0,
+	};
 	struct pvfs_request *req;
 	int err;
 
@@ -142,6 +145,7 @@ static void set_session(struct pvfs_volume *vol, u64 session, u64 epoch)
 	vol->epoch = epoch;
 	vol->lost_session = 0;
 	spin_unlock(&vol->lock);
+	pvfs_leases_void(vol);
 }
 
 static void start_recovery(struct pvfs_volume *vol)
@@ -159,8 +163,10 @@ void pvfs_volume_mgr_up(struct pvfs_volume *vol, u64 epoch)
 	if (other)
 		vol->epoch = epoch;
 	spin_unlock(&vol->lock);
-	if (other)
-		start_recovery(vol);
+	if (!other)
+		return;
+	pvfs_leases_void(vol);
+	start_recovery(vol);
 }
 
 void pvfs_volume_session_lost(struct pvfs_volume *vol, u64 session)
@@ -175,6 +181,7 @@ void pvfs_volume_session_lost(struct pvfs_volume *vol, u64 session)
 	}
 	spin_unlock(&vol->lock);
 	if (ours) {
+		pvfs_leases_void(vol);
 		pr_warn("%s: session expired at the mgr, opening a new one\n", vol->opts.volume);
 		start_recovery(vol);
 	}
@@ -373,6 +380,7 @@ int pvfs_volume_open(const struct pvfs_opts *opts, unsigned int timeout_ms,
 	get_random_bytes(vol->client_id, sizeof(vol->client_id));
 	spin_lock_init(&vol->lock);
 	spin_lock_init(&vol->open_lock);
+	pvfs_leases_init(vol);
 	INIT_LIST_HEAD(&vol->open_list);
 	spin_lock_init(&vol->locks_lock);
 	INIT_LIST_HEAD(&vol->lock_inodes);

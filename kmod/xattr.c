@@ -124,7 +124,7 @@ static int layout_xattr_set(const struct xattr_handler *handler, struct pvfs_idm
  */
 bool pvfs_xattr_absent(struct inode *inode, u32 flag)
 {
-	return (pvfs_fresh_take(inode) || pvfs_attr_trusted(inode)) &&
+	return (pvfs_fresh_take(inode) || pvfs_attr_trusted(inode) || pvfs_attrs_leased(inode)) &&
 	       !(READ_ONCE(PVFS_I(inode)->has) & flag);
 }
 

@@ -91,6 +91,13 @@ static const struct {
 	{ "wsize", 4096, PVFS_PAYLOAD_MAX, true }, { "actimeo", 0, 3600, false },
 };
 
+/* Those that take one of two words. */
+static const struct {
+	const char *name, *one, *other;
+} word_opts[] = {
+	{ "locks", "cluster", "local" }, { "lease", "on", "off" },
+};
+
 /* What /proc/mounts shows and mount(8) repeats at a remount; the device's name says the same. */
 static const char *const repeated_opts[] = { "addr", "vol", "host" };
 
@@ -223,11 +230,13 @@ static int one_option(struct mount_opts *o, char *opt)
 		o->key_file = value;
 		return 0;
 	}
-	if (!strcmp(opt, "locks")) {
-		if (!value || (strcmp(value, "cluster") && strcmp(value, "local")))
-			return complain("option 'locks' takes cluster or local, not '%s'",
-					value ?: "");
-		snprintf(text, sizeof(text), "locks=%s", value);
+	for (i = 0; i < ARRAY_SIZE(word_opts); i++) {
+		if (strcmp(opt, word_opts[i].name))
+			continue;
+		if (!value || (strcmp(value, word_opts[i].one) && strcmp(value, word_opts[i].other)))
+			return complain("option '%s' takes %s or %s, not '%s'", opt,
+					word_opts[i].one, word_opts[i].other, value ?: "");
+		snprintf(text, sizeof(text), "%s=%s", opt, value);
 		return append(&o->kernel, text);
 	}
 	if (!strcmp(opt, "port")) {

@@ -7,6 +7,7 @@
  *	calls STATS DIR lookup NAME...	stat each name, which nobody knows here
  *	calls STATS DIR readlink NAME	of a symbolic link that nobody knows here
  *	calls STATS DIR stat NAME	stat a name that is known here
+ *	calls STATS DIR absent NAME	stat a name that is known not to be there
  *	calls STATS DIR fstat NAME	of an open file
  *	calls STATS DIR read NAME LEN [OFF]	one read of LEN bytes at OFF
  *	calls STATS DIR write NAME LEN [OFF]	one write
@@ -15,6 +16,7 @@
  *	calls STATS DIR create NAME LEN	create, write, close
  *	calls STATS DIR unlink NAME
  *	calls STATS DIR list		read the current directory and stat every entry, as ls -l
+ *	calls STATS DIR relist		the same for the second time
  *	calls STATS DIR names		read it only
  */
 #include <dirent.h>
@@ -125,6 +127,12 @@ int main(int argc, char **argv)
 		begin();
 		if (stat(argv[0], &st) < 0)
 			err(1, "%s", argv[0]);
+	} else if (!strcmp(op, "absent")) {
+		if (!stat(argv[0], &st) || errno != ENOENT)
+			err(1, "%s", argv[0]);
+		begin();
+		if (!stat(argv[0], &st) || errno != ENOENT)
+			err(1, "%s", argv[0]);
 	} else if (!strcmp(op, "fstat")) {
 		fd = open(argv[0], O_RDONLY);
 		begin();
@@ -177,6 +185,9 @@ int main(int argc, char **argv)
 		begin();
 		if (unlink(argv[0]) < 0)
 			err(1, "%s", argv[0]);
+	} else if (!strcmp(op, "relist")) {
+		list(1);
+		list(1);
 	} else if (!strcmp(op, "list")) {
 		list(1);
 	} else if (!strcmp(op, "names")) {

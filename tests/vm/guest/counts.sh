@@ -7,7 +7,7 @@
 . "${0%/*}/lib.sh"
 
 calls=$tools/calls
-plan 25
+plan 36
 
 # An attribute of the mount M: the value of option $1.
 option()
@@ -91,6 +91,32 @@ check "ls -l of 5000 entries, actimeo: a request per 256 KiB, 0 stats" listing 5
 check "stat of a known name, actimeo: 0" cost 0 0 -- /mnt/ac/d stat a
 S=/proc/fs/pvfs/vol
 "$cluster" umount /mnt/ac || diag "the second umount failed"
+# Under leases what was told is believed until it is recalled.
+"$cluster" mount -o lease=on /mnt/leased || diag "the mount with leases failed"
+S=/proc/fs/pvfs/vol-2
+check "lookup of a path, leases: 1 a name" cost 2 0 LOOKUP=2 -- /mnt/leased lookup d/a
+check "stat of a known path, leases: 0" cost 0 0 -- /mnt/leased stat d/a
+check "stat of a known directory, leases: 0" cost 0 0 -- /mnt/leased/d stat sub
+check "stat of what is known not to be there, leases: 0" cost 0 0 -- /mnt/leased absent d/none
+check "fstat, leases: 0" cost 0 0 -- /mnt/leased/d fstat big
+check "ls -l of 5000 entries, leases: a request per 256 KiB, 0 stats" listing 5000 /mnt/leased/many list 0
+check "... for the second time, too" listing 5000 /mnt/leased/many relist 0
+check "readlink of a known link, leases: 0" eval '
+	stat /mnt/leased/d/link; echo reset >$S/stats; readlink /mnt/leased/d/link; [ "$(count_to mgr)" = 0 ]'
+check "a change of its own is seen, and asked for once" eval '
+	stat /mnt/leased/d/a; echo reset >$S/stats
+	chmod 600 /mnt/leased/d/a; stat -c %a /mnt/leased/d/a; [ "$(stat -c %a /mnt/leased/d/a)" = 600 ]
+	cat $S/stats; [ "$(count SETATTR)" = 1 ]; [ "$(count_to mgr)" -le 2 ]'
+check "a change by another is seen at once, and asked for once" eval '
+	stat /mnt/leased/d/a; chmod 640 $M/d/a; echo reset >$S/stats
+	[ "$(stat -c %a /mnt/leased/d/a)" = 640 ]; [ "$(stat -c %a /mnt/leased/d/a)" = 640 ]
+	cat $S/stats; [ "$(count_to mgr)" = 1 ]'
+check "leases and recalls are counted" eval '
+	rm -f $M/d/none; cat $S/stats; [ "$(awk "\$1 == \"leases\" { print \$2 }" $S/stats)" -ge 1 ]
+	echo reset >$S/stats; stat /mnt/leased/d/b; chmod 600 $M/d/b
+	[ "$(awk "\$1 == \"recalled\" { print \$2 }" $S/stats)" -ge 1 ]'
+S=/proc/fs/pvfs/vol
+"$cluster" umount /mnt/leased || diag "the umount with leases failed"
 n=$(((big + pcount * rsize - 1) / (pcount * rsize) * pcount))
 check "a read of 16 MiB: $n, all to iods" cost 0 $n READ=$n -- "$M/d" read big $big
 n=$(((big + pcount * wsize - 1) / (pcount * wsize) * pcount))

@@ -1,0 +1,267 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * lease.c - what the manager has told and promised to recall: attributes of an inode, and of a
+ * directory its names.
+ *
+ * A lease is taken with the answer that brings it, unless something came between the question and
+ * the answer: a RECALL of that inode, a change of our own, another session, a change that nobody
+ * knows whether it was made. So each question that may bring one notes the clocks before it is
+ * sent (struct pvfs_ask).
+ *
+ * Names are believed while their directory's lease is the one under which they were told: it has a
+ * token, that no lease had before, and dentries keep it in d_time. What we do to a directory
+ * ourselves the VFS does to its dentries, so names outlast it; the attributes must be asked anew.
+ *
+ * Checks take no lock, so that path walks under RCU can make them. Who finds a lease just before it
+ * is recalled answers from it just after: the call was under way when the recall was answered.
+ */
+#include "vfs.h"
+
+/* ---------------------------------------------------------------- the clocks */
+
+void pvfs_leases_init(struct pvfs_volume *vol)
+{
+	spin_lock_init(&vol->leases.lock);
+}
+
+/**
+ * pvfs_lease_ask - before a request whose answer may bring leases
+ * @vol: the volume
+ * @ask: filled
+ */
+void pvfs_lease_ask(struct pvfs_volume *vol, struct pvfs_ask *ask)
+{
+	struct pvfs_leases *l = &vol->leases;
+
+	ask->sent = jiffies;
+	ask->gen = atomic64_read(&l->gen);
+	ask->owns = atomic64_read(&l->owns);
+	ask->recalls = READ_ONCE(l->recalls);
+}
+
+/**
+ * pvfs_leases_void - nothing that was told so far is believed any more
+ * @vol: the volume
+ *
+ * The session, or the manager, is another.
+ */
+void pvfs_leases_void(struct pvfs_volume *vol)
+{
+	atomic64_inc(&vol->leases.gen);
+}
+
+/**
+ * pvfs_leases_unsure - a change that we asked for may be made at any time, and nobody will tell us;
+ * or one of these is over
+ * @vol: the volume
+ * @delta: 1 or -1
+ *
+ * The manager does not recall our leases for changes of our own.
+ */
+void pvfs_leases_unsure(struct pvfs_volume *vol, int delta)
+{
+	atomic_add(delta, &vol->leases.unsure);
+	pvfs_leases_void(vol);
+}
+
+/* Until when an answer may be believed: the mgr counts from when it got the question. */
+static unsigned long ask_end(const struct pvfs_volume *vol, const struct pvfs_ask *ask)
+{
+	return ask->sent + msecs_to_jiffies(vol->lease_ms - vol->lease_ms / 8);
+}
+
+static bool recalled_since(struct pvfs_leases *l, u64 ino, u64 since)
+{
+	bool ret;
+	u64 i;
+
+	spin_lock(&l->lock);
+	ret = l->recalls - since > ARRAY_SIZE(l->recalled);
+	for (i = since; i != l->recalls && !ret; i++)
+		ret = l->recalled[i % ARRAY_SIZE(l->recalled)] == ino;
+	spin_unlock(&l->lock);
+	return ret;
+}
+
+/* ---------------------------------------------------------------- taking */
+
+/**
+ * pvfs_lease_take - an answer has come
+ * @inode: whose attributes it had; pvfs_inode.lock is held, and they have been taken in
+ * @attr: the attributes
+ * @ask: of the question; NULL: none that could bring a lease
+ */
+void pvfs_lease_take(struct inode *inode, const struct pvfs_attr *attr, const struct pvfs_ask *ask)
+{
+	struct pvfs_volume *vol = PVFS_VOL(inode);
+	struct pvfs_inode *pi = PVFS_I(inode);
+	struct pvfs_leases *l = &vol->leases;
+	unsigned long end;
+
+	if (!ask || !(attr->flags & PVFS_AF_LEASE) || !vol->opts.lease || pi->own_pending)
+		return;
+	end = ask_end(vol, ask);
+	if (time_after_eq(jiffies, end) || atomic64_read(&l->gen) != ask->gen ||
+	    recalled_since(l, pi->fid.ino, ask->recalls))
+		return;
+	if (!pvfs_lease_token(inode)) {
+		WRITE_ONCE(pi->lease_token, 0);
+		WRITE_ONCE(pi->lease_attrs, false);
+		WRITE_ONCE(pi->lease_gen, ask->gen);
+		WRITE_ONCE(pi->lease_end, end);
+		/* Pairs with pvfs_lease_token(). */
+		smp_store_release(&pi->lease_token, atomic_long_inc_return(&l->tokens));
+		pvfs_count(vol, PVFS_CNT_LEASES, 1);
+	} else if (time_after(end, pi->lease_end)) {
+		WRITE_ONCE(pi->lease_end, end);
+	}
+	if (pi->own_last <= ask->owns)
+		WRITE_ONCE(pi->lease_attrs, true);
+}
+
+/**
+ * pvfs_lease_token - the lease on an inode that is good now
+ * @inode: the inode
+ *
+ * Return: its token; 0: there is none.
+ */
+unsigned long pvfs_lease_token(const struct inode *inode)
+{
+	const struct pvfs_inode *pi = PVFS_I(inode);
+	struct pvfs_leases *l = &PVFS_VOL(inode)->leases;
+	unsigned long token = smp_load_acquire(&pi->lease_token);	/* pairs with take */
+
+	if (!token || READ_ONCE(pi->lease_gen) != atomic64_read(&l->gen) ||
+	    atomic_read(&l->unsure) || time_after_eq(jiffies, READ_ONCE(pi->lease_end)))
+		return 0;
+	return token;
+}
+
+/**
+ * pvfs_lease_since - the lease under which an answer about a directory's names may be believed
+ * @dir: the directory; its lease has been taken with that answer, if it came with one
+ * @ask: from before the question
+ *
+ * Return: its token; 0: it may not be, as there is none, or it is younger than the answer.
+ */
+unsigned long pvfs_lease_since(struct inode *dir, const struct pvfs_ask *ask)
+{
+	struct pvfs_volume *vol = PVFS_VOL(dir);
+	struct pvfs_inode *pi = PVFS_I(dir);
+	unsigned long token;
+
+	spin_lock(&pi->lock);
+	token = pvfs_lease_token(dir);
+	if (pi->lease_gen != ask->gen || time_after_eq(jiffies, ask_end(vol, ask)) ||
+	    recalled_since(&vol->leases, pi->fid.ino, ask->recalls))
+		token = 0;
+	spin_unlock(&pi->lock);
+	return token;
+}
+
+/**
+ * pvfs_attrs_leased - may the attributes that we have be used without asking?
+ * @inode: the inode
+ *
+ * Not while the manager is to hear that it was read: the question tells it.
+ */
+bool pvfs_attrs_leased(const struct inode *inode)
+{
+	const struct pvfs_inode *pi = PVFS_I(inode);
+
+	return pvfs_lease_token(inode) && READ_ONCE(pi->lease_attrs) &&
+	       !READ_ONCE(pi->atime_due.tv_sec);
+}
+
+/* ---------------------------------------------------------------- giving up */
+
+/* pvfs_inode.lock is held. */
+static void lease_drop(struct pvfs_inode *pi)
+{
+	WRITE_ONCE(pi->lease_token, 0);
+	WRITE_ONCE(pi->lease_attrs, false);
+}
+
+/**
+ * pvfs_own_change - we have changed something: attributes that were told before are old
+ * @inode: whose; pvfs_inode.lock is held
+ */
+void pvfs_own_change(struct inode *inode)
+{
+	struct pvfs_inode *pi = PVFS_I(inode);
+
+	WRITE_ONCE(pi->lease_attrs, false);
+	pi->own_last = atomic64_inc_return(&PVFS_VOL(inode)->leases.owns);
+}
+
+/**
+ * pvfs_unlease - give up what lease there is on a file, which is about to be opened for writing
+ * @inode: the file
+ *
+ * None is taken until pvfs_unlease_end(). So the OPEN can say UNLEASED, and nobody has to recall.
+ */
+void pvfs_unlease(struct inode *inode)
+{
+	struct pvfs_inode *pi = PVFS_I(inode);
+
+	spin_lock(&pi->lock);
+	pi->own_pending++;
+	lease_drop(pi);
+	spin_unlock(&pi->lock);
+}
+
+void pvfs_unlease_end(struct inode *inode)
+{
+	struct pvfs_inode *pi = PVFS_I(inode);
+
+	spin_lock(&pi->lock);
+	pi->own_pending--;
+	pvfs_own_change(inode);
+	spin_unlock(&pi->lock);
+}
+
+static int test_ino(struct inode *inode, void *data)
+{
+	return PVFS_I(inode)->fid.ino == *(u64 *)data;
+}
+
+/**
+ * pvfs_leases_recalled - RECALL has come
+ * @vol: the volume
+ * @req: names the inodes
+ *
+ * Context: where replies are received; does not sleep.
+ *
+ * Return: 0 or -EBADMSG.
+ */
+int pvfs_leases_recalled(struct pvfs_volume *vol, const struct pvfs_recall_req *req)
+{
+	struct super_block *sb = READ_ONCE(vol->sb);
+	struct pvfs_leases *l = &vol->leases;
+	struct inode *inode;
+	unsigned int i;
+	u64 ino;
+
+	if (req->inos.len % 8)
+		return -EBADMSG;
+	for (i = 0; i < req->inos.len / 8; i++) {
+		ino = get_unaligned_le64(req->inos.p + 8 * i);
+		/* First, so that who is about to take one finds this, or is found by what follows. */
+		spin_lock(&l->lock);
+		l->recalled[l->recalls % ARRAY_SIZE(l->recalled)] = ino;
+		WRITE_ONCE(l->recalls, l->recalls + 1);
+		spin_unlock(&l->lock);
+		pvfs_count(vol, PVFS_CNT_RECALLED, 1);
+		if (!sb)
+			continue;
+		rcu_read_lock();
+		inode = find_inode_rcu(sb, ino, test_ino, &ino);
+		if (inode) {
+			spin_lock(&PVFS_I(inode)->lock);
+			lease_drop(PVFS_I(inode));
+			spin_unlock(&PVFS_I(inode)->lock);
+		}
+		rcu_read_unlock();
+	}
+	return 0;
+}
