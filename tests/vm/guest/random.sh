@@ -15,7 +15,7 @@ rnd=$build/tests/random
 two=/mnt/second
 e=/mnt/ext4
 e2=/mnt/ext4b
-plan 36
+plan 42
 
 # As check, but what the tester says of itself is shown, and all of it when it failed; what it left is kept.
 try()
@@ -105,6 +105,17 @@ try "nameops, two clients, seed 975398789" "$rnd/nameops" -s 975398789 -n 700 "$
 try "nameops, one client, seed 3883827210" "$rnd/nameops" -s 3883827210 -n 1102 "$M"
 try "coherence, one client" "$rnd/coherence" -s "$seed" -r 6 -n 40 "$M"
 try "coherence, two clients" "$rnd/coherence" -s "$seed" -r 12 -n 40 "$M" $two
+# Under leases, all of them or some.
+leased=/mnt/leased
+leased2=/mnt/leased2
+check "mounts with leases" eval '"$cluster" mount -o lease=on $leased && "$cluster" mount -o lease=on $leased2'
+try "dataops, two clients with leases" "$rnd/dataops" -s "$seed" -n 1000 $leased $leased2
+try "nameops, one client with leases" "$rnd/nameops" -s "$seed" -n 1500 $leased
+try "nameops, two clients with leases" "$rnd/nameops" -s "$seed" -n 1500 $leased $leased2
+try "coherence, two clients with leases" "$rnd/coherence" -s "$seed" -r 12 -n 40 $leased $leased2
+try "coherence, one with leases, one without" "$rnd/coherence" -s "$seed" -r 12 -n 40 $leased "$M"
+"$cluster" umount $leased
+"$cluster" umount $leased2
 # One mount that maps ids, and from then on it is the client that checks permissions for all of its volume.
 mapped()
 {

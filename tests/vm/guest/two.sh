@@ -14,7 +14,7 @@ rnd=$build/tests/random
 far=10.0.0.2:7200
 conf=/run/pvfs-cluster/volume/pvfs.conf
 two=$top/tests/vm/guest/two.py
-plan 25
+plan 33
 
 # ------------------------------------------------------------------ here and there
 
@@ -46,13 +46,15 @@ await()
 there_has="two=$two; $(declare -f await)"
 
 # each FUNCTION: from here to there, then from there to here; a new directory each.
+# Directories are another's each round.
+round=
 each()
 {
 	local f=$1
 
 	for side in 'here there' 'there here'; do
 		echo "$side"
-		dir=$M/$f-${side% *}
+		dir=$M/$f-${side% *}$round
 		mkdir "$dir"
 		# shellcheck disable=SC2086 # two words
 		$f $side
@@ -89,7 +91,7 @@ join_there()
 
 mount_there()
 {
-	there "mount -t pvfs $("$cluster" device) $M"
+	there "mount -t pvfs ${1:+-o $1} $("$cluster" device) $M"
 }
 
 # ------------------------------------------------------------------ checks: A does, B sees
@@ -295,16 +297,39 @@ short_lease()
 	sed -i 's/^mgr: {/mgr: {\n\tlease_ms = 4000;/' $conf
 	"$cluster" kill mgr TERM
 	"$cluster" start mgr
-	"$cluster" mount
-	mount_there
+	"$cluster" mount -o lease=on
+	mount_there lease=on
 }
 
-# The wire is cut on this side, where it can be mended. Who is there holds a lock.
+# The wire is cut on this side, where it can be mended. Who is there holds a lock. What it is to do
+# last:
+cut_off_with=
 cut_off()
 {
 	there 'touch f; setsid flock f sleep 1000 >/dev/null 2>&1 &'
 	eventually 30 here '! flock -n f true'
+	[ -z "$cut_off_with" ] || there "$cut_off_with"
+	cut_off_with=
 	ip link set eth0 down
+}
+
+# What it believes is recalled in vain: others wait until its lease is over, and no longer.
+lease_of_the_lost()
+{
+	local t0
+
+	dir=$M/leased
+	mkdir "$dir"
+	here 'echo old >believed'
+	cut_off_with='stat believed; [ ! -e made ]'
+	cut_off
+	t0=$SECONDS
+	here 'chmod 640 believed; echo new >made; mv made made2; mv made2 made'
+	[ $((SECONDS - t0)) -ge 1 ]
+	[ $((SECONDS - t0)) -le 10 ]
+	back
+	[ "$(there 'stat -c %a believed; cat made; [ ! -e made2 ]')" = $'640\nnew' ]
+	there 'pkill -x sleep; flock -w 30 f true'
 }
 
 # Nobody else waits for the lock. A process there writes all the while, to a file that
@@ -430,7 +455,17 @@ for s in 1 "$seed"; do
 		sed 's/^/#   /' "$tmp/out"
 	fi
 done
-check "a lease of four seconds" short_lease
+check "leases, of four seconds" short_lease
+round=-leased
+check "leases: sizes" each sizes
+check "leases: names made, looked for in vain before" each made
+check "leases: names removed, and made anew" each removed
+check "leases: names renamed, over others too" each renamed
+check "leases: modes, owners, times, attributes, ACLs" each attributes
+check "leases: an open file, unlinked on the other side" each unlinked
+try_coherence() { "$rnd/coherence" -s "$seed" -r 10 -n 40 "$M" "$far:$M"; }
+check "leases: coherence, seed $seed" try_coherence || sed 's/^/#   /' "$tmp/out"
+check "what a lost client believes delays others by its lease at most" lease_of_the_lost
 check "who is cut off loses its lock when its lease is over" lock_of_the_lost
 check "back again, it goes on" lost_is_back
 check "an append that was under way comes after the others" append_of_the_lost
