@@ -221,6 +221,18 @@ static bool open_follows(struct dentry *dentry, struct inode *inode, unsigned in
 }
 
 /*
+ * Does the VFS begin anew, because the name stood for something else when it was opened? Then the
+ * dentry is given up, so that pvfs_atomic_open() finds and opens in one request: the VFS does not
+ * begin a third time.
+ */
+static bool opened_anew(struct dentry *dentry, struct inode *inode, unsigned int flags)
+{
+	flags &= LOOKUP_OPEN | LOOKUP_DIRECTORY | LOOKUP_EXCL | LOOKUP_REVAL;
+	return flags == (LOOKUP_OPEN | LOOKUP_REVAL) && S_ISREG(inode->i_mode) &&
+	       !d_mountpoint(dentry);
+}
+
+/*
  * Are the attributes of what was looked up about to be read, in the same system call? Of the last
  * component, but not of a link that is followed, nor if it must be a directory and is none. Before
  * it only of directories, and only if it is here that their permissions are checked.
@@ -290,7 +302,7 @@ static int pvfs_d_revalidate(struct dentry *dentry, unsigned int flags)
 	dir = d_inode(parent);
 	if (may_trust && name_trusted(dentry, dir, flags))
 		ret = inode || !(flags & (LOOKUP_CREATE | LOOKUP_RENAME_TARGET));
-	else if (!inode)
+	else if (!inode || opened_anew(dentry, inode, flags))
 		ret = 0;
 	else if (open_follows(dentry, inode, flags) || unlink_follows(dir, inode, flags))
 		ret = 1;
