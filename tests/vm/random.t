@@ -6,6 +6,6 @@
 build_tools
 seed=${PVFS_RANDOM_SEED:-$(od -An -N4 -tu4 /dev/urandom | tr -d ' ')}
 for k in $kernels; do
-	guest_suite "$k" random.sh 600 -- "$seed"
+	guest_suite "$k" random.sh 1000 -- "$seed"
 done
 finish
