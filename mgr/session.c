@@ -385,6 +385,7 @@ int mgr_sessions_load(struct mgr_op *op)
 		atomic_store(&s->returning, true);
 		atomic_fetch_add(&op->m->sessions.returning, 1);
 		s->had_leases = sr.leases;
+		atomic_store(&s->leases, sr.leases);
 		if (sr.leases)
 			atomic_fetch_add(&op->m->sessions.returning_leases, 1);
 		session_hash(op->m, s);

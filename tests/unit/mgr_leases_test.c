@@ -347,6 +347,10 @@ static void restart(void **state)
 	assert_int_equal(chmod_to(&t->plain, t->file, 0600), -EAGAIN);
 	assert_int_equal(fx_reclaim_done(&t->b, &rq, &rp), 0);
 	assert_int_equal(chmod_to(&t->plain, t->file, 0600), 0);
+	/* The sessions are the same, and so is what they may have. */
+	assert_true(leased(&t->a, t->file));
+	assert_false(leased(&t->plain, t->file));
+	assert_int_equal(chmod_to(&t->plain, t->file, 0600), -EINPROGRESS);
 	fx_reopen(t->f);
 	hook(t);
 	assert_int_equal(chmod_to(&t->plain, t->file, 0644), -EAGAIN);
