@@ -202,7 +202,7 @@ struct pvfs_volume {
 	u32 niods;
 	struct pvfs_server **iods;
 	u32 rsize, wsize;		/* opts' cut down to what the iods take */
-	u32 lease_ms;
+	u32 lease_ms;			/* changed by recover_work only */
 
 	/* session: volume.c */
 	spinlock_t lock;		/* protects session, epoch, slots, recovering, dead */

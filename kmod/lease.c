@@ -67,7 +67,9 @@ void pvfs_leases_unsure(struct pvfs_volume *vol, int delta)
 /* Until when an answer may be believed: the mgr counts from when it got the question. */
 static unsigned long ask_end(const struct pvfs_volume *vol, const struct pvfs_ask *ask)
 {
-	return ask->sent + msecs_to_jiffies(vol->lease_ms - vol->lease_ms / 8);
+	u32 ms = READ_ONCE(vol->lease_ms);
+
+	return ask->sent + msecs_to_jiffies(ms - ms / 8);
 }
 
 static bool recalled_since(struct pvfs_leases *l, u64 ino, u64 since)

@@ -21,6 +21,7 @@
 
 #define CLOSE_WAIT_MS 10000	/* for closes that are on their way at unmount */
 #define IODTAB_MAX (512u << 10)	/* bytes of the iod table */
+#define LEASE_MS_MIN 1000		/* any mgr has */
 #define NCONNECT_DEFAULT 8	/* at most; never more than there are kpvfsd threads */
 
 /* ---------------------------------------------------------------- slots */
@@ -131,7 +132,7 @@ static int session_open(struct pvfs_volume *vol, struct pvfs_session_open_rep *r
 	if (!err)
 		err = pvfs_session_open_rep_decode(ret, req->rep, req->rep_len);
 	if (!err && (!ret->session || !ret->nslots || ret->nslots > PVFS_SLOTS_MAX || !ret->niods ||
-		     ret->niods > PVFS_IOD_MAX || ret->lease_ms < 1000))
+		     ret->niods > PVFS_IOD_MAX || ret->lease_ms < LEASE_MS_MIN))
 		err = -EBADMSG;
 	*ret_len = req->in_len;
 	pvfs_req_put(req);
@@ -206,6 +207,7 @@ static int new_session(struct pvfs_volume *vol)
 		pr_err("%s: the mgr serves another volume now; unmount\n", vol->opts.volume);
 		return -EPROTO;
 	}
+	WRITE_ONCE(vol->lease_ms, rep.lease_ms);
 	set_session(vol, rep.session, rep.epoch);
 	pvfs_server_fail_unsure(vol->mgr);
 	for (i = 0; i < vol->niods; i++)
@@ -215,6 +217,35 @@ static int new_session(struct pvfs_volume *vol)
 	 * closes.
 	 */
 	return 0;
+}
+
+/*
+ * A mgr that was started anew may have another lease time, and what it promises lasts as long as
+ * that.
+ */
+static int learn_lease(struct pvfs_volume *vol)
+{
+	struct pvfs_session_renew_req m = {};
+	struct pvfs_session_renew_rep rep;
+	struct pvfs_request *req;
+	int err;
+
+	req = pvfs_req_alloc(vol->mgr, PVFS_OP_SESSION_RENEW, 0);
+	if (IS_ERR(req))
+		return PTR_ERR(req);
+	req->flags = PVFS_RF_RECOVERY;
+	req->body_len = pvfs_session_renew_req_encode(&m, req->body, req->body_room);
+	err = pvfs_req_run(req);
+	if (!err)
+		err = pvfs_session_renew_rep_decode(&rep, req->rep, req->rep_len);
+	pvfs_req_put(req);
+	if (!err && rep.lease_ms < LEASE_MS_MIN)
+		err = -EBADMSG;
+	if (!err && rep.lease_ms != vol->lease_ms) {
+		WRITE_ONCE(vol->lease_ms, rep.lease_ms);
+		pvfs_leases_void(vol);
+	}
+	return err;
 }
 
 static void recover_work(struct work_struct *work)
@@ -228,7 +259,7 @@ static void recover_work(struct work_struct *work)
 		none = !vol->session;
 		spin_unlock(&vol->lock);
 		lost |= none;
-		err = none ? new_session(vol) : 0;
+		err = none ? new_session(vol) : learn_lease(vol);
 		if (!err && lost)
 			err = pvfs_locks_lost(vol);
 		if (!err) {
@@ -261,7 +292,7 @@ static void renew_done(struct pvfs_request *req)
 		pvfs_volume_session_lost(vol, (unsigned long)req->priv);
 	if (!READ_ONCE(vol->dead))
 		queue_delayed_work(system_unbound_wq, &vol->renew_work,
-				   msecs_to_jiffies(vol->lease_ms / 3));
+				   msecs_to_jiffies(READ_ONCE(vol->lease_ms) / 3));
 }
 
 static void renew_work(struct work_struct *work)
@@ -436,7 +467,7 @@ int pvfs_volume_open(const struct pvfs_opts *opts, unsigned int timeout_ms,
 		goto out_table;
 	set_session(vol, rep.session, rep.epoch);
 	queue_delayed_work(system_unbound_wq, &vol->renew_work,
-			   msecs_to_jiffies(vol->lease_ms / 3));
+			   msecs_to_jiffies(READ_ONCE(vol->lease_ms) / 3));
 	landing_free(&table);
 	*ret = vol;
 	return 0;
