@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * leases.c - the table of leases; see leases.h. Locks are leaves, and held for a bucket's length.
+ * leases.c - the table of leases; see leases.h. Locks are leaves, and held for a bucket's length, or
+ * for the stripe's when a session ends.
  */
 #include "leases.h"
 #include <stdlib.h>
@@ -27,19 +28,28 @@ static void lease_del(struct mgr_leases *l, struct mgr_lease **pp)
 	atomic_fetch_sub_explicit(&l->count, 1, memory_order_relaxed);
 }
 
-/* What has expired in one bucket goes. */
-static void clear_bucket(struct mgr_leases *l, u32 bucket, u64 now)
+/* What has expired in one bucket goes, and what is of @session. Lock held. */
+static void purge(struct mgr_leases *l, u32 bucket, u64 now, u64 session)
 {
 	struct mgr_lease **pp;
 
-	pthread_mutex_lock(stripe_of(l, bucket));
 	for (pp = &l->bucket[bucket]; *pp;) {
-		if ((*pp)->end <= now)
+		if ((*pp)->end <= now || (*pp)->session == session)
 			lease_del(l, pp);
 		else
 			pp = &(*pp)->next;
 	}
-	pthread_mutex_unlock(stripe_of(l, bucket));
+}
+
+/* The pointer to it, or to the end of its bucket. Lock held. */
+static struct mgr_lease **find(struct mgr_leases *l, u32 bucket, u64 ino, u64 session)
+{
+	struct mgr_lease **pp;
+
+	for (pp = &l->bucket[bucket]; *pp; pp = &(*pp)->next)
+		if ((*pp)->ino == ino && (*pp)->session == session)
+			break;
+	return pp;
 }
 
 static bool full(struct mgr_leases *l)
@@ -49,42 +59,38 @@ static bool full(struct mgr_leases *l)
 
 static bool make_room(struct mgr_leases *l, u64 now)
 {
-	u32 i;
+	u32 i, bucket;
 
-	for (i = 0; i < CLEAR_BUCKETS && full(l); i++)
-		clear_bucket(l, atomic_fetch_add(&l->hand, 1) % MGR_LEASE_BUCKETS, now);
+	for (i = 0; i < CLEAR_BUCKETS && full(l); i++) {
+		bucket = atomic_fetch_add(&l->hand, 1) % MGR_LEASE_BUCKETS;
+		pthread_mutex_lock(stripe_of(l, bucket));
+		purge(l, bucket, now, 0);
+		pthread_mutex_unlock(stripe_of(l, bucket));
+	}
 	return !full(l);
 }
 
 bool mgr_leases_grant(struct mgr_leases *l, u64 ino, u64 session, u64 now, u64 end)
 {
 	u32 bucket = bucket_of(ino);
-	struct mgr_lease **pp, *e = NULL;
 	bool room = !full(l) || make_room(l, now);
+	struct mgr_lease *e;
 
 	pthread_mutex_lock(stripe_of(l, bucket));
-	for (pp = &l->bucket[bucket]; *pp;) {
-		if ((*pp)->ino == ino && (*pp)->session == session) {
-			e = *pp;
-			e->end = end;
-			break;
-		}
-		if ((*pp)->end <= now)
-			lease_del(l, pp);
-		else
-			pp = &(*pp)->next;
-	}
+	purge(l, bucket, now, 0);
+	e = *find(l, bucket, ino, session);
 	if (!e && room) {
 		e = malloc(sizeof(*e));
 		if (e) {
 			*e = (struct mgr_lease){
 				.next = l->bucket[bucket], .ino = ino, .session = session,
-				.end = end,
 			};
 			l->bucket[bucket] = e;
 			atomic_fetch_add_explicit(&l->count, 1, memory_order_relaxed);
 		}
 	}
+	if (e)
+		e->end = end;
 	pthread_mutex_unlock(stripe_of(l, bucket));
 	atomic_fetch_add_explicit(e ? &l->granted : &l->refused, 1, memory_order_relaxed);
 	return e;
@@ -96,31 +102,23 @@ void mgr_leases_drop(struct mgr_leases *l, u64 ino, u64 session)
 	struct mgr_lease **pp;
 
 	pthread_mutex_lock(stripe_of(l, bucket));
-	for (pp = &l->bucket[bucket]; *pp; pp = &(*pp)->next) {
-		if ((*pp)->ino == ino && (*pp)->session == session) {
-			lease_del(l, pp);
-			break;
-		}
-	}
+	pp = find(l, bucket, ino, session);
+	if (*pp)
+		lease_del(l, pp);
 	pthread_mutex_unlock(stripe_of(l, bucket));
 }
 
 void mgr_leases_sweep(struct mgr_leases *l, u64 session)
 {
-	struct mgr_lease **pp;
-	u32 i;
+	u32 stripe, i;
 
 	if (!atomic_load(&l->count))
 		return;
-	for (i = 0; i < MGR_LEASE_BUCKETS; i++) {
-		pthread_mutex_lock(stripe_of(l, i));
-		for (pp = &l->bucket[i]; *pp;) {
-			if ((*pp)->session == session)
-				lease_del(l, pp);
-			else
-				pp = &(*pp)->next;
-		}
-		pthread_mutex_unlock(stripe_of(l, i));
+	for (stripe = 0; stripe < MGR_LEASE_STRIPES; stripe++) {
+		pthread_mutex_lock(&l->stripe[stripe]);
+		for (i = stripe; i < MGR_LEASE_BUCKETS; i += MGR_LEASE_STRIPES)
+			purge(l, i, 0, session);
+		pthread_mutex_unlock(&l->stripe[stripe]);
 	}
 }
 
@@ -164,7 +162,7 @@ void mgr_leases_fini(struct mgr_leases *l)
 	if (!l->bucket)
 		return;
 	for (i = 0; i < MGR_LEASE_BUCKETS; i++)
-		clear_bucket(l, i, ~0ull);
+		purge(l, i, ~0ull, 0);
 	for (i = 0; i < MGR_LEASE_STRIPES; i++)
 		pthread_mutex_destroy(&l->stripe[i]);
 	free(l->bucket);

@@ -673,7 +673,7 @@ int mgr_check(struct mgr *m, FILE *f, struct mgr_check_result *ret);
 
 /* ---- server.c ---- */
 extern const struct pvfs_server_ops mgr_server_ops;
-void mgr_resume_call(struct mgr *m, struct pvfs_call *call, struct mgr_parked *p);
+void mgr_offload(struct mgr *m, struct pvfs_call *call, struct mgr_parked *parked);
 int mgr_workers_start(struct mgr *m, u32 n);
 void mgr_workers_stop(struct mgr *m);
 void mgr_stats(struct mgr *m, FILE *f);

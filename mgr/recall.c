@@ -8,7 +8,7 @@
 
 #define TICK_MS 100u
 #define MESSAGES_MAX 8u		/* to one client at a time: it has to keep its answers */
-#define HOLDERS_MAX 4096u	/* of one inode that are recalled at once; the rest the next time */
+#define HOLDERS_MAX 1024u	/* of one inode that are recalled at once; the rest the next time */
 
 /* One session that is asked to give up its lease on one inode. */
 struct mgr_recall {
@@ -76,7 +76,13 @@ bool mgr_lease_begin(struct mgr_op *op, u64 ino)
 	if (barred)
 		return false;
 	now = mgr_mono_ms();
-	return mgr_leases_grant(&m->leases, ino, op->s->id, now, now + m->conf->lease_ms);
+	if (!mgr_leases_grant(&m->leases, ino, op->s->id, now, now + m->conf->lease_ms))
+		return false;
+	/* The sweep comes after @dead was set: it finds this one, or we see @dead. */
+	if (!atomic_load(&op->s->dead))
+		return true;
+	mgr_leases_drop(&m->leases, ino, op->s->id);
+	return false;
 }
 
 void mgr_lease_attr(struct mgr_op *op, bool had, const struct mgr_inode *in, struct pvfs_attr *attr)
@@ -331,19 +337,16 @@ void mgr_recall_over(struct mgr *m, struct mgr_parked *p)
 
 int mgr_recall_park(struct mgr *m, const struct mgr_op *op, u64 session, struct pvfs_call *call)
 {
-	struct mgr_lease_holder *held = malloc(HOLDERS_MAX * sizeof(*held));
+	struct mgr_lease_holder held[HOLDERS_MAX];
 	struct mgr_parked *p = calloc(1, sizeof(*p));
 	struct mgr_recalls *r = &m->recalls;
 	struct batch *list = NULL;
 	u64 now = mgr_mono_ms();
 	u32 i, k, n;
-	int err = 0;
+	int err;
 
-	if (!p || !held) {
-		free(held);
-		free(p);
+	if (!p)
 		return -ENOMEM;
-	}
 	p->call = call;
 	/* Ours, so that it does not begin again before we have noted all. */
 	p->left = 1;
@@ -366,7 +369,6 @@ int mgr_recall_park(struct mgr *m, const struct mgr_op *op, u64 session, struct 
 		p = NULL;
 	}
 	pthread_mutex_unlock(&r->lock);
-	free(held);
 	send_all(m, list);
 	if (!p)
 		return err;
@@ -487,10 +489,13 @@ static int send_callback(struct mgr *m, u64 session, const u64 *inos, u32 n)
 {
 	u8 raw[8 * PVFS_RECALL_MAX], body[8 + sizeof(raw)];
 	struct pvfs_recall_req req = { .inos = { .p = raw, .len = 8 * n } };
-	struct sending *s = malloc(sizeof(*s));
+	struct sending *s;
 	int len, err;
 	u32 i;
 
+	if (!m->server)
+		return -ENOTCONN;	/* we are about to start */
+	s = malloc(sizeof(*s));
 	if (!s)
 		return -ENOMEM;
 	*s = (struct sending){ .m = m, .s = mgr_session_peek(m, session), .n = n };
@@ -520,8 +525,6 @@ int mgr_recalls_start(struct mgr *m)
 	struct mgr_recalls *r = &m->recalls;
 	int err;
 
-	r->send = send_callback;
-	r->resume = mgr_resume_call;
 	err = pthread_create(&r->thread, NULL, recall_thread, m);
 	r->running = !err;
 	return -err;
@@ -567,6 +570,8 @@ void mgr_recalls_init(struct mgr_recalls *r)
 	pthread_condattr_setclock(&ca, CLOCK_MONOTONIC);
 	pthread_cond_init(&r->cond, &ca);
 	pthread_condattr_destroy(&ca);
+	r->send = send_callback;
+	r->resume = mgr_offload;
 	for (i = 0; i < MGR_RECALL_BUCKETS; i++) {
 		LIST_INIT(&r->bucket[i]);
 		LIST_INIT(&r->bar[i]);

@@ -21,7 +21,6 @@ struct mgr_op;
 struct mgr_parked;
 struct pvfs_attr;
 struct pvfs_call;
-struct pvfs_server;
 
 #define MGR_NOTED_MAX	8u	/* inodes that one transaction changes */
 #define MGR_RECALL_BUCKETS 256u
@@ -70,7 +69,10 @@ bool mgr_lease_begin(struct mgr_op *op, u64 ino);
  */
 void mgr_lease_attr(struct mgr_op *op, bool had, const struct mgr_inode *in, struct pvfs_attr *attr);
 
-/* In a transaction, after the inode was written: the change is another's whose lease must go. */
+/*
+ * In a transaction: it changes this inode, so others' leases on it must go; with @own the asking
+ * session's as well.
+ */
 void mgr_lease_note(struct mgr_op *op, u64 ino, bool own);
 /* Before it commits. Return: 0, -EINPROGRESS (to be parked), -EAGAIN (nobody knows who has one). */
 int mgr_lease_check(struct mgr_op *op);

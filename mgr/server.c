@@ -22,7 +22,8 @@
  *   3. mgr.rename_lock          directories that change their parent
  *   4. mgr.ino_lock             batches of inode numbers
  *   5. database page locks      for one transaction; the loser of a deadlock starts again (mgr_run)
- *   6. leaves                   mgr_sessions.lock, mgr_session.lock, opens stripes, mgr_locks.lock,
+ *   6. leaves                   mgr_recalls.lock (the next two inside it), mgr_leases stripes,
+ *                               mgr_sessions.lock, mgr_session.lock, opens stripes, mgr_locks.lock,
  *                               work_lock, bg_lock: nothing is waited for under them
  *
  * mdb_enter() is not a lock but recovery waits for its holders: only bounded waits happen inside
@@ -361,7 +362,8 @@ static void finish(struct mgr *m, struct pvfs_call *call, struct mgr_parked *par
 		mgr_recall_over(m, parked);
 }
 
-static void offload(struct mgr *m, struct pvfs_call *call, struct mgr_parked *parked)
+/* To a slow worker. @parked: what it waited for until now, or NULL. */
+void mgr_offload(struct mgr *m, struct pvfs_call *call, struct mgr_parked *parked)
 {
 	struct mgr_worker_job *job = malloc(sizeof(*job));
 
@@ -378,11 +380,6 @@ static void offload(struct mgr *m, struct pvfs_call *call, struct mgr_parked *pa
 	m->work_tail = &job->next;
 	pthread_cond_signal(&m->work_cond);
 	pthread_mutex_unlock(&m->work_lock);
-}
-
-void mgr_resume_call(struct mgr *m, struct pvfs_call *call, struct mgr_parked *p)
-{
-	offload(m, call, p);
 }
 
 static void run_call(struct mgr *m, struct pvfs_call *call, struct mgr_parked *parked,
@@ -406,7 +403,7 @@ static void run_call(struct mgr *m, struct pvfs_call *call, struct mgr_parked *p
 			return;
 		}
 	} else if (err == -EINPROGRESS) {
-		offload(m, call, parked);
+		mgr_offload(m, call, parked);
 		return;
 	}
 	if (op.bind_session && !err)
