@@ -668,10 +668,10 @@ void pvfs_conn_abandon(struct pvfs_request *req, int err)
 	/* could be withdrawn: the server never heard of it, or will be asked no more */
 	case PVFS_REQ_QUEUED:
 		list_del_init(&req->link);
-		if (req->resend && c->state == PVFS_CONN_UP)
-			pvfs_leases_void(c->server->vol);	/* it may have been done */
-		else if (req->resend)
+		if (req->resend && c->state != PVFS_CONN_UP)
 			conn_lost(c, req);
+		else if (req->resend && req->has_slot)	/* it may have been done */
+			pvfs_leases_void(c->server->vol);
 		pvfs_req_set_state(req, PVFS_REQ_DONE);
 		req->err = err;
 		withdrawn = true;

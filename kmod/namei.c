@@ -49,22 +49,6 @@ static bool dentry_trusted(const struct dentry *dentry, const struct inode *dir)
 }
 
 /*
- * The same for who walks a path. A LOOKUP would have checked that the directory may be searched:
- * pvfs_permission() relies on that, but where it checks by itself.
- */
-static bool name_trusted(const struct dentry *dentry, struct inode *dir, unsigned int flags)
-{
-	struct pvfs_volume *vol = PVFS_VOL(dir);
-	int mask = MAY_EXEC | (flags & LOOKUP_RCU ? MAY_NOT_BLOCK : 0);
-
-	if (!dentry_trusted(dentry, dir))
-		return false;
-	if (vol->opts.actimeo_ms || pvfs_checked_here(vol, PVFS_NOP_IDMAP))
-		return true;
-	return !generic_permission(PVFS_NOP_IDMAP, dir, mask);
-}
-
-/*
  * Is this task in unlink(2)? It takes a name away whatever the name stands for, and the mgr finds
  * out what that is; so to ask before would be a second question for the same answer. The VFS tells
  * us its intent for opening, creating and renaming to, but not for removing; and rmdir(2), which
@@ -273,15 +257,29 @@ static int revalidate(struct inode *dir, struct dentry *dentry, struct inode *in
 	return renamed_meanwhile(inode, dentry, flags) ?: 1;
 }
 
+/*
+ * Is the name believed, for who walks a path? "Must not exist" is asked always: lock files live by
+ * it. Under a lease what rename(2) moves is asked about, too: renamed_meanwhile() must have seen it.
+ * And a LOOKUP would have checked that the directory may be searched: pvfs_permission() relies on
+ * that, but where it checks by itself.
+ */
+static bool name_trusted(const struct dentry *dentry, struct inode *dir, unsigned int flags)
+{
+	struct pvfs_volume *vol = PVFS_VOL(dir);
+	int mask = MAY_EXEC | (flags & LOOKUP_RCU ? MAY_NOT_BLOCK : 0);
+
+	if ((flags & (LOOKUP_REVAL | LOOKUP_EXCL)) || !dentry_trusted(dentry, dir))
+		return false;
+	if (vol->opts.actimeo_ms)
+		return true;
+	if (!(flags & LOOKUP_PARENT) && in_rename())
+		return false;
+	return pvfs_checked_here(vol, PVFS_NOP_IDMAP) ||
+	       !generic_permission(PVFS_NOP_IDMAP, dir, mask);
+}
+
 static int pvfs_d_revalidate(struct dentry *dentry, unsigned int flags)
 {
-	/*
-	 * "Must not exist" is asked always: lock files live by it. What rename(2) moves it must have
-	 * seen being asked: see renamed_meanwhile().
-	 */
-	bool may_trust = !(flags & (LOOKUP_REVAL | LOOKUP_EXCL)) &&
-			 ((flags & LOOKUP_PARENT) || PVFS_D_VOL(dentry)->opts.actimeo_ms ||
-			  !in_rename());
 	struct inode *inode, *dir;
 	struct dentry *parent;
 	int ret;
@@ -292,7 +290,7 @@ static int pvfs_d_revalidate(struct dentry *dentry, unsigned int flags)
 		 * A name about to be made or replaced is better looked up anew, which costs
 		 * nothing: see lookup.
 		 */
-		if (may_trust && dir && !(flags & (LOOKUP_CREATE | LOOKUP_RENAME_TARGET)) &&
+		if (dir && !(flags & (LOOKUP_CREATE | LOOKUP_RENAME_TARGET)) &&
 		    name_trusted(dentry, dir, flags))
 			return 1;
 		return -ECHILD;
@@ -300,7 +298,7 @@ static int pvfs_d_revalidate(struct dentry *dentry, unsigned int flags)
 	inode = d_inode(dentry);
 	parent = dget_parent(dentry);
 	dir = d_inode(parent);
-	if (may_trust && name_trusted(dentry, dir, flags))
+	if (name_trusted(dentry, dir, flags))
 		ret = inode || !(flags & (LOOKUP_CREATE | LOOKUP_RENAME_TARGET));
 	else if (!inode || opened_anew(dentry, inode, flags))
 		ret = 0;

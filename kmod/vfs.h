@@ -321,11 +321,6 @@ void pvfs_locks_wait(struct pvfs_volume *vol);
  * meta_xattr.c
  */
 
-/*
- * Each sends one request to the mgr and waits. Return: 0 or -errno; -EINTR killed. An answer that
- * makes no sense is -EIO and one line in the log. Attributes returned have been checked by
- * pvfs_attr_sane().
- */
 /* What a LOOKUP found. */
 struct pvfs_found {
 	struct pvfs_attr attr;
@@ -334,16 +329,21 @@ struct pvfs_found {
 	char target[PVFS_SYMLINK_EAGER + 1];	/* of a symbolic link, if it came along; else empty */
 };
 
-int pvfs_meta_lookup(struct inode *dir, const struct qstr *name, struct pvfs_found *found);
-int pvfs_meta_getattr_fid(struct pvfs_volume *vol, const struct pvfs_fid *fid,
-			  struct pvfs_attr *attr);
-int pvfs_meta_getattr(struct inode *inode);
 /* A GETATTR under way. */
 struct pvfs_getattr_ask {
 	struct pvfs_wreport sent;
 	struct pvfs_ask ask;
 };
 
+/*
+ * Each sends one request to the mgr and waits. Return: 0 or -errno; -EINTR killed. An answer that
+ * makes no sense is -EIO and one line in the log. Attributes returned have been checked by
+ * pvfs_attr_sane().
+ */
+int pvfs_meta_lookup(struct inode *dir, const struct qstr *name, struct pvfs_found *found);
+int pvfs_meta_getattr_fid(struct pvfs_volume *vol, const struct pvfs_fid *fid,
+			  struct pvfs_attr *attr);
+int pvfs_meta_getattr(struct inode *inode);
 struct pvfs_request *pvfs_meta_getattr_start(struct inode *inode, struct pvfs_getattr_ask *a);
 int pvfs_meta_getattr_finish(struct inode *inode, struct pvfs_request *req,
 			     const struct pvfs_getattr_ask *a);
