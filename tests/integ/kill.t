@@ -69,6 +69,7 @@ begun() { [ "$(size_of)" -gt 10000000 ]; }
 wait_for 20 begun
 kill -KILL $cp
 wait $cp 2>/dev/null
+is "a writer is killed before its end" $? 137
 size=$(size_of)
 "$PVFS" stop "$C" iod1 --kill >/dev/null
 fails "a size that a dead daemon knows: soft says so" 1 "unsure: (Input/output error|Connection timed out)" \
