@@ -7,7 +7,7 @@
 . "${0%/*}/lib.sh"
 
 calls=$tools/calls
-plan 36
+plan 39
 
 # An attribute of the mount M: the value of option $1.
 option()
@@ -115,6 +115,55 @@ check "leases and recalls are counted" eval '
 	rm -f $M/d/none; cat $S/stats; [ "$(awk "\$1 == \"leases\" { print \$2 }" $S/stats)" -ge 1 ]
 	echo reset >$S/stats; stat /mnt/leased/d/b; chmod 600 $M/d/b
 	[ "$(awk "\$1 == \"recalled\" { print \$2 }" $S/stats)" -ge 1 ]'
+lease_options()
+{
+	grep ' /mnt/leased pvfs .*lease=on' /proc/mounts
+	refuse grep " $M pvfs .*lease" /proc/mounts
+	refuse "$cluster" mount -o lease=maybe /mnt/refused
+	refuse "$cluster" mount -o lease /mnt/refused
+	refuse "$cluster" mount -o lease=on,actimeo=3 /mnt/refused
+	mount -o remount,lease=on /mnt/leased
+	refuse mount -o remount,lease=off /mnt/leased
+}
+check "lease= takes on or off, not beside actimeo, and stays" lease_options
+# Nobody waits for the change any more, and the manager makes it all the same.
+killed_change()
+{
+	local pid
+
+	[ "$(stat -c %a /mnt/leased/d/c)" = 644 ]
+	"$cluster" kill mgr STOP
+	chmod 600 /mnt/leased/d/c &
+	pid=$!
+	eventually 20 grep SETATTR $S/requests
+	kill -KILL $pid
+	wait $pid || [ $? = 137 ]
+	"$cluster" kill mgr CONT
+	eventually 20 eval '[ "$(stat -c %a $M/d/c)" = 600 ]'
+	[ "$(stat -c %a /mnt/leased/d/c)" = 600 ]
+}
+check "a change whose maker was killed is seen" killed_change
+# The promises of the new manager are shorter.
+restarted()
+{
+	stat /mnt/leased/d/a /mnt/leased/d/b
+	sed -i 's/^mgr: {/mgr: {\n\tlease_ms = 8000;/' /run/pvfs-cluster/volume/pvfs.conf
+	"$cluster" kill mgr TERM
+	"$cluster" start mgr
+	chmod 604 "$M/d/a"
+	[ "$(stat -c %a /mnt/leased/d/a)" = 604 ]
+	echo reset >$S/stats
+	stat /mnt/leased/d/a
+	[ "$(count_to mgr)" = 0 ]
+	chmod 606 "$M/d/a"
+	[ "$(stat -c %a /mnt/leased/d/a)" = 606 ]
+	sleep 8
+	echo reset >$S/stats
+	stat /mnt/leased/d/a
+	cat $S/stats
+	[ "$(count_to mgr)" -ge 1 ]
+}
+check "a restarted manager gives leases, for its own time" restarted
 S=/proc/fs/pvfs/vol
 "$cluster" umount /mnt/leased || diag "the umount with leases failed"
 n=$(((big + pcount * rsize - 1) / (pcount * rsize) * pcount))
