@@ -233,6 +233,8 @@ static int check_options(struct fs_context *fc, struct pvfs_fc *ctx)
 			      "pvfs: no keyhex= (mount through mount.pvfs, which reads the key file)");
 	if (seen(ctx, OPT_TIMEO) && !ctx->opts.soft)
 		return invalf(fc, "pvfs: timeo= is for soft mounts; hard ones wait");
+	if (!seen(ctx, OPT_LEASE))
+		ctx->opts.lease = !ctx->opts.actimeo_ms;
 	if (ctx->opts.lease && ctx->opts.actimeo_ms)
 		return invalf(fc, "pvfs: lease=on and actimeo= exclude each other");
 	set_port(&ctx->opts.addr, ctx->port);
@@ -285,8 +287,7 @@ static int pvfs_show_options(struct seq_file *m, struct dentry *root)
 		seq_printf(m, ",actimeo=%u", o->actimeo_ms / 1000);
 	if (o->locks_local)
 		seq_puts(m, ",locks=local");
-	if (o->lease)
-		seq_puts(m, ",lease=on");
+	seq_printf(m, ",lease=%s", o->lease ? "on" : "off");
 	return 0;
 }
 

@@ -53,7 +53,7 @@ listing()
 	cost $((replies + $4)) 0 READDIR=$replies -- "$2" "$3"
 }
 
-up
+up -o lease=off
 pcount=4
 wsize=$(option wsize)
 rsize=$(option rsize)
@@ -82,7 +82,7 @@ check "fstat of a file nobody writes: 1" cost 1 0 GETATTR=1 -- "$M/d" fstat big
 check "names of 3 entries: 1" cost 1 0 READDIR=1 -- "$M/few" names
 # Attributes that came with a listing may be used as long as actimeo says; by
 # default that is never, and a stat asks: of each entry, of "." and of "..".
-check "ls -l of 3 entries, coherent: 1 and the stats" listing 3 "$M/few" list 5
+check "ls -l of 3 entries, no leases: 1 and the stats" listing 3 "$M/few" list 5
 check "names of 5000 entries: a request per 256 KiB" listing 5000 "$M/many" names 0
 "$cluster" mount -o actimeo=30 /mnt/ac || diag "the second mount failed"
 S=/proc/fs/pvfs/vol-2
@@ -92,7 +92,7 @@ check "stat of a known name, actimeo: 0" cost 0 0 -- /mnt/ac/d stat a
 S=/proc/fs/pvfs/vol
 "$cluster" umount /mnt/ac || diag "the second umount failed"
 # Under leases what was told is believed until it is recalled.
-"$cluster" mount -o lease=on /mnt/leased || diag "the mount with leases failed"
+"$cluster" mount /mnt/leased || diag "the mount with leases failed"
 S=/proc/fs/pvfs/vol-2
 check "lookup of a path, leases: 1 a name" cost 2 0 LOOKUP=2 -- /mnt/leased lookup d/a
 check "stat of a known path, leases: 0" cost 0 0 -- /mnt/leased stat d/a
@@ -118,14 +118,17 @@ check "leases and recalls are counted" eval '
 lease_options()
 {
 	grep ' /mnt/leased pvfs .*lease=on' /proc/mounts
-	refuse grep " $M pvfs .*lease" /proc/mounts
+	grep " $M pvfs .*lease=off" /proc/mounts
 	refuse "$cluster" mount -o lease=maybe /mnt/refused
 	refuse "$cluster" mount -o lease /mnt/refused
 	refuse "$cluster" mount -o lease=on,actimeo=3 /mnt/refused
+	"$cluster" mount -o actimeo=3 /mnt/ac
+	grep ' /mnt/ac pvfs .*lease=off' /proc/mounts
+	"$cluster" umount /mnt/ac
 	mount -o remount,lease=on /mnt/leased
 	refuse mount -o remount,lease=off /mnt/leased
 }
-check "lease= takes on or off, not beside actimeo, and stays" lease_options
+check "lease= is on or off, not on beside actimeo, and stays" lease_options
 # Nobody waits for the change any more, and the manager makes it all the same.
 killed_change()
 {

@@ -105,17 +105,17 @@ try "nameops, two clients, seed 975398789" "$rnd/nameops" -s 975398789 -n 700 "$
 try "nameops, one client, seed 3883827210" "$rnd/nameops" -s 3883827210 -n 1102 "$M"
 try "coherence, one client" "$rnd/coherence" -s "$seed" -r 6 -n 40 "$M"
 try "coherence, two clients" "$rnd/coherence" -s "$seed" -r 12 -n 40 "$M" $two
-# Under leases, all of them or some.
-leased=/mnt/leased
-leased2=/mnt/leased2
-check "mounts with leases" eval '"$cluster" mount -o lease=on $leased && "$cluster" mount -o lease=on $leased2'
-try "dataops, two clients with leases" "$rnd/dataops" -s "$seed" -n 1000 $leased $leased2
-try "nameops, one client with leases" "$rnd/nameops" -s "$seed" -n 1500 $leased
-try "nameops, two clients with leases" "$rnd/nameops" -s "$seed" -n 1500 $leased $leased2
-try "coherence, two clients with leases" "$rnd/coherence" -s "$seed" -r 12 -n 40 $leased $leased2
-try "coherence, one with leases, one without" "$rnd/coherence" -s "$seed" -r 12 -n 40 $leased "$M"
-"$cluster" umount $leased
-"$cluster" umount $leased2
+# Without leases, all of them or some.
+off=/mnt/off
+off2=/mnt/off2
+check "mounts without leases" eval '"$cluster" mount -o lease=off $off && "$cluster" mount -o lease=off $off2'
+try "dataops, two clients without leases" "$rnd/dataops" -s "$seed" -n 1000 $off $off2
+try "nameops, one client without leases" "$rnd/nameops" -s "$seed" -n 1500 $off
+try "nameops, two clients without leases" "$rnd/nameops" -s "$seed" -n 1500 $off $off2
+try "coherence, two clients without leases" "$rnd/coherence" -s "$seed" -r 12 -n 40 $off $off2
+try "coherence, one with leases, one without" "$rnd/coherence" -s "$seed" -r 12 -n 40 "$M" $off
+"$cluster" umount $off
+"$cluster" umount $off2
 # One mount that maps ids, and from then on it is the client that checks permissions for all of its volume.
 mapped()
 {

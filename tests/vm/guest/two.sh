@@ -14,7 +14,7 @@ rnd=$build/tests/random
 far=10.0.0.2:7200
 conf=/run/pvfs-cluster/volume/pvfs.conf
 two=$top/tests/vm/guest/two.py
-plan 33
+plan 34
 
 # ------------------------------------------------------------------ here and there
 
@@ -290,6 +290,14 @@ both_see_statfs()
 
 # ------------------------------------------------------------------ a client that is cut off
 
+no_leases()
+{
+	there "umount $M"
+	"$cluster" umount
+	"$cluster" mount -o lease=off
+	mount_there lease=off
+}
+
 short_lease()
 {
 	there "umount $M"
@@ -297,8 +305,8 @@ short_lease()
 	sed -i 's/^mgr: {/mgr: {\n\tlease_ms = 4000;/' $conf
 	"$cluster" kill mgr TERM
 	"$cluster" start mgr
-	"$cluster" mount -o lease=on
-	mount_there lease=on
+	"$cluster" mount
+	mount_there
 }
 
 # The wire is cut on this side, where it can be mended. Who is there holds a lock. What it is to do
@@ -455,16 +463,17 @@ for s in 1 "$seed"; do
 		sed 's/^/#   /' "$tmp/out"
 	fi
 done
-check "leases, of four seconds" short_lease
-round=-leased
-check "leases: sizes" each sizes
-check "leases: names made, looked for in vain before" each made
-check "leases: names removed, and made anew" each removed
-check "leases: names renamed, over others too" each renamed
-check "leases: modes, owners, times, attributes, ACLs" each attributes
-check "leases: an open file, unlinked on the other side" each unlinked
+check "without leases" no_leases
+round=-off
+check "no leases: sizes" each sizes
+check "no leases: names made, looked for in vain before" each made
+check "no leases: names removed, and made anew" each removed
+check "no leases: names renamed, over others too" each renamed
+check "no leases: modes, owners, times, attributes, ACLs" each attributes
+check "no leases: an open file, unlinked on the other side" each unlinked
 try_coherence() { "$rnd/coherence" -s "$seed" -r 10 -n 40 "$M" "$far:$M"; }
-check "leases: coherence, seed $seed" try_coherence || sed 's/^/#   /' "$tmp/out"
+check "no leases: coherence, seed $seed" try_coherence || sed 's/^/#   /' "$tmp/out"
+check "leases, of four seconds" short_lease
 check "what a lost client believes delays others by its lease at most" lease_of_the_lost
 check "who is cut off loses its lock when its lease is over" lock_of_the_lost
 check "back again, it goes on" lost_is_back
