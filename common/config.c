@@ -70,6 +70,7 @@ static const struct param params[] = {
 	{ "layout", "stripe_count", P_U32, 0, 0, PVFS_IOD_MAX, "0", AT(stripe_count) },
 	{ "layout", "stripe_size", P_SIZE32, PF_POW2, PVFS_SSIZE_MIN, PVFS_SSIZE_MAX, "64k",
 	  AT(stripe_size) },
+	{ "layout", "stuff_max", P_SIZE32, 0, 0, PVFS_STUFF_MAX, "0", AT(stuff_max) },
 	{ "iod", "threads", P_U32, 0, 1, 256, "8", AT(iod_threads) },
 	{ "iod", "max_conns", P_U32, 0, 16, 1000000, "4096", AT(iod_max_conns) },
 	{ "iod", "buffers", P_SIZE64, 0, 8 * MIB, 1024 * GIB, "64M", AT(iod_buffers) },

@@ -41,6 +41,7 @@ struct pvfs_conf {
 	/* layout of new volumes' root */
 	u32 stripe_count;		/* 0: all iods */
 	u32 stripe_size;		/* bytes */
+	u32 stuff_max;			/* bytes; 0: no file is stuffed */
 	/* iods */
 	u32 niods;
 	struct pvfs_conf_iod *iods;

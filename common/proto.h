@@ -12,7 +12,7 @@
 
 #define PVFS_MAGIC		0x53465650u	/* "PVFS" as little-endian bytes */
 #define PVFS_HDR_VERSION	1		/* of the framing below */
-#define PVFS_PROTO_VERSION	1		/* of the operations; exchanged in AUTH */
+#define PVFS_PROTO_VERSION	2		/* of the operations; exchanged in AUTH */
 #define PVFS_PORT_MGR		7100
 #define PVFS_PORT_IOD		7101		/* the first iod of a node */
 
@@ -47,6 +47,8 @@
 #define PVFS_SSIZE_MIN		4096u
 #define PVFS_SSIZE_MAX		(1u << 30)
 #define PVFS_SSIZE_DEFAULT	65536u
+#define PVFS_STUFF_MAX		65536u		/* largest layout.stuff_max, bytes */
+#define PVFS_STUFF_KEEP		(~0u)		/* in a request: as the directory, or the file, has it */
 #define PVFS_NONCE_LEN		32
 #define PVFS_MAC_LEN		32
 #define PVFS_CAP_MAC_LEN	16
@@ -128,7 +130,7 @@ enum pvfs_role {
 };
 
 /*
- * Feature bits of PVFS_PROTO_VERSION 1; an unknown bit in a peer's *required* set is refused by
+ * Feature bits of this PVFS_PROTO_VERSION; an unknown bit in a peer's *required* set is refused by
  * name.
  */
 #define PVFS_FEAT_CAPS		(1ull << 0)	/* data requests carry capabilities */
@@ -145,6 +147,7 @@ enum pvfs_role {
 #define PVFS_AF_ACL		0x8u	/* has an access ACL: the mode's group bits are its mask */
 #define PVFS_AF_DEFACL		0x10u	/* a directory that has a default ACL */
 #define PVFS_AF_CAPS		0x20u	/* has security.capability: a write has to take it away */
+#define PVFS_AF_STUFFED		0x80u	/* its bytes are with the mgr: HEAD_READ, HEAD_WRITE */
 #define PVFS_AF_LEASE		0x40u	/* these attributes, and a directory's names, are leased */
 
 /* pvfs_session_open_req.flags */
@@ -159,6 +162,10 @@ enum pvfs_role {
 #define PVFS_O_EXEC		0x20u	/* opened to be executed: checks x instead of r */
 #define PVFS_O_DIRECTORY	0x40u
 #define PVFS_O_TMPFILE		0x80u	/* CREATE: without a name, for LINK to give it one */
+#define PVFS_O_STRIPED		0x100u	/* CREATE: a new file is not to be stuffed */
+
+/* pvfs_head_write_req.flags */
+#define PVFS_HW_APPEND		0x1u	/* at the end, wherever that is: attr.size tells */
 
 /* pvfs_setattr_req.valid */
 #define PVFS_SA_MODE		0x001u

@@ -22,7 +22,7 @@ bool pvfs_layout_valid(const struct pvfs_layout *l, u32 niods)
 {
 	return niods && l->pcount >= 1 && l->pcount <= niods && l->base < niods &&
 	       l->ssize >= PVFS_SSIZE_MIN && l->ssize <= PVFS_SSIZE_MAX &&
-	       !(l->ssize & (l->ssize - 1));
+	       !(l->ssize & (l->ssize - 1)) && l->stuff_max <= PVFS_STUFF_MAX;
 }
 
 void pvfs_stripe_map(const struct pvfs_layout *l, u64 off, u64 len, struct pvfs_extent *e)

@@ -27,9 +27,15 @@ struct pvfs_extent {
  * @niods: iods of the volume
  *
  * pcount 1 .. niods, base below niods, ssize a power of two within PVFS_SSIZE_MIN ..
- * PVFS_SSIZE_MAX.
+ * PVFS_SSIZE_MAX, stuff_max at most PVFS_STUFF_MAX.
  */
 bool pvfs_layout_valid(const struct pvfs_layout *l, u32 niods);
+
+/* Do both put the same bytes on the same iods? */
+static inline bool pvfs_layout_alike(const struct pvfs_layout *a, const struct pvfs_layout *b)
+{
+	return a->base == b->base && a->pcount == b->pcount && a->ssize == b->ssize;
+}
 
 /* The iod (index in the volume's table) that holds datafile @df. */
 static inline u32 pvfs_stripe_iod(const struct pvfs_layout *l, u32 df, u32 niods)

@@ -265,6 +265,31 @@ void iod_fds_put(struct iod_fdent *e)
 	ent_close(st->cache, victim);
 }
 
+int iod_fds_fill(struct iod_fds *c, const struct pvfs_fid *fid, const void *data, u32 len)
+{
+	u64 h = fid_hash(fid);
+	struct iod_fds_stripe *st = stripe_of(c, h);
+	const struct iod_store_ops *ops = c->store->ops;
+	struct iod_file f;
+	bool gone;
+	int err;
+
+	err = ops->draft(c->store, fid, data, len, &f);
+	if (err)
+		return err;
+	pthread_mutex_lock(&st->open_lock);
+	gone = tomb_has(st, fid, h);
+	err = gone ? -ESTALE : ops->publish(c->store, &f);
+	pthread_mutex_unlock(&st->open_lock);
+	if (err)
+		ops->withdraw(c->store, &f);
+	/* One that is there may have got its name a moment ago. */
+	if (!err || err == -EEXIST)
+		err = ops->sync(c->store, &f, true);
+	ops->close(c->store, &f);
+	return gone ? 0 : err;
+}
+
 int iod_fds_remove(struct iod_fds *c, const struct pvfs_fid *fid)
 {
 	u64 h = fid_hash(fid);

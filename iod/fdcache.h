@@ -60,6 +60,17 @@ struct iod_fdent *iod_fds_ref(struct iod_fdent *e);
 void iod_fds_put(struct iod_fdent *e);
 
 /**
+ * iod_fds_fill - make a datafile, whole
+ * @data: @len bytes of it, > 0
+ *
+ * It is on stable storage before it has its name. One that is there stays as it is: a request that
+ * comes late, a second time, does no harm.
+ *
+ * Return: 0 (also when it was removed for good), or the store's error with nothing made.
+ */
+int iod_fds_fill(struct iod_fds *c, const struct pvfs_fid *fid, const void *data, u32 len);
+
+/**
  * iod_fds_remove - remove a datafile for good
  *
  * From now on gets that would make it fail with -ESTALE, for as long as it is among the last 65,536

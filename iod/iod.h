@@ -87,6 +87,7 @@ void iod_op_space(struct iod *iod, struct pvfs_call *call);
 void iod_op_copy(struct iod *iod, struct pvfs_call *call);
 void iod_op_seek(struct iod *iod, struct pvfs_call *call);
 void iod_op_evict(struct iod *iod, struct pvfs_call *call);
+void iod_op_fill(struct iod *iod, struct pvfs_call *call);
 void iod_op_iod_statfs(struct iod *iod, struct pvfs_call *call);
 
 /**

@@ -5,6 +5,7 @@
  *   operation   needs        a datafile that does not exist
  *   FSYNC       any right    is synced
  *   TRIM        server key   is made, unless it is to be empty
+ *   FILL        server key   is made of the payload; one that does exist stays as it is
  *   GLIMPSE     server key   is all 0
  *   REMOVE      server key   is removed, and will not come back
  *   EVICT       server key   -
@@ -86,6 +87,24 @@ void iod_op_trim(struct iod *iod, struct pvfs_call *call)
 				 (unsigned long long)req.fid.ino,
 				 (unsigned long long)req.size, strerror(-err));
 out:
+	iod_fail(call, err);
+}
+
+void iod_op_fill(struct iod *iod, struct pvfs_call *call)
+{
+	struct pvfs_fill_req req;
+	int err;
+
+	err = pvfs_fill_req_decode(&req, call->body, call->head.body_len);
+	if (!err && !call->head.payload_len)
+		err = -EINVAL;
+	if (!err) {
+		err = iod_fds_fill(iod->files, &req.fid, call->payload, call->head.payload_len);
+		if (err)
+			pvfs_log_limited(PVFS_LOG_ERROR, "FILL of ino %llu with %u bytes: %s",
+					 (unsigned long long)req.fid.ino, call->head.payload_len,
+					 strerror(-err));
+	}
 	iod_fail(call, err);
 }
 

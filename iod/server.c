@@ -48,6 +48,9 @@ static void run_op(struct iod *iod, struct pvfs_call *call)
 	case PVFS_OP_TRIM:
 		iod_op_trim(iod, call);
 		break;
+	case PVFS_OP_FILL:
+		iod_op_fill(iod, call);
+		break;
 	case PVFS_OP_GLIMPSE:
 		iod_op_glimpse(iod, call);
 		break;

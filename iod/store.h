@@ -79,6 +79,16 @@ struct iod_store_ops {
 	 * something may be lost, and will not be reported again.
 	 */
 	int (*sync)(struct iod_store *s, struct iod_file *f, bool datasync);
+	/*
+	 * A datafile that consists of these bytes, on stable storage, without a name; its mtime says
+	 * that nothing was written. publish() gives it the name of @fid unless there is a datafile
+	 * of that name; sync() makes that last. close() in any case, withdraw() before it if it was
+	 * not published.
+	 */
+	int (*draft)(struct iod_store *s, const struct pvfs_fid *fid, const void *data, u32 len,
+		     struct iod_file *ret);
+	int (*publish)(struct iod_store *s, struct iod_file *f);
+	void (*withdraw)(struct iod_store *s, struct iod_file *f);
 	/* Idempotent: 0 also when there is none. */
 	int (*remove)(struct iod_store *s, const struct pvfs_fid *fid);
 	int (*statfs)(struct iod_store *s, struct pvfs_iod_statfs_rep *ret);

@@ -210,6 +210,42 @@ static int null_sync(struct iod_store *s, struct iod_file *f, bool datasync)
 	return 0;
 }
 
+static int null_draft(struct iod_store *s, const struct pvfs_fid *fid, const void *data, u32 len,
+		      struct iod_file *ret)
+{
+	struct null_file *f = calloc(1, sizeof(*f));
+
+	if (!f)
+		return -ENOMEM;
+	f->fid = *fid;
+	f->refs = 1;
+	f->size = len;
+	*ret = (struct iod_file){ .fid = *fid, .fd = -1, .priv = f };
+	return 0;
+}
+
+static int null_publish(struct iod_store *s, struct iod_file *f)
+{
+	struct null_store *n = null_of(s);
+	struct null_file **l;
+	int err = 0;
+
+	pthread_mutex_lock(&n->lock);
+	l = find(n, &f->fid);
+	if (*l) {
+		err = -EEXIST;
+	} else {
+		*l = f->priv;
+		(*l)->refs++;
+	}
+	pthread_mutex_unlock(&n->lock);
+	return err;
+}
+
+static void null_withdraw(struct iod_store *s, struct iod_file *f)
+{
+}
+
 static int null_remove(struct iod_store *s, const struct pvfs_fid *fid)
 {
 	struct null_store *n = null_of(s);
@@ -272,6 +308,9 @@ static const struct iod_store_ops null_ops = {
 	.copy = null_copy,
 	.stat = null_stat,
 	.sync = null_sync,
+	.draft = null_draft,
+	.publish = null_publish,
+	.withdraw = null_withdraw,
 	.remove = null_remove,
 	.statfs = null_statfs,
 	.free = null_free,

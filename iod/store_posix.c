@@ -8,11 +8,14 @@
  * share a directory and lie near each other on the disk, and a new directory is a rare event.
  * Directories are made when needed and kept.
  *
+ * Drafts are in DIR/data/new until they are published.
+ *
  * Names become durable with sync(): a directory in which a name was made since it was last synced
  * is marked, and whoever syncs a datafile in it syncs it too. After a start every directory counts
  * as marked, since the daemon before may have been killed between making a name and syncing it.
  */
 #include "store.h"
+#include <dirent.h>
 #include <fcntl.h>
 #include <linux/magic.h>
 #include <pthread.h>
@@ -28,6 +31,7 @@
 #define TOPS 256u
 #define SYNC_LOCKS 64u
 #define COPY_BUF 65536u
+#define DRAFTS "new"		/* directory below data */
 
 /* Whether the names in a directory are on stable storage. */
 enum dirstate {
@@ -406,6 +410,101 @@ static int posix_sync(struct iod_store *s, struct iod_file *f, bool datasync)
 	return sync_dir(p, ".", &p->root, &p->sync_lock[0]);
 }
 
+/* Of a draft: where it is until it is published. */
+static void draft_name(const struct iod_file *f, char name[NAME_ROOM])
+{
+	snprintf(name, NAME_ROOM, DRAFTS "/%llx", (unsigned long long)(uintptr_t)f->priv);
+}
+
+static int posix_draft(struct iod_store *s, const struct pvfs_fid *fid, const void *data, u32 len,
+		       struct iod_file *ret)
+{
+	static const struct timespec never[2] = { { .tv_nsec = UTIME_OMIT }, { 0 } };
+	static atomic_ulong last;
+	struct posix_store *p = posix_of(s);
+	char name[NAME_ROOM];
+	u32 done = 0;
+	ssize_t n;
+	int err;
+
+	ret->fid = *fid;
+	ret->priv = (void *)(uintptr_t)(atomic_fetch_add(&last, 1) + 1);
+	draft_name(ret, name);
+	ret->fd = openat(p->dfd, name, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0600);
+	if (ret->fd < 0)
+		return -errno;
+	while (done < len) {
+		n = pwrite(ret->fd, (const char *)data + done, len - done, done);
+		if (n < 0 && errno == EINTR)
+			continue;
+		if (n <= 0)
+			goto fail;
+		done += n;
+	}
+	if (!futimens(ret->fd, never) && !fsync(ret->fd))
+		return 0;
+fail:
+	err = errno ? -errno : -EIO;
+	unlinkat(p->dfd, name, 0);
+	close(ret->fd);
+	return err;
+}
+
+static int posix_publish(struct iod_store *s, struct iod_file *f)
+{
+	char from[NAME_ROOM], to[NAME_ROOM];
+	struct posix_store *p = posix_of(s);
+	u32 leaf = leaf_of(&f->fid);
+	int err;
+
+	draft_name(f, from);
+	file_name(&f->fid, to);
+	if (linkat(p->dfd, from, p->dfd, to, 0)) {
+		if (errno != ENOENT)
+			return -errno;
+		err = make_dirs(p, leaf);
+		if (err)
+			return err;
+		if (linkat(p->dfd, from, p->dfd, to, 0))
+			return -errno;
+	}
+	atomic_store(&p->leaf[leaf], DIR_DIRTY);
+	unlinkat(p->dfd, from, 0);
+	return 0;
+}
+
+static void posix_withdraw(struct iod_store *s, struct iod_file *f)
+{
+	char name[NAME_ROOM];
+
+	draft_name(f, name);
+	unlinkat(posix_of(s)->dfd, name, 0);
+}
+
+/* Those that were never published, of a daemon that was killed. Return: 0 or -errno. */
+static int drafts_begin(struct posix_store *p)
+{
+	struct dirent *d;
+	int fd, err = 0;
+	DIR *dir;
+
+	if (mkdirat(p->dfd, DRAFTS, 0700) && errno != EEXIST)
+		return -errno;
+	fd = openat(p->dfd, DRAFTS, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	dir = fd < 0 ? NULL : fdopendir(fd);
+	if (!dir) {
+		err = -errno;
+		if (fd >= 0)
+			close(fd);
+		return err;
+	}
+	while ((d = readdir(dir)))
+		if (d->d_name[0] != '.' && unlinkat(fd, d->d_name, 0))
+			err = -errno;
+	closedir(dir);
+	return err;
+}
+
 static int posix_remove(struct iod_store *s, const struct pvfs_fid *fid)
 {
 	char name[NAME_ROOM];
@@ -459,6 +558,9 @@ static const struct iod_store_ops posix_ops = {
 	.copy = posix_copy,
 	.stat = posix_stat,
 	.sync = posix_sync,
+	.draft = posix_draft,
+	.publish = posix_publish,
+	.withdraw = posix_withdraw,
 	.remove = posix_remove,
 	.statfs = posix_statfs,
 	.free = posix_free,
@@ -494,6 +596,9 @@ int iod_store_posix_open(const char *dir, struct iod_store **ret)
 		err = -errno;
 		goto out_close;
 	}
+	err = drafts_begin(p);
+	if (err)
+		goto out_close;
 	p->in_memory = sf.f_type == TMPFS_MAGIC || sf.f_type == RAMFS_MAGIC;
 	atomic_store(&p->root, DIR_DIRTY);
 	for (i = 0; i < TOPS; i++)

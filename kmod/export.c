@@ -39,12 +39,20 @@ static int pvfs_encode_fh(struct inode *inode, u32 *fh, int *max_len, struct ino
 static struct dentry *dentry_of(struct super_block *sb, const struct pvfs_fid *fid)
 {
 	struct pvfs_attr attr;
+	struct inode *inode;
 	int err;
 
 	err = pvfs_meta_getattr_fid(sb->s_fs_info, fid, &attr);
 	if (err)
 		return ERR_PTR(err);
-	return d_obtain_alias(pvfs_iget(sb, &attr, NULL));
+	inode = pvfs_iget(sb, &attr, NULL);
+	/* Removed, and its last close has not reached the mgr. */
+	if (!IS_ERR(inode) && S_ISREG(attr.mode) && !attr.nlink &&
+	    !atomic_read(&PVFS_I(inode)->nlive)) {
+		iput(inode);
+		return ERR_PTR(-ESTALE);
+	}
+	return d_obtain_alias(inode);
 }
 
 static struct dentry *from_words(struct super_block *sb, const u32 *fh)

@@ -35,7 +35,8 @@ void lib_attr_to_stat(const struct pvfs_attr *a, struct pvfs_stat *ret)
 	ret->btime = ts_of(&a->btime);
 	ret->fh = (struct pvfs_fh){ .ino = a->fid.ino, .gen = a->fid.gen };
 	ret->striping = (struct pvfs_striping){ .base = a->layout.base, .pcount = a->layout.pcount,
-						.ssize = a->layout.ssize };
+						.ssize = a->layout.ssize,
+						.stuff_max = a->layout.stuff_max };
 	ret->version = a->version;
 	ret->flags = (a->flags & PVFS_AF_SIZE_UNKNOWN ? PVFS_ST_SIZE_UNKNOWN : 0) |
 		     (a->flags & PVFS_AF_WRITERS ? PVFS_ST_WRITERS : 0);
@@ -415,7 +416,10 @@ int lib_layout_of(struct pvfs_fs *fs, const struct pvfs_striping *s, struct pvfs
 	ret->base = s->base;
 	ret->pcount = s->pcount ?: min(fs->niods, 65535u);
 	ret->ssize = s->ssize ?: fs->root_layout.ssize ?: PVFS_SSIZE_DEFAULT;
+	ret->stuff_max = s->stuff_max == PVFS_STUFF_NONE ? 0 : s->stuff_max ?: PVFS_STUFF_KEEP;
 	check = *ret;
+	if (!s->stuff_max)
+		check.stuff_max = 0;
 	if (check.base == PVFS_BASE_ANY)
 		check.base = 0;
 	return pvfs_layout_valid(&check, fs->niods) ? 0 : -EINVAL;
@@ -495,7 +499,8 @@ int pvfs_getlayout(struct pvfs_fs *fs, const char *path, struct pvfs_striping *r
 	if (!err)
 		*ret = (struct pvfs_striping){ .base = attr.layout.base,
 					       .pcount = attr.layout.pcount,
-					       .ssize = attr.layout.ssize };
+					       .ssize = attr.layout.ssize,
+					       .stuff_max = attr.layout.stuff_max };
 	return err;
 }
 

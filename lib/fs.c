@@ -514,7 +514,8 @@ int pvfs_volinfo(struct pvfs_fs *fs, struct pvfs_volinfo *ret)
 	ret->lease_ms = fs->lease_ms;
 	ret->striping = (struct pvfs_striping){ .base = fs->root_layout.base,
 						.pcount = fs->root_layout.pcount,
-						.ssize = fs->root_layout.ssize };
+						.ssize = fs->root_layout.ssize,
+						.stuff_max = fs->root_layout.stuff_max };
 	return 0;
 }
 

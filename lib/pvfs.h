@@ -43,7 +43,13 @@ struct pvfs_striping {
 	uint16_t pcount;	/* how many daemons; in requests 0: all */
 	/* stripe unit, bytes: a power of two, 4 KiB .. 1 GiB; in requests 0: the default */
 	uint32_t ssize;
+	/*
+	 * The manager keeps files of at most so many bytes, up to 64 KiB, by itself; 0: none. In
+	 * requests 0: as it is now, PVFS_STUFF_NONE: none
+	 */
+	uint32_t stuff_max;
 };
+#define PVFS_STUFF_NONE 0xffffffffu
 
 /*
  * size is the last known: a daemon that knows better does not answer. From pvfs_readdir() and calls

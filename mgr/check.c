@@ -11,6 +11,7 @@
  *   and only then
  *   extended attributes belong to an inode, which counts them rightly and has flags for those it
  *   should; ACLs are such and agree with the mode
+ *   every stuffed file that is not empty has a head of its size, and nothing else has one
  *   every symbolic link has a target, every TRIM flag its record, and the other way round
  */
 #include "mgr.h"
@@ -26,6 +27,8 @@ struct node {
 	u32 names, subdirs;
 	u32 xattr_names_want, xattr_names, xattr_bytes_want, xattr_bytes, xattr_flags;
 	bool target, trim, reap, orphan;
+	u64 size;
+	bool head;
 	bool rooted;
 };
 
@@ -72,8 +75,7 @@ static int walk(struct check *c, enum mdb_table tab,
 		int (*fn)(struct check *c, const struct mdb_rec *rec))
 {
 	u8 key[1] = { 0 };
-	struct mdb_rec rec = { .room = max(sizeof(struct mgr_slot_disk) + MGR_BODY_MAX,
-					   MGR_XATTR_MAX) };
+	struct mdb_rec rec = { .room = MGR_HEAD_MAX };	/* the largest */
 	struct mdb_cursor cur;
 	int err;
 
@@ -124,6 +126,7 @@ static int on_inode(struct check *c, const struct mdb_rec *rec)
 	nd->nlink = in.nlink;
 	nd->parent = in.parent.ino;
 	nd->entries_want = in.entries;
+	nd->size = in.size;
 	nd->xattr_names_want = in.xattr_names;
 	nd->xattr_bytes_want = in.xattr_bytes;
 	c->res->inodes++;
@@ -187,6 +190,25 @@ MARK(target, "symbolic link")
 MARK(trim, "trim")
 MARK(reap, "reap")
 MARK(orphan, "orphan")
+
+static int on_head(struct check *c, const struct mdb_rec *rec)
+{
+	unsigned long long ino = mgr_get_be64(rec->key);
+	struct node *nd = find(c, ino);
+	u32 len = 0;
+
+	if (!nd || !(nd->flags & MGR_IF_STUFFED)) {
+		problem(c, "a head of inode %llu, which is not stuffed", ino);
+		return 0;
+	}
+	nd->head = true;
+	if (mgr_head_decode(rec->val, rec->vlen, &len))
+		problem(c, "inode %llu: damaged head", ino);
+	else if (len != nd->size)
+		problem(c, "inode %llu: %llu bytes long, and its head %u", ino,
+			(unsigned long long)nd->size, len);
+	return 0;
+}
 
 /* An ACL that is what it should be, and where. */
 static void check_acl(struct check *c, const struct node *nd, u32 flag, const u8 *value, u32 len)
@@ -300,6 +322,8 @@ static void check_node(struct check *c, struct node *nd)
 			nd->orphan || nd->reap ? "is" : "is not");
 	if (nd->target != !!S_ISLNK(nd->mode))
 		problem(c, "inode %llu: symbolic link and target do not go together", ino);
+	if ((nd->flags & MGR_IF_STUFFED) && nd->size && !nd->head)
+		problem(c, "inode %llu: stuffed, and without its head", ino);
 	if (nd->trim != !!(nd->flags & MGR_IF_TRIM))
 		problem(c, "inode %llu: flag and record of its truncation do not go together", ino);
 	if (nd->xattr_names != nd->xattr_names_want || nd->xattr_bytes != nd->xattr_bytes_want ||
@@ -320,6 +344,7 @@ static int walk_all(struct mgr_op *op, void *arg)
 	err = err ?: walk(c, MDB_DIRENT, on_entry);
 	err = err ?: walk(c, MDB_SYMLINK, on_target);
 	err = err ?: walk(c, MDB_XATTR, on_xattr);
+	err = err ?: walk(c, MDB_HEAD, on_head);
 	err = err ?: walk(c, MDB_TRIM, on_trim);
 	err = err ?: walk(c, MDB_REAP, on_reap);
 	return err ?: walk(c, MDB_ORPHAN, on_orphan);

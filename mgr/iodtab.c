@@ -46,6 +46,7 @@ static int prepare(struct iod_rpc *r, struct mgr_iocall *c, unsigned int timeout
 {
 	struct pvfs_glimpse_req glimpse = { .fid = c->fid };
 	struct pvfs_trim_req trim = { .fid = c->fid, .size = c->size };
+	struct pvfs_fill_req fill = { .fid = c->fid };
 	struct pvfs_remove_req remove = { .fid = c->fid };
 	struct pvfs_evict_req evict = { .session = c->session };
 	struct pvfs_iod_statfs_req statfs;
@@ -58,6 +59,9 @@ static int prepare(struct iod_rpc *r, struct mgr_iocall *c, unsigned int timeout
 		break;
 	case PVFS_OP_TRIM:
 		n = pvfs_trim_req_encode(&trim, r->body, sizeof(r->body));
+		break;
+	case PVFS_OP_FILL:
+		n = pvfs_fill_req_encode(&fill, r->body, sizeof(r->body));
 		break;
 	case PVFS_OP_REMOVE:
 		n = pvfs_remove_req_encode(&remove, r->body, sizeof(r->body));
@@ -79,6 +83,10 @@ static int prepare(struct iod_rpc *r, struct mgr_iocall *c, unsigned int timeout
 	r->rpc.rep = r->rep;
 	r->rpc.rep_room = sizeof(r->rep);
 	r->rpc.timeout_ms = timeout_ms;
+	if (c->op == PVFS_OP_FILL) {
+		r->rpc.out = c->data;
+		r->rpc.nout = c->ndata;
+	}
 	r->call = c;
 	return 0;
 }

@@ -50,7 +50,7 @@ static const char *const table_file[MDB_NTABLES] = {
 	[MDB_INODE] = "inode.db", [MDB_DIRENT] = "dirent.db", [MDB_SYMLINK] = "symlink.db",
 	[MDB_SLOT] = "slot.db", [MDB_SESSION] = "session.db", [MDB_REAP] = "reap.db",
 	[MDB_ORPHAN] = "orphan.db", [MDB_TRIM] = "trim.db",
-	[MDB_XATTR] = "xattr.db", [MDB_META] = "meta.db",
+	[MDB_XATTR] = "xattr.db", [MDB_HEAD] = "head.db", [MDB_META] = "meta.db",
 };
 
 static struct bdb *to_bdb(struct mdb *db)
@@ -223,7 +223,7 @@ static int bdb_begin(struct mdb *db, struct mdb_txn **ret)
 	return 0;
 }
 
-static int bdb_commit(struct mdb *db, struct mdb_txn *txn)
+static int bdb_commit(struct mdb *db, struct mdb_txn *txn, bool written)
 {
 	struct bdb *b = to_bdb(db);
 	DB_TXN *t = (DB_TXN *)txn;
@@ -233,8 +233,8 @@ static int bdb_commit(struct mdb *db, struct mdb_txn *txn)
 		t->abort(t);
 		return -ERESTART;
 	}
-	err = t->commit(t, b->p.durability == PVFS_DURABLE_WRITE ? DB_TXN_WRITE_NOSYNC :
-			DB_TXN_NOSYNC);
+	written |= b->p.durability == PVFS_DURABLE_WRITE;
+	err = t->commit(t, written ? DB_TXN_WRITE_NOSYNC : DB_TXN_NOSYNC);
 	return map_error(b, err, "commit");
 }
 

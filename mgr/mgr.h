@@ -11,6 +11,7 @@
  *   locks.c     who has locked what, in memory        iodtab.c   calls to the iods
  *   leases.c    who may believe what, in memory       recall.c   leases given and taken back
  *   session.c   sessions and their leases             fence.c    evictions, told to the iods
+ *   head.c      the bytes of stuffed files
  *   reap.c      the thread behind unlink, truncate    recover.c  start and stop of all this
  *   schema.c    records                               mdb_*.c    the database
  *
@@ -18,7 +19,7 @@
  * run again from the start (deadlock, recovery), so it changes memory only after, or undoes it
  * when, its transaction failed. Errors that never leave mgr/: -EDEADLK and -ERESTART (see mdb.h),
  * -EINPROGRESS (must ask the iods but runs where it may not block), -EUCLEAN (damaged record,
- * becomes EIO). Lock order: top of server.c.
+ * becomes EIO), -EREMCHG (has to be unstuffed first). Lock order: top of server.c.
  */
 #ifndef PVFS_MGR_MGR_H
 #define PVFS_MGR_MGR_H
@@ -53,9 +54,11 @@ struct mgr_session;
 struct mgr_iocall {
 	/* in */
 	u32 iod;			/* index in the volume's table */
-	u16 op;				/* PVFS_OP_GLIMPSE, TRIM, REMOVE, EVICT or IOD_STATFS */
+	u16 op;				/* PVFS_OP_GLIMPSE, TRIM, FILL, REMOVE, EVICT or IOD_STATFS */
 	struct pvfs_fid fid;
 	u64 size;			/* TRIM */
+	const struct iovec *data;	/* FILL, @ndata pieces */
+	u32 ndata;
 	u64 session;			/* EVICT */
 	/* out */
 	int err;
@@ -281,6 +284,7 @@ void mgr_op_init_bg(struct mgr_op *op, struct mgr *m);
 #define MGR_RUN_SYNC	0x2u	/* the reply must wait until this is durable */
 #define MGR_RUN_FINAL	0x4u	/* last one of the request: stores the reply when a slot is used */
 #define MGR_RUN_GROWS	0x8u	/* refuse with -ENOSPC when the store's disk is nearly full */
+#define MGR_RUN_WRITTEN	0x10u	/* it survives kill -9 of the manager, as what an iod was told does */
 
 /**
  * mgr_run - the one driver of transactions: begin, @fn, commit; again after a deadlock
@@ -561,6 +565,26 @@ int mgr_truncate(struct mgr_op *op, struct mgr_truncate *t);
 /* Completes a truncation that an earlier request or process left. 0 also when there is none. */
 int mgr_trim_finish(struct mgr_op *op, u64 ino);
 
+/* ---- head.c ---- */
+/*
+ * In a transaction: the head of @in, which is STUFFED, becomes @size bytes long, and so does @in;
+ * what is added is zero. With @len bytes of @data at @off, if @len is not 0.
+ */
+int mgr_head_change(struct mgr_op *op, struct mgr_inode *in, u64 size, const void *data, u32 off,
+		    u32 len);
+/* Can a STUFFED file stay so when bytes @off .. @end are written? */
+bool mgr_head_fits(const struct mgr_inode *in, u64 off, u64 end);
+/**
+ * mgr_unstuff - make a file that may be STUFFED a striped one
+ * @ret: the inode as it is after
+ *
+ * Context: outside of transactions.
+ *
+ * Return: 0, -EINPROGRESS when it needs blocking and may not, -EAGAIN when an iod does not answer,
+ * -ENOSPC or -EDQUOT when one is full, or the database's error; the file is whole in any case.
+ */
+int mgr_unstuff(struct mgr_op *op, const struct pvfs_fid *fid, struct mgr_inode *ret);
+
 /* ---- op_name.c ---- */
 
 /**
@@ -571,6 +595,8 @@ int mgr_trim_finish(struct mgr_op *op, u64 ino);
  * @mode: type and permission bits
  * @umask: taken off @mode where the directory has no default ACL
  * @iflags: MGR_IF_* to start with
+ * @written: it is opened for writing
+ * @striped: it is not to be stuffed
  * @rdev: of devices
  * @target: of a symbolic link, else NULL
  * @layout: wanted for a file, NULL or pcount 0: the directory's
@@ -584,6 +610,7 @@ struct mgr_make {
 	const struct pvfs_fid *dir;
 	const struct pvfs_str *name;
 	u32 mode, umask, iflags;
+	bool written, striped;
 	u64 rdev;
 	const struct pvfs_str *target;
 	const struct pvfs_layout *layout;

@@ -31,6 +31,7 @@ static void make_root(const struct pvfs_conf *conf, struct mgr_inode *root)
 	root->layout.base = MGR_BASE_ANY;
 	root->layout.pcount = conf->stripe_count ? conf->stripe_count : conf->niods;
 	root->layout.ssize = conf->stripe_size;
+	root->layout.stuff_max = conf->stuff_max;
 }
 
 static int put_u64(struct mdb *db, struct mdb_txn *t, const char *name, u64 value)

@@ -86,7 +86,7 @@ int ns_inode_put(struct mgr_op *op, const struct mgr_inode *in)
 	u32 n = mgr_inode_encode(in, &d);
 
 	mgr_ino_key(key, in->ino);
-	mgr_lease_note(op, in->ino, in->flags & (MGR_IF_UNCERTAIN | MGR_IF_TRIM));
+	mgr_lease_note(op, in->ino, in->flags & (MGR_IF_UNCERTAIN | MGR_IF_TRIM | MGR_IF_SPILL));
 	return mdb_put(op->m->db, op->txn, MDB_INODE, key, sizeof(key), &d, n);
 }
 
@@ -120,6 +120,8 @@ int ns_inode_del(struct mgr_op *op, const struct mgr_inode *in)
 		if (err == -ENOENT)
 			err = 0;
 	}
+	if (!err && (in->flags & MGR_IF_STUFFED) && in->size)
+		err = mdb_del(op->m->db, op->txn, MDB_HEAD, key, sizeof(key));
 	return err == -ENOENT ? -EUCLEAN : err;
 }
 
@@ -234,6 +236,8 @@ int ns_layout_pick(struct mgr *m, const struct mgr_inode *dir, const struct pvfs
 		   struct pvfs_layout *ret)
 {
 	*ret = want->pcount ? *want : dir->layout;
+	if (ret->stuff_max == PVFS_STUFF_KEEP)
+		ret->stuff_max = dir->layout.stuff_max;
 	if (!ns_layout_ok(ret, m->niods))
 		return -EINVAL;
 	if (ret->base == MGR_BASE_ANY)
@@ -262,8 +266,11 @@ void ns_kill_priv(struct mgr_inode *in)
 		in->mode &= ~S_ISGID;
 }
 
+/* Can there be no datafile of it? */
 static bool never_written(const struct mgr_inode *in)
 {
+	if (in->flags & MGR_IF_STUFFED)
+		return !(in->flags & MGR_IF_SPILL);
 	return !in->size && !in->trunc_gen && mgr_ts_zero(&in->wtime) &&
 	       !(in->flags & (MGR_IF_UNCERTAIN | MGR_IF_TRIM));
 }
@@ -397,6 +404,7 @@ void ns_attr(const struct mgr_inode *in, struct pvfs_attr *attr)
 	attr->layout = in->layout;
 	attr->acl_version = in->acl_version;
 	attr->flags = (in->xattr_names ? PVFS_AF_XATTR : 0) |
+		      (in->flags & MGR_IF_STUFFED ? PVFS_AF_STUFFED : 0) |
 		      (in->flags & MGR_IF_ACL ? PVFS_AF_ACL : 0) |
 		      (in->flags & MGR_IF_DEFACL ? PVFS_AF_DEFACL : 0) |
 		      (in->flags & MGR_IF_CAPS ? PVFS_AF_CAPS : 0);

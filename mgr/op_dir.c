@@ -315,21 +315,24 @@ static int setlayout_fn(struct mgr_op *op, void *arg)
 	struct setlayout *s = arg;
 	const struct pvfs_layout *want = s->req->layout.pcount ? &s->req->layout :
 		&op->m->root_layout;
+	struct pvfs_layout l = *want;
 	struct mgr_inode in;
 	int err;
 
-	if (!ns_layout_ok(want, op->m->niods))
-		return -EINVAL;
 	err = ns_fid_get(op, &s->req->fid, MDB_RMW, &in);
 	if (err)
 		return err;
+	if (l.stuff_max == PVFS_STUFF_KEEP)
+		l.stuff_max = in.layout.stuff_max;
+	if (!ns_layout_ok(&l, op->m->niods))
+		return -EINVAL;
 	if (!ns_all_powerful(&s->req->cred) && s->req->cred.uid != in.uid)
 		return -EPERM;
 	if (S_ISDIR(in.mode)) {
-		in.layout = *want;
+		in.layout = l;
 	} else if (S_ISREG(in.mode)) {
 		err = file_untouched(op, &in);
-		err = err ?: ns_layout_pick(op->m, &in, want, &in.layout);
+		err = err ?: ns_layout_pick(op->m, &in, &l, &in.layout);
 		if (err)
 			return err;
 	} else {

@@ -79,6 +79,10 @@ int mgr_make_fn(struct mgr_op *op, void *arg)
 			mk->picked = true;
 		}
 		mk->in.layout = mk->pick;
+		if (mk->pick.stuff_max && !mk->striped)
+			mk->in.flags |= MGR_IF_STUFFED;
+		else if (mk->written)
+			mk->in.flags |= MGR_IF_UNCERTAIN;
 	}
 	if (mk->target) {
 		mk->in.size = mk->target->len;

@@ -12,7 +12,8 @@
 
 #define O_ACCESS (PVFS_O_READ | PVFS_O_WRITE | PVFS_O_EXEC)
 #define O_ALL \
-	(O_ACCESS | PVFS_O_CREAT | PVFS_O_EXCL | PVFS_O_TRUNC | PVFS_O_DIRECTORY | PVFS_O_TMPFILE)
+	(O_ACCESS | PVFS_O_CREAT | PVFS_O_EXCL | PVFS_O_TRUNC | PVFS_O_DIRECTORY | \
+	 PVFS_O_TMPFILE | PVFS_O_STRIPED)
 
 struct opening {
 	const struct pvfs_cred *cred;	/* NULL: no permission check (it was open before) */
@@ -76,7 +77,7 @@ static int open_fn(struct mgr_op *op, void *arg)
 	/* No name is left: only who has it open may open it again. */
 	if (!in->nlink && !o->had)
 		return -ESTALE;
-	if (!write || (in->flags & MGR_IF_UNCERTAIN))
+	if (!write || (in->flags & (MGR_IF_UNCERTAIN | MGR_IF_STUFFED)))
 		return 0;
 	in->flags |= MGR_IF_UNCERTAIN;
 	/*
@@ -249,8 +250,8 @@ static int create_new(struct mgr_op *op, const struct pvfs_create_req *req,
 		.cred = &req->cred, .dir = &req->dir, .name = nameless ? NULL : &req->name,
 		.mode = S_IFREG | (req->mode & 07777), .umask = req->umask,
 		.layout = &req->layout,
-		.iflags = (req->flags & PVFS_O_WRITE ? MGR_IF_UNCERTAIN : 0) |
-			  (nameless && !(req->flags & PVFS_O_EXCL) ? MGR_IF_LINKABLE : 0),
+		.iflags = nameless && !(req->flags & PVFS_O_EXCL) ? MGR_IF_LINKABLE : 0,
+		.written = req->flags & PVFS_O_WRITE, .striped = req->flags & PVFS_O_STRIPED,
 		.made = made_file, .arg = &c,
 	};
 	int err = mgr_make(op, &mk);
@@ -267,7 +268,8 @@ int mgr_op_create(struct mgr_op *op, const struct pvfs_create_req *req, struct p
 {
 	struct finding f = { .req = req };
 	struct opening o = {
-		.cred = &req->cred, .flags = req->flags & ~(PVFS_O_CREAT | PVFS_O_EXCL),
+		.cred = &req->cred,
+		.flags = req->flags & ~(PVFS_O_CREAT | PVFS_O_EXCL | PVFS_O_STRIPED),
 		.attr = &rep->attr,
 		.cap = &rep->cap,
 		.unleased = req->unleased,
@@ -433,5 +435,7 @@ int mgr_op_report(struct mgr_op *op, const struct pvfs_report_req *req, struct p
 	if (err && err != -ENOSPC)
 		return err;
 	err = mgr_run(op, open_fn, &o, MGR_RUN_READ);
+	/* What was written to a head is in the log, and may not be on the disk. */
+	op->need_sync |= o.in.flags & MGR_IF_STUFFED;
 	return err ?: mgr_size_attr(op, &o.in, NULL, &rep->attr);
 }

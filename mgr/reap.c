@@ -74,8 +74,12 @@ static int remove_datafiles(struct mgr *m, struct batch *b)
 	struct mgr_iocall *calls;
 	u32 i, k, df, n = 0;
 
-	for (i = 0; i < b->n; i++)
+	for (i = 0; i < b->n; i++) {
+		/* In the queue because somebody could have reclaimed it; there is nothing to remove. */
+		if ((b->in[i].flags & (MGR_IF_STUFFED | MGR_IF_SPILL)) == MGR_IF_STUFFED)
+			b->in[i].layout.pcount = 0;
 		n += b->in[i].layout.pcount;
+	}
 	calls = calloc(n ? n : 1, sizeof(*calls));
 	if (!calls)
 		return -ENOMEM;

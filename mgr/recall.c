@@ -91,7 +91,7 @@ void mgr_lease_attr(struct mgr_op *op, bool had, const struct mgr_inode *in, str
 	 * One that is not told stays noted until it expires: another request of the session may have
 	 * been told of it meanwhile.
 	 */
-	if (had && !(in->flags & (MGR_IF_UNCERTAIN | MGR_IF_TRIM)) &&
+	if (had && !(in->flags & (MGR_IF_UNCERTAIN | MGR_IF_TRIM | MGR_IF_SPILL)) &&
 	    !(attr->flags & PVFS_AF_SIZE_UNKNOWN))
 		attr->flags |= PVFS_AF_LEASE;
 }

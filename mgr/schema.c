@@ -104,6 +104,7 @@ u32 mgr_inode_encode(const struct mgr_inode *in, struct mgr_inode_disk *d)
 	d->xattr_names = cpu_to_le32(in->xattr_names);
 	d->xattr_bytes = cpu_to_le32(in->xattr_bytes);
 	d->blocks = cpu_to_le64(in->blocks);
+	d->stuff_max = cpu_to_le32(in->layout.stuff_max);
 	return sizeof(*d);
 }
 
@@ -139,13 +140,16 @@ int mgr_inode_decode(struct mgr_inode *in, u64 ino, const void *rec, u32 len)
 	in->xattr_names = le32_to_cpu(d->xattr_names);
 	in->xattr_bytes = le32_to_cpu(d->xattr_bytes);
 	in->blocks = le64_to_cpu(d->blocks);
+	in->layout.stuff_max = le32_to_cpu(d->stuff_max);
 	if ((in->flags & ~MGR_IF_ALL) || (in->mode & ~(S_IFMT | 07777u)))
 		return -EUCLEAN;
 	switch (in->mode & S_IFMT) {
 	case S_IFREG:
 		/* The layout is used for arithmetic from here on. */
 		if (!in->layout.pcount || in->layout.ssize < PVFS_SSIZE_MIN ||
-		    (in->layout.ssize & (in->layout.ssize - 1)) || in->size > PVFS_FILE_MAX)
+		    (in->layout.ssize & (in->layout.ssize - 1)) || in->size > PVFS_FILE_MAX ||
+		    in->layout.stuff_max > PVFS_STUFF_MAX ||
+		    ((in->flags & MGR_IF_STUFFED) && in->size > PVFS_STUFF_MAX))
 			return -EUCLEAN;
 		return 0;
 	case S_IFDIR:
@@ -263,6 +267,23 @@ int mgr_mark_decode(u32 *ret_gen, const void *rec, u32 len)
 	if (len != sizeof(*d) || d->format != MGR_MARK_FORMAT)
 		return -EUCLEAN;
 	*ret_gen = le32_to_cpu(d->gen);
+	return 0;
+}
+
+u32 mgr_head_encode(struct mgr_head_disk *d, u32 len)
+{
+	memset(d, 0, sizeof(*d));
+	d->format = MGR_HEAD_FORMAT;
+	d->crc = cpu_to_le32(pvfs_crc32c(0, d + 1, len));
+	return sizeof(*d) + len;
+}
+
+int mgr_head_decode(const struct mgr_head_disk *d, u32 len, u32 *ret_len)
+{
+	if (len <= sizeof(*d) || d->format != MGR_HEAD_FORMAT ||
+	    le32_to_cpu(d->crc) != pvfs_crc32c(0, d + 1, len - sizeof(*d)))
+		return -EUCLEAN;
+	*ret_len = len - sizeof(*d);
 	return 0;
 }
 

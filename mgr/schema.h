@@ -22,7 +22,9 @@
 #define MGR_IF_CAPS		0x40u	/* has security.capability */
 #define MGR_IF_LINKABLE		0x80u	/* made without a name, and may be given one */
 #define MGR_IF_SPARSE		0x100u	/* takes other space than its size says: blocks */
-#define MGR_IF_ALL		0x1ffu
+#define MGR_IF_STUFFED		0x200u	/* its bytes are its head, in our table */
+#define MGR_IF_SPILL		0x400u	/* STUFFED, being unstuffed: the head stays as it is */
+#define MGR_IF_ALL		0x7ffu
 
 #define MGR_BASE_ANY		0xffffu	/* of directories: each new file starts on the next iod */
 
@@ -107,9 +109,10 @@ struct mgr_inode_disk {
 	__le32 xattr_names;
 	__le32 xattr_bytes;
 	__le64 blocks;
+	__le32 stuff_max;
 } __attribute__((packed));
-#define MGR_INODE_FORMAT 1
-_Static_assert(sizeof(struct mgr_inode_disk) == 168, "inode record");
+#define MGR_INODE_FORMAT 2
+_Static_assert(sizeof(struct mgr_inode_disk) == 172, "inode record");
 
 struct mgr_dirent_disk {	/* the name follows */
 	u8 format;		/* MGR_DIRENT_FORMAT */
@@ -171,6 +174,16 @@ struct mgr_xattr_disk {		/* the value follows; the name is in the key */
 #define MGR_XATTR_FORMAT 1
 #define MGR_XATTR_MAX (sizeof(struct mgr_xattr_disk) + PVFS_XATTR_VALUE_MAX)
 _Static_assert(sizeof(struct mgr_xattr_disk) == 4, "extended attribute record");
+
+struct mgr_head_disk {		/* the bytes of the file follow */
+	u8 format;		/* MGR_HEAD_FORMAT */
+	u8 zero[3];
+	__le32 crc;		/* crc32c of them */
+} __attribute__((packed));
+#define MGR_HEAD_FORMAT 1
+#define MGR_HEAD_MAX (sizeof(struct mgr_head_disk) + PVFS_STUFF_MAX)
+_Static_assert(sizeof(struct mgr_head_disk) == 8, "head record");
+_Static_assert(MGR_HEAD_MAX > MGR_XATTR_MAX, "the largest record");
 
 struct mgr_super_disk {
 	u8 format;		/* MGR_SUPER_FORMAT */
@@ -256,6 +269,10 @@ u32 mgr_trim_encode(const struct mgr_trim_rec *t, struct mgr_trim_disk *d);
 int mgr_trim_decode(struct mgr_trim_rec *t, const void *rec, u32 len);
 u32 mgr_mark_encode(u32 gen, struct mgr_mark_disk *d);
 int mgr_mark_decode(u32 *ret_gen, const void *rec, u32 len);
+/* Of the @len bytes that are behind @d already. */
+u32 mgr_head_encode(struct mgr_head_disk *d, u32 len);
+/* How many bytes are behind it, in *@ret_len. */
+int mgr_head_decode(const struct mgr_head_disk *d, u32 len, u32 *ret_len);
 u32 mgr_super_encode(const struct mgr_super *s, struct mgr_super_disk *d);
 int mgr_super_decode(struct mgr_super *s, const void *rec, u32 len);
 

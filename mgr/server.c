@@ -150,7 +150,8 @@ int mgr_run(struct mgr_op *op, int (*fn)(struct mgr_op *op, void *arg), void *ar
 			if (err)
 				mdb_abort(db, op->txn);
 			else
-				err = mdb_commit(db, op->txn);
+				err = flags & MGR_RUN_WRITTEN ? mdb_commit_written(db, op->txn) :
+								mdb_commit(db, op->txn);
 			op->txn = NULL;
 		}
 		if (err != -EDEADLK)
@@ -288,7 +289,7 @@ int mgr_execute(struct mgr *m, const struct mgr_request *rq, struct mgr_op *op)
 	op->recalls = rq->can_park && !recalls_nothing(rq->op);
 	op->data = rq->data;
 	op->data_len = rq->data_len;
-	if (op->data_len && op->nr != PVFS_OP_SETXATTR)
+	if (op->data_len && op->nr != PVFS_OP_SETXATTR && op->nr != PVFS_OP_HEAD_WRITE)
 		return -EINVAL;
 	err = h->decode(op, rq->body, rq->body_len);
 	if (err)

@@ -636,6 +636,13 @@ static bool set_size(struct mgr_inode *in, u64 size, bool exact)
 	return false;
 }
 
+/* Can a STUFFED file stay so when it is made @size bytes long? Blocks that are added are holes. */
+static bool cut_fits(const struct mgr_inode *in, u64 size)
+{
+	return size <= in->size || (size <= in->layout.stuff_max && in->size &&
+				    (size - 1) / 4096 == (in->size - 1) / 4096);
+}
+
 /* First transaction: the new size, and a note that the datafiles have to follow. */
 static int truncate_fn(struct mgr_op *op, void *arg)
 {
@@ -660,6 +667,17 @@ static int truncate_fn(struct mgr_op *op, void *arg)
 	if (err)
 		return err;
 	t->old_size = in->size;
+	if (in->flags & MGR_IF_STUFFED) {
+		if ((in->flags & MGR_IF_SPILL) || !cut_fits(in, t->size))
+			return -EREMCHG;
+		t->need_trim = false;
+		err = mgr_head_change(op, in, t->size, NULL, 0, 0);
+		if (err)
+			return err;
+		t->finish(op, in, t->arg);
+		op->final = true;
+		return ns_inode_put(op, in);
+	}
 	/* A file that takes other space than its size says may have some behind its end. */
 	if ((in->flags & MGR_IF_SPARSE) && t->size <= in->size)
 		t->exact = false;
@@ -753,6 +771,10 @@ int mgr_truncate(struct mgr_op *op, struct mgr_truncate *t)
 	if (err)
 		goto unlock_opens;
 	err = mgr_run(op, truncate_fn, t, MGR_RUN_SYNC);
+	if (err == -EREMCHG) {
+		err = mgr_unstuff(op, &t->fid, &t->in);
+		err = err ?: mgr_run(op, truncate_fn, t, MGR_RUN_SYNC);
+	}
 	if (err || !t->need_trim)
 		goto unlock;
 	/* Nothing is cut before it is certain that the cut will be finished. */

@@ -335,6 +335,47 @@ static void test_trim_glimpse_remove(void **state)
 	assert_int_equal(glimpse(40).size, 0);
 }
 
+/* Bytes of @ino from offset 0 on, all of the datafile, in two pieces. */
+static int fill_df(struct pvfs_peer *peer, u64 ino, u64 bytes_of, u32 len)
+{
+	struct pvfs_fill_req req = { .fid = fid(ino) };
+	struct iovec iov[2] = { { .iov_base = buf, .iov_len = len / 3 },
+				{ .iov_base = buf + len / 3, .iov_len = len - len / 3 } };
+	u8 body[64], rep[64];
+	struct pvfs_rpc rpc = { .op = PVFS_OP_FILL, .body = body, .out = iov, .nout = 2,
+				.rep = rep, .rep_room = sizeof(rep), .timeout_ms = 60000 };
+
+	rpc.body_len = pvfs_fill_req_encode(&req, body, sizeof(body));
+	fill(buf, len, bytes_of, 0);
+	return pvfs_peer_call(peer, &rpc);
+}
+
+/* A datafile is made whole, or not at all; once it is there, or was removed, nothing happens. */
+static void test_fill(void **state)
+{
+	assert_int_equal(fill_df(mgr, 90, 90, 65536), 0);
+	expect(90, 0, 65536);
+	assert_int_equal(glimpse(90).size, 65536);
+	/* It says that nothing was written. */
+	assert_int_equal(glimpse(90).wtime.sec, 0);
+	put(90, 100, 7);
+	assert_int_equal(fill_df(mgr, 90, 91, 70000), 0);
+	assert_int_equal(glimpse(90).size, 65536);
+	expect(90, 0, 65536);
+	assert_int_equal(trim(90, 0), 0);
+	assert_int_equal(fill_df(mgr, 90, 90, 100), 0);
+	assert_int_equal(glimpse(90).size, 0);
+	put(92, 50, 10);
+	assert_int_equal(fill_df(mgr, 92, 92, 100), 0);
+	assert_int_equal(glimpse(92).size, 60);
+	assert_int_equal(rm(93), 0);
+	assert_int_equal(fill_df(mgr, 93, 93, 100), 0);
+	assert_int_equal(glimpse(93).size, 0);
+	assert_int_equal(fill_df(mgr, 94, 94, 0), -EINVAL);
+	assert_true(fill_df(client, 94, 94, 100) < 0);
+	assert_int_equal(glimpse(94).size, 0);
+}
+
 static int copy(u64 from, u64 from_off, u64 to, u64 to_off, u64 len)
 {
 	struct pvfs_copy_req req = {
@@ -735,7 +776,7 @@ int main(int argc, char **argv)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_refusals), cmocka_unit_test(test_sizes_and_holes),
 		cmocka_unit_test(test_bad_requests), cmocka_unit_test(test_fsync_verifier),
-		cmocka_unit_test(test_trim_glimpse_remove), cmocka_unit_test(test_copy),
+		cmocka_unit_test(test_trim_glimpse_remove), cmocka_unit_test(test_fill), cmocka_unit_test(test_copy),
 		cmocka_unit_test(test_evict),
 		cmocka_unit_test(test_statfs),
 		cmocka_unit_test(test_pipelined), cmocka_unit_test(test_many_clients),

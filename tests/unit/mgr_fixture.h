@@ -37,6 +37,7 @@ struct fx_datafile {
 	u64 size;
 	u64 hole;			/* bytes of it that take no space */
 	struct pvfs_ts wtime;
+	u8 *filled;			/* by FILL: @size bytes */
 };
 
 struct fx_iods {
@@ -44,7 +45,8 @@ struct fx_iods {
 	struct fx_datafile *df[256];
 	u32 down;			/* bit per iod */
 	int trim_error;			/* every TRIM fails with it */
-	u64 glimpses, trims, removes, statfs, evicts;
+	int fill_error;			/* every FILL fails with it, on all but the first iod of a file */
+	u64 glimpses, trims, fills, removes, statfs, evicts;
 	u64 evicted;			/* the last */
 	s64 clock;			/* seconds of the last write */
 };
@@ -88,9 +90,21 @@ static inline void fx_df_remove(struct fx_iods *x, u32 iod, const struct pvfs_fi
 	for (; (d = *pp); pp = &d->next) {
 		if (d->iod == iod && d->ino == fid->ino && d->gen == fid->gen) {
 			*pp = d->next;
+			free(d->filled);
 			free(d);
 			return;
 		}
+	}
+}
+
+static inline void fx_df_fill(struct fx_datafile *d, const struct iovec *data, u32 n)
+{
+	u32 i;
+
+	for (i = 0; i < n; i++) {
+		d->filled = realloc(d->filled, d->size + data[i].iov_len);
+		memcpy(d->filled + d->size, data[i].iov_base, data[i].iov_len);
+		d->size += data[i].iov_len;
 	}
 }
 
@@ -125,6 +139,12 @@ static inline void fx_iods_call(void *arg, struct mgr_iocall *calls, u32 n, unsi
 				break;
 			d = fx_df(x, c->iod, &c->fid, true);
 			fx_df_end(d, c->size, c->size);
+			break;
+		case PVFS_OP_FILL:
+			x->fills++;
+			c->err = i ? x->fill_error : 0;
+			if (!c->err && !d)
+				fx_df_fill(fx_df(x, c->iod, &c->fid, true), c->data, c->ndata);
 			break;
 		case PVFS_OP_REMOVE:
 			x->removes++;
@@ -193,6 +213,7 @@ static inline void fx_iods_free(struct fx_iods *x)
 	for (i = 0; i < ARRAY_SIZE(x->df); i++) {
 		for (d = x->df[i]; d; d = next) {
 			next = d->next;
+			free(d->filled);
 			free(d);
 		}
 		x->df[i] = NULL;
@@ -315,7 +336,7 @@ struct fx_client {
 	u8 groups[32];
 	u32 ngroups;
 	u32 umask;
-	const void *data;	/* payload of the next SETXATTR */
+	const void *data;	/* payload of the next SETXATTR or HEAD_WRITE */
 	u32 data_len;
 };
 
@@ -333,8 +354,8 @@ static inline int fx_execute(struct fx_client *c, u16 nr, u32 seq, const void *b
 	struct mgr_request rq = {
 		.op = nr, .slot = c->slot, .slot_seq = seq, .session = c->session, .body = body,
 		.body_len = len,
-		.data = nr == PVFS_OP_SETXATTR ? c->data : NULL,
-		.data_len = nr == PVFS_OP_SETXATTR ? c->data_len : 0,
+		.data = nr == PVFS_OP_SETXATTR || nr == PVFS_OP_HEAD_WRITE ? c->data : NULL,
+		.data_len = nr == PVFS_OP_SETXATTR || nr == PVFS_OP_HEAD_WRITE ? c->data_len : 0,
 		.can_block = pvfs_op_info(nr)->flags & PVFS_OPF_SLOW, .can_park = c->park,
 	};
 	int err = mgr_execute(c->f->m, &rq, op);

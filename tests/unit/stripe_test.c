@@ -35,6 +35,7 @@ static struct pvfs_layout any_layout(u32 max_shift)
 	l.pcount = rnd() % 3 ? 1 + rnd() % 9 : 1 + rnd() % PVFS_IOD_MAX;
 	l.base = rnd() % l.pcount;
 	l.ssize = PVFS_SSIZE_MIN << rnd() % max_shift;
+	l.stuff_max = rnd() % (PVFS_STUFF_MAX + 1);
 	assert_true(pvfs_layout_valid(&l, l.pcount));
 	return l;
 }
@@ -180,6 +181,12 @@ static void test_valid(void **state)
 	l.pcount = 4;
 	for (l.ssize = 0; l.ssize < 9000; l.ssize++)
 		assert_int_equal(pvfs_layout_valid(&l, 4), l.ssize == 4096 || l.ssize == 8192);
+	l.ssize = 4096;
+	l.stuff_max = PVFS_STUFF_MAX;
+	assert_true(pvfs_layout_valid(&l, 4));
+	l.stuff_max++;
+	assert_false(pvfs_layout_valid(&l, 4));
+	l.stuff_max = 0;
 	l.ssize = PVFS_SSIZE_MAX;
 	assert_true(pvfs_layout_valid(&l, 4));
 	l.ssize = 1u << 31;

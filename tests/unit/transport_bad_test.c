@@ -268,15 +268,15 @@ static void test_version(void **state)
 
 	fake_start(&f);
 	pp.addr = f.addr;
-	expect_refused(&pp, -EPROTO, "it speaks version 9 of the protocol, we speak 1");
+	expect_refused(&pp, -EPROTO, "it speaks version 9 of the protocol, we speak 2");
 	fake_end(&f);
 	/* One that thinks that this is no reason to refuse. */
 	f = (struct fake){ .version = 9 };
 	fake_start(&f);
 	pp.addr = f.addr;
-	expect_refused(&pp, -EPROTO, "it speaks version 9 of the protocol, we speak 1");
+	expect_refused(&pp, -EPROTO, "it speaks version 9 of the protocol, we speak 2");
 	fake_end(&f);
-	f = (struct fake){ .version = 1, .status = 71 };
+	f = (struct fake){ .version = PVFS_PROTO_VERSION, .status = 71 };
 	fake_start(&f);
 	pp.addr = f.addr;
 	expect_refused(&pp, -EPROTO, "lacks a feature");
@@ -287,7 +287,7 @@ static void test_version(void **state)
 static void test_impostor(void **state)
 {
 	struct pvfs_peer_params pp = fx_peer_params();
-	struct fake f = { .version = 1, .wrong_mac = true };
+	struct fake f = { .version = PVFS_PROTO_VERSION, .wrong_mac = true };
 
 	fake_start(&f);
 	pp.addr = f.addr;
@@ -329,7 +329,7 @@ static void test_foreign_server(void **state)
 
 static void test_auth_by_hand(void **state)
 {
-	struct pvfs_auth_req m = { .version = 2 };
+	struct pvfs_auth_req m = { .version = PVFS_PROTO_VERSION + 1 };
 	struct pvfs_auth_rep rep;
 	struct raw r;
 	int i;

@@ -26,6 +26,7 @@ static const struct command commands[] = {
 	  "  -n, --name VOLUME      name of the volume (the directory's)\n"
 	  "      --host H           address that the daemons listen on (127.0.0.1)\n"
 	  "      --stripe-size S    stripe unit, as 64k\n"
+	  "      --stuff-max S      the manager keeps files of at most S bytes (0: none, to 64k)\n"
 	  "      --stripe-count N   daemons a file is spread over (all)\n"
 	  "      --mgr, --iod N     only these stores of a configuration\n"
 	  "      --force            move stores that are there already aside, as NAME.old-TIME; nothing is deleted\n",
@@ -77,6 +78,7 @@ static const struct command commands[] = {
 	  "  -S, --size SIZE        stripe unit, a power of two, 4k .. 1G\n"
 	  "  -n, --count N          daemons a file is spread over; 0: all\n"
 	  "  -b, --base N           first daemon; 'any': each file begins on the next one\n"
+	  "  -s, --stuff-max SIZE   the manager keeps files of at most SIZE; 0: none, to 64k\n"
 	  "  PATH is pvfs:/path, or a path on a mounted volume. A file that does not exist is made.\n",
 	  cmd_setstripe },
 	{ "getstripe", "PATH...", "how a file is laid out, or new files of a directory are", "",

@@ -22,7 +22,7 @@
 #include <unistd.h>
 
 struct mkfs_opts {
-	const char *dir, *name, *host, *stripe_size, *stripe_count;
+	const char *dir, *name, *host, *stripe_size, *stripe_count, *stuff_max;
 	unsigned long iods, port;
 	bool force, only, mgr;
 	bool iod[PVFS_IOD_MAX];
@@ -276,12 +276,14 @@ static char *conf_text(const struct mkfs_opts *o, const char *name, const unsign
 		"\tcluster_key = \"cluster.key\";\t# clients need it too\n\tserver_key = \"server.key\";\n};\n\n"
 		"mgr: {\n\taddress = \"%s%s%s:%u\";\n\tstore = \"mgr\";\n};\n\n",
 		name, id, l, o->host, r, ports[0]);
-	if (o->stripe_size || o->stripe_count) {
+	if (o->stripe_size || o->stripe_count || o->stuff_max) {
 		fprintf(f, "layout: {\n");
 		if (o->stripe_count)
 			fprintf(f, "\tstripe_count = %s;\n", o->stripe_count);
 		if (o->stripe_size)
 			fprintf(f, "\tstripe_size = \"%s\";\n", o->stripe_size);
+		if (o->stuff_max)
+			fprintf(f, "\tstuff_max = \"%s\";\n", o->stuff_max);
 		fprintf(f, "};\n\n");
 	}
 	fprintf(f, "iods: (\n");
@@ -401,7 +403,7 @@ static int make_cluster(const struct mkfs_opts *o)
 
 int cmd_mkfs(int argc, char **argv)
 {
-	enum { HOST = 1, MGR, IOD, FORCE, SSIZE, SCOUNT };
+	enum { HOST = 1, MGR, IOD, FORCE, SSIZE, SCOUNT, STUFF };
 	static const struct option longopts[] = { { "dir", required_argument, NULL, 'd' },
 						  { "iods", required_argument, NULL, 'i' },
 						  { "port", required_argument, NULL, 'p' },
@@ -413,6 +415,7 @@ int cmd_mkfs(int argc, char **argv)
 						  { "stripe-size", required_argument, NULL, SSIZE },
 						  { "stripe-count", required_argument, NULL,
 						    SCOUNT },
+						  { "stuff-max", required_argument, NULL, STUFF },
 						  TOOL_LONG };
 	static struct mkfs_opts o = { .iods = 4, .port = PVFS_PORT_MGR, .host = "127.0.0.1" };
 	struct target t;
@@ -421,7 +424,7 @@ int cmd_mkfs(int argc, char **argv)
 	int c, rc;
 
 	while ((c = getopt_long(argc, argv, TOOL_SHORT "d:i:p:n:", longopts, NULL)) != -1) {
-		if (strchr("ipn", c) || c == HOST || c == SSIZE || c == SCOUNT)
+		if (strchr("ipn", c) || c == HOST || c == SSIZE || c == SCOUNT || c == STUFF)
 			o.local_opts = true;
 		switch (c) {
 		case 'd':
@@ -451,6 +454,11 @@ int cmd_mkfs(int argc, char **argv)
 			if (parse_number(optarg, 0, PVFS_IOD_MAX, &v))
 				return EXIT_USAGE;
 			o.stripe_count = optarg;
+			break;
+		case STUFF:
+			if (pvfs_parse_size(optarg, &size) || size > PVFS_STUFF_MAX)
+				return tool_usage("--stuff-max is at most %uk", PVFS_STUFF_MAX >> 10);
+			o.stuff_max = optarg;
 			break;
 		case MGR:
 			o.only = o.mgr = true;

@@ -47,6 +47,9 @@ static int set_mounted(const char *path, const struct pvfs_striping *s, bool bas
 		n += snprintf(text + n, sizeof(text) - n, "pcount=%u ", s->pcount);
 	if (s->ssize)
 		n += snprintf(text + n, sizeof(text) - n, "ssize=%u ", s->ssize);
+	if (s->stuff_max)
+		n += snprintf(text + n, sizeof(text) - n, "stuff_max=%u ",
+			      s->stuff_max == PVFS_STUFF_NONE ? 0 : s->stuff_max);
 	if (!n)
 		return 0;
 	return setxattr(path, XATTR_LAYOUT, text, n - 1, 0) ? -errno : 0;
@@ -67,7 +70,8 @@ int cmd_setstripe(int argc, char **argv)
 {
 	static const struct option longopts[] = {
 		{ "size", required_argument, NULL, 'S' }, { "count", required_argument, NULL, 'n' },
-		{ "base", required_argument, NULL, 'b' }, TOOL_LONG
+		{ "base", required_argument, NULL, 'b' },
+		{ "stuff-max", required_argument, NULL, 's' }, TOOL_LONG
 	};
 	struct pvfs_striping s = { .base = PVFS_BASE_ANY };
 	struct pvfs_fs *fs = NULL;
@@ -77,7 +81,7 @@ int cmd_setstripe(int argc, char **argv)
 	char old[128];
 	u64 size;
 
-	while ((c = getopt_long(argc, argv, TOOL_SHORT "S:n:b:", longopts, NULL)) != -1) {
+	while ((c = getopt_long(argc, argv, TOOL_SHORT "S:n:b:s:", longopts, NULL)) != -1) {
 		switch (c) {
 		case 'S':
 			if (pvfs_parse_size(optarg, &size) || size < PVFS_SSIZE_MIN ||
@@ -98,6 +102,12 @@ int cmd_setstripe(int argc, char **argv)
 					return EXIT_USAGE;
 				s.base = v;
 			}
+			break;
+		case 's':
+			if (pvfs_parse_size(optarg, &size) || size > PVFS_STUFF_MAX)
+				return tool_usage("'%s': the manager keeps files of at most %uk",
+						  optarg, PVFS_STUFF_MAX >> 10);
+			s.stuff_max = size ?: PVFS_STUFF_NONE;
 			break;
 		default:
 			rc = tool_option(c);
@@ -132,13 +142,14 @@ int cmd_getstripe(int argc, char **argv)
 		{ "stripe_base", "BASE", OUT_TEXT },
 		{ "stripe_count", "COUNT", OUT_NUMBER },
 		{ "stripe_size", "UNIT", OUT_NUMBER },
+		{ "stuff_max", "STUFF", OUT_NUMBER },
 	};
 	static const struct option longopts[] = { TOOL_LONG };
 	int c, i, n, rc, failed = 0;
 	struct pvfs_striping s;
 	struct pvfs_fs *fs = NULL;
 	char text[128], base[16];
-	unsigned int count, size;
+	unsigned int count, size, stuff;
 	struct out *o;
 
 	while ((c = getopt_long(argc, argv, TOOL_SHORT, longopts, NULL)) != -1) {
@@ -151,8 +162,9 @@ int cmd_getstripe(int argc, char **argv)
 	o = out_new("files", cols, ARRAY_SIZE(cols));
 	for (i = optind; i < argc; i++) {
 		if (mounted_path(argv[i], text, sizeof(text))) {
-			n = sscanf(text, "base=%15s pcount=%u ssize=%u", base, &count, &size);
-			if (n != 3) {
+			n = sscanf(text, "base=%15s pcount=%u ssize=%u stuff_max=%u", base, &count,
+				   &size, &stuff);
+			if (n != 4) {
 				fail("%s: its layout '%s' is not understood", argv[i], text);
 				failed = 1;
 				continue;
@@ -169,12 +181,14 @@ int cmd_getstripe(int argc, char **argv)
 			base_text(&s, base);
 			count = s.pcount;
 			size = s.ssize;
+			stuff = s.stuff_max;
 		}
 		out_row(o);
 		out_name(o, 0, argv[i]);
 		out_text(o, 1, "%s", base);
 		out_number(o, 2, count, NULL);
 		out_number(o, 3, size, human(size, text));
+		out_number(o, 4, stuff, human(stuff, text));
 	}
 	out_print(o);
 	if (fs)

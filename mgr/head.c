@@ -1,0 +1,338 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * head.c - stuffed files: HEAD_READ, HEAD_WRITE, UNSTUFF. See "Stuffed files" in docs/protocol.md.
+ *
+ * The bytes of a stuffed file are one record, its head, which changes in one transaction with the
+ * inode. It has no datafiles, no writer makes it UNCERTAIN, and no iod is asked about it. Blocks of
+ * it that nobody wrote to would take space here and not at the iods: a stuffed file has no holes,
+ * what would leave one unstuffs it.
+ *
+ * Unstuffing is one way, and three steps: SPILL is recorded, durably, and from then on the head
+ * does not change; the datafiles are made of it, each whole and once (FILL), whoever tries and
+ * however often; the head goes, with both flags. Whatever ends in between leaves a file that is
+ * whole, and is unstuffed by the next who wants to write.
+ */
+#include "mgr.h"
+#include <stdlib.h>
+#include <sys/stat.h>
+
+#define FILL_MS 10000u
+#define BLOCK 4096ull
+
+static u64 up(u64 n)
+{
+	return (n + BLOCK - 1) & ~(BLOCK - 1);
+}
+
+bool mgr_head_fits(const struct mgr_inode *in, u64 off, u64 end)
+{
+	return end <= in->layout.stuff_max && end >= off && (off & ~(BLOCK - 1)) <= up(in->size);
+}
+
+/*
+ * The record of @in's head into @rec, which has room for what @in->size says. Return: 0, -EAGAIN
+ * (outside of transactions: it has changed since the inode was read), -EUCLEAN.
+ */
+static int head_get(struct mgr_op *op, const struct mgr_inode *in, u32 flags,
+		    struct mgr_head_disk *rec)
+{
+	u8 key[MGR_INO_KEY];
+	u32 len = 0;
+	int n, err;
+
+	if (!in->size)
+		return 0;
+	mgr_ino_key(key, in->ino);
+	n = mdb_get(op->m->db, op->txn, MDB_HEAD, key, sizeof(key), rec, sizeof(*rec) + in->size,
+		    flags);
+	if ((n == -ENOENT || n == -EMSGSIZE) && !op->txn)
+		return -EAGAIN;
+	err = n < 0 && n != -ENOENT && n != -EMSGSIZE ? n : 0;
+	if (err)
+		return err;
+	err = n < 0 ? -EUCLEAN : mgr_head_decode(rec, n, &len);
+	if (!err && len == in->size)
+		return 0;
+	if (!err && !op->txn)
+		return -EAGAIN;
+	pvfs_log_limited(PVFS_LOG_ERROR, "the head of inode %llu is damaged: its bytes are lost",
+			 (unsigned long long)in->ino);
+	return -EUCLEAN;
+}
+
+int mgr_head_change(struct mgr_op *op, struct mgr_inode *in, u64 size, const void *data, u32 off,
+		    u32 len)
+{
+	struct mgr_head_disk *rec = malloc(sizeof(*rec) + max(size, in->size));
+	u8 key[MGR_INO_KEY], *bytes = (u8 *)(rec + 1);
+	int err;
+
+	if (!rec)
+		return -ENOMEM;
+	err = head_get(op, in, MDB_RMW, rec);
+	if (err)
+		goto out;
+	if (size > in->size)
+		memset(bytes + in->size, 0, size - in->size);
+	if (len)
+		memcpy(bytes + off, data, len);
+	mgr_ino_key(key, in->ino);
+	if (size)
+		err = mdb_put(op->m->db, op->txn, MDB_HEAD, key, sizeof(key), rec,
+			      mgr_head_encode(rec, size));
+	else if (in->size)
+		err = mdb_del(op->m->db, op->txn, MDB_HEAD, key, sizeof(key));
+	in->size = size;
+out:
+	free(rec);
+	return err;
+}
+
+static bool may(struct mgr_op *op, const struct pvfs_fid *fid, const struct pvfs_cap *cap,
+		u32 rights)
+{
+	return (cap->rights & rights) &&
+	       pvfs_cap_check(&op->m->server_key, op->m->uuid, mgr_op_session(op), fid, cap);
+}
+
+/* ---- reading ---- */
+
+struct head_read {
+	const struct pvfs_fid *fid;
+	struct mgr_inode in;
+	struct mgr_head_disk *rec;	/* MGR_HEAD_MAX bytes */
+};
+
+static int head_read_fn(struct mgr_op *op, void *arg)
+{
+	struct head_read *r = arg;
+	int err;
+
+	err = ns_fid_get(op, r->fid, 0, &r->in);
+	if (!err && !S_ISREG(r->in.mode))
+		err = -EINVAL;
+	return err || !(r->in.flags & MGR_IF_STUFFED) ? err : head_get(op, &r->in, 0, r->rec);
+}
+
+int mgr_op_head_read(struct mgr_op *op, const struct pvfs_head_read_req *req,
+		     struct pvfs_head_read_rep *rep)
+{
+	struct head_read r = { .fid = &req->fid };
+	bool lease;
+	int err;
+
+	if (!may(op, &req->fid, &req->cap, PVFS_CAP_READ))
+		return -EACCES;
+	r.rec = malloc(MGR_HEAD_MAX);
+	if (!r.rec)
+		return -ENOMEM;
+	lease = mgr_lease_begin(op, req->fid.ino);
+	err = mgr_run(op, head_read_fn, &r, MGR_RUN_READ);
+	if (err == -EAGAIN)	/* it is being written to */
+		err = mgr_run(op, head_read_fn, &r, 0);
+	err = err ?: mgr_size_attr(op, &r.in, NULL, &rep->attr);
+	if (!err)
+		mgr_lease_attr(op, lease, &r.in, &rep->attr);
+	if (err || !(r.in.flags & MGR_IF_STUFFED) || !r.in.size) {
+		free(r.rec);
+		return err;
+	}
+	memmove(r.rec, r.rec + 1, r.in.size);
+	op->payload = (u8 *)r.rec;
+	op->payload_len = r.in.size;
+	return 0;
+}
+
+/* ---- writing ---- */
+
+struct head_write {
+	const struct pvfs_head_write_req *req;
+	struct pvfs_head_write_rep *rep;
+	struct mgr_inode in;
+	bool unfit;
+};
+
+static int head_write_fn(struct mgr_op *op, void *arg)
+{
+	struct head_write *w = arg;
+	struct mgr_inode *in = &w->in;
+	u64 off, end;
+	int err;
+
+	w->unfit = false;
+	err = ns_fid_get(op, &w->req->fid, MDB_RMW, in);
+	if (!err && !S_ISREG(in->mode))
+		err = -EINVAL;
+	if (err || !(in->flags & MGR_IF_STUFFED))
+		return err;
+	off = w->req->flags & PVFS_HW_APPEND ? in->size : w->req->off;
+	end = off + op->data_len;
+	if ((in->flags & MGR_IF_SPILL) || !mgr_head_fits(in, off, end)) {
+		w->unfit = true;
+		return 0;
+	}
+	err = mgr_head_change(op, in, max(in->size, end), op->data, off, op->data_len);
+	if (err)
+		return err;
+	ns_touch_mtime(op, in);
+	ns_attr(in, &w->rep->attr);
+	w->rep->done = 1;
+	op->final = true;
+	return ns_inode_put(op, in);
+}
+
+int mgr_op_head_write(struct mgr_op *op, const struct pvfs_head_write_req *req,
+		      struct pvfs_head_write_rep *rep)
+{
+	struct head_write w = { .req = req, .rep = rep };
+	int err;
+
+	if (!op->data_len || op->data_len > PVFS_STUFF_MAX || (req->flags & ~PVFS_HW_APPEND) ||
+	    ((req->flags & PVFS_HW_APPEND) && req->off))
+		return -EINVAL;
+	if (!may(op, &req->fid, &req->cap, PVFS_CAP_WRITE))
+		return -EACCES;
+	rep->done = 0;
+	err = mgr_run(op, head_write_fn, &w, MGR_RUN_GROWS | MGR_RUN_WRITTEN);
+	if (err || rep->done)
+		return err;
+	if (w.unfit) {
+		err = mgr_unstuff(op, &req->fid, &w.in);
+		if (err)
+			return err;
+	}
+	return mgr_size_attr(op, &w.in, NULL, &rep->attr);
+}
+
+/* ---- unstuffing ---- */
+
+struct unstuffing {
+	const struct pvfs_fid *fid;
+	struct mgr_inode in;
+	struct mgr_head_disk *rec;	/* MGR_HEAD_MAX bytes */
+};
+
+/* From here on it is striped, for good. Those who have it open may write to its datafiles. */
+static int become_striped(struct mgr_op *op, struct mgr_inode *in)
+{
+	bool grace = mgr_in_grace(op->m);
+	struct mgr_opens_view v;
+
+	in->flags &= ~(MGR_IF_STUFFED | MGR_IF_SPILL);
+	mgr_opens_view(&op->m->opens, in->ino, mgr_op_session(op), &v);
+	if (v.writers || grace) {
+		in->flags |= MGR_IF_UNCERTAIN;
+		mgr_opens_reset(&op->m->opens, in, !grace);
+	}
+	in->version = mgr_version_after(in->version);
+	return ns_inode_put(op, in);
+}
+
+static int spill_fn(struct mgr_op *op, void *arg)
+{
+	struct unstuffing *u = arg;
+	struct mgr_inode *in = &u->in;
+	int err;
+
+	err = ns_fid_get(op, u->fid, MDB_RMW, in);
+	if (!err && !S_ISREG(in->mode))
+		err = -EINVAL;
+	if (err || !(in->flags & MGR_IF_STUFFED))
+		return err;
+	if (!in->size && !(in->flags & MGR_IF_SPILL))
+		return become_striped(op, in);
+	if (!op->can_block)
+		return -EINPROGRESS;
+	err = head_get(op, in, 0, u->rec);
+	if (err || (in->flags & MGR_IF_SPILL))
+		return err;
+	in->flags |= MGR_IF_SPILL;
+	return ns_inode_put(op, in);
+}
+
+static int spilled_fn(struct mgr_op *op, void *arg)
+{
+	struct unstuffing *u = arg;
+	struct mgr_inode *in = &u->in;
+	bool recalls = op->recalls;
+	u8 key[MGR_INO_KEY];
+	int err;
+
+	err = ns_inode_get(op, u->fid->ino, MDB_RMW, in);
+	if (err || !(in->flags & MGR_IF_STUFFED))
+		return err;
+	mgr_ino_key(key, in->ino);
+	err = in->size ? mdb_del(op->m->db, op->txn, MDB_HEAD, key, sizeof(key)) : 0;
+	if (err)
+		return err == -ENOENT ? -EUCLEAN : err;
+	/* They were recalled when it got SPILL, and none was given since. */
+	op->recalls = false;
+	err = become_striped(op, in);
+	op->recalls = recalls;
+	return err;
+}
+
+/* Makes the datafiles that have bytes of it. Return: 0, -EAGAIN, or what an iod says. */
+static int fill(struct mgr *m, const struct mgr_inode *in, const struct mgr_head_disk *rec)
+{
+	const struct pvfs_layout *l = &in->layout;
+	u32 units = (in->size + l->ssize - 1) / l->ssize, df, i, n = 0, at = 0;
+	const u8 *bytes = (const u8 *)(rec + 1);
+	struct mgr_iocall *calls = calloc(min(units, (u32)l->pcount), sizeof(*calls));
+	struct iovec *iov = calloc(units, sizeof(*iov));
+	int err = calls && iov ? 0 : -ENOMEM;
+
+	for (df = 0; !err && df < l->pcount && df < units; df++, n++) {
+		calls[n] = (struct mgr_iocall){
+			.iod = pvfs_stripe_iod(l, df, m->niods), .op = PVFS_OP_FILL,
+			.fid = { .ino = in->ino, .gen = in->gen }, .data = &iov[at],
+		};
+		for (i = df; i < units; i += l->pcount, at++, calls[n].ndata++)
+			iov[at] = (struct iovec){
+				.iov_base = (void *)(bytes + (u64)i * l->ssize),
+				.iov_len = min((u64)l->ssize, in->size - (u64)i * l->ssize),
+			};
+	}
+	if (!err)
+		m->iod_ops->call(m->iod_arg, calls, n, FILL_MS);
+	for (i = 0; !err && i < n; i++)
+		err = calls[i].err;
+	free(calls);
+	free(iov);
+	if (!err || err == -ENOMEM || err == -ENOSPC || err == -EDQUOT)
+		return err;
+	pvfs_log_limited(PVFS_LOG_WARNING, "unstuffing inode %llu: an iod is waited for: %s",
+			 (unsigned long long)in->ino, strerror(-err));
+	return -EAGAIN;
+}
+
+int mgr_unstuff(struct mgr_op *op, const struct pvfs_fid *fid, struct mgr_inode *ret)
+{
+	struct unstuffing u = { .fid = fid, .rec = malloc(MGR_HEAD_MAX) };
+	int err;
+
+	if (!u.rec)
+		return -ENOMEM;
+	err = mgr_run(op, spill_fn, &u, MGR_RUN_SYNC);
+	if (!err && (u.in.flags & MGR_IF_STUFFED)) {
+		/* What is removed, or found after a power failure, has to have the flag. */
+		err = mdb_sync(op->m->db);
+		err = err ?: fill(op->m, &u.in, u.rec);
+		err = err ?: mgr_run(op, spilled_fn, &u, MGR_RUN_SYNC);
+	}
+	*ret = u.in;
+	free(u.rec);
+	return err;
+}
+
+int mgr_op_unstuff(struct mgr_op *op, const struct pvfs_unstuff_req *req,
+		   struct pvfs_unstuff_rep *rep)
+{
+	struct mgr_inode in;
+	int err;
+
+	if (!may(op, &req->fid, &req->cap, PVFS_CAP_WRITE))
+		return -EACCES;
+	err = mgr_unstuff(op, &req->fid, &in);
+	return err ?: mgr_size_attr(op, &in, NULL, &rep->attr);
+}
