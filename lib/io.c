@@ -485,8 +485,8 @@ ssize_t pvfs_preadv(struct pvfs_file *f, const struct iovec *iov, int n, off_t o
 	ssize_t rc = lib_fs_check(f->fs);
 	struct pvfs_attr attr;
 	bool again = false;
+	u32 gen, stuff_max;
 	u64 len, size;
-	u32 gen;
 	int err;
 
 	if (rc)
@@ -502,6 +502,11 @@ ssize_t pvfs_preadv(struct pvfs_file *f, const struct iovec *iov, int n, off_t o
 		goto out;
 	j.off = off;
 	len = min(len, PVFS_FILE_MAX - (u64)off);
+	if (lib_head_is(f->inode, &stuff_max)) {
+		rc = lib_head_read(f, iov, n, off);
+		if (rc != -EREMCHG)
+			goto accessed;
+	}
 	do {
 		gen = size_known(f->inode, &size, &j.layout);
 		if (off + len > size) {
@@ -529,6 +534,7 @@ ssize_t pvfs_preadv(struct pvfs_file *f, const struct iovec *iov, int n, off_t o
 		if (again)
 			rc = 0;
 	} while (again);
+accessed:
 	if (rc >= 0)
 		lib_inode_accessed(f->inode);
 out:
@@ -570,8 +576,33 @@ static int kill_priv(struct pvfs_file *f)
 	return req.valid ? lib_attr_set(f->fs, &f->inode->fid, f->inode, &req, &attr) : 0;
 }
 
+/* At least a byte, if the file is stuffed. Return: as lib_head_write(). */
+static ssize_t write_head(struct pvfs_file *f, const struct iovec *iov, int n, u64 off, bool append)
+{
+	u32 stuff_max;
+	ssize_t rc;
+
+	if (!lib_head_is(f->inode, &stuff_max))
+		return -EREMCHG;
+	rc = kill_priv(f) ?: lib_head_write(f, iov, n, off, append);
+	return rc > 0 ? lib_write_sync(f) ?: rc : rc;
+}
+
+static ssize_t append_head(struct pvfs_file *f, const struct iovec *iov, int n)
+{
+	struct memory m;
+	ssize_t rc;
+	u64 len;
+
+	rc = mem_init(&m, iov, n, &len);
+	if (rc)
+		return rc;
+	free(m.start);
+	return len ? write_head(f, iov, n, 0, true) : 0;
+}
+
 /**
- * lib_write_prepare - before anything is written to a file: set-id bits go, the layout stays
+ * lib_write_prepare - before anything is written to datafiles: set-id bits go, the layout stays
  * @ret_layout: how the file is laid out, from here on for good
  * @ret_trunc_gen: its truncation generation now
  *
@@ -581,7 +612,7 @@ int lib_write_prepare(struct pvfs_file *f, struct pvfs_layout *ret_layout, u32 *
 {
 	struct inode *ino = f->inode;
 	bool first;
-	int err = kill_priv(f);
+	int err = kill_priv(f) ?: lib_unstuff(f);
 
 	if (err)
 		return err;
@@ -632,6 +663,9 @@ static ssize_t write_once(struct pvfs_file *f, const struct iovec *iov, int n, u
 		rc = -EFBIG;
 		goto out;
 	}
+	rc = append ? -EREMCHG : write_head(f, iov, n, off, false);
+	if (rc != -EREMCHG)
+		goto out;
 	j.len = min(j.len, PVFS_FILE_MAX - off);
 	rc = lib_write_prepare(f, &j.layout, &trunc_gen);
 	if (rc)
@@ -715,6 +749,10 @@ ssize_t pvfs_pwritev(struct pvfs_file *f, const struct iovec *iov, int n, off_t 
 		return -EINVAL;
 	if (!(f->flags & O_APPEND))
 		return do_write(f, iov, n, off, false);
+	/* The manager knows where the end of a head is; of a striped file nobody does, see below. */
+	rc = append_head(f, iov, n);
+	if (rc != -EREMCHG)
+		return rc;
 	pthread_mutex_lock(&f->inode->append);
 	do {
 		rc = lib_append_begin(f);

@@ -3,6 +3,7 @@
  * lib.h - libpvfs from inside: its structures, and what its files offer one another.
  *
  *   name.c dir.c attr.c xattr.c io.c space.c sync.c file.c lock.c   the calls of pvfs.h
+ *   head.c                               files whose bytes are with the manager
  *   ask.c                                the same question to many I/O daemons
  *   inode.c                              what is known of the inodes that are open: sizes, reports,
  *                                        verifiers
@@ -140,6 +141,8 @@ struct inode {
 	struct pvfs_layout layout;
 	u32 mode, uid;
 	bool caps;			/* has security.capability */
+	bool stuffed;			/* it may be; once it was seen striped it never is again */
+	bool striped;
 	u64 version;			/* newest attributes seen */
 	u64 size;			/* the file was at least so long, */
 	u32 trunc_gen;			/* with this */
@@ -244,6 +247,13 @@ int lib_locks_reclaim(struct pvfs_fs *fs, struct inode *ino);
 u32 lib_file_cap(const struct pvfs_file *f, struct pvfs_cap *ret);
 int lib_write_prepare(struct pvfs_file *f, struct pvfs_layout *ret_layout, u32 *ret_trunc_gen);
 int lib_write_sync(struct pvfs_file *f);
+
+/* head.c */
+bool lib_head_is(struct inode *ino, u32 *ret_max);
+ssize_t lib_head_read(struct pvfs_file *f, const struct iovec *iov, int n, u64 off);
+ssize_t lib_head_write(struct pvfs_file *f, const struct iovec *iov, int n, u64 off, bool append);
+int lib_unstuff(struct pvfs_file *f);
+int lib_head_sync(struct pvfs_file *f);
 
 /* ask.c */
 struct lib_ask {

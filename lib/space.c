@@ -215,6 +215,8 @@ off_t pvfs_lseek(struct pvfs_file *f, off_t off, int whence)
 		return err;
 	if ((u64)off >= attr.size)
 		return -ENXIO;
+	if (attr.flags & PVFS_AF_STUFFED)	/* it has no holes */
+		return j.hole ? (off_t)attr.size : off;
 	j.layout = attr.layout;
 	j.found = attr.size;
 	err = ask_all(&j, off, attr.size - off);
@@ -264,12 +266,12 @@ static bool alike(const struct pvfs_attr *src, u64 off_in, struct pvfs_file *out
 
 	if (!pvfs_stripe_shift(from, (s64)off_out - (s64)off_in, shift))
 		return false;
-	if (memcmp(from, &dst->layout, sizeof(*from)) && !dst->size)
+	if (!pvfs_layout_alike(from, &dst->layout) && !dst->size)
 		lib_layout_set(out->fs, &dst->fid, from);
 	pthread_mutex_lock(&out->inode->lock);
 	to = out->inode->layout;
 	pthread_mutex_unlock(&out->inode->lock);
-	return !memcmp(from, &to, sizeof(to));
+	return pvfs_layout_alike(from, &to);
 }
 
 /* Return: bytes copied; -EOPNOTSUPP: it has to go through here. */
@@ -286,13 +288,19 @@ static ssize_t copy_by_iods(struct pvfs_file *in, u64 off_in, const struct pvfs_
 	if (err)
 		return err;
 	len = min(len, src->size > off_in ? src->size - off_in : 0);
-	if (len < COPY_MIN || !alike(src, off_in, out, &dst, off_out, &j.shift))
+	if (len < COPY_MIN || (src->flags & PVFS_AF_STUFFED))
+		return -EOPNOTSUPP;
+	/* It would not fit a head; and what is laid out anew has to be striped. */
+	err = lib_unstuff(out);
+	if (err)
+		return err;
+	if (!alike(src, off_in, out, &dst, off_out, &j.shift))
 		return -EOPNOTSUPP;
 	err = lib_write_prepare(out, &j.layout, &trunc_gen);
 	if (err)
 		return err;
 	/* It was another when nobody had written yet. */
-	if (memcmp(&j.layout, &src->layout, sizeof(j.layout)))
+	if (!pvfs_layout_alike(&j.layout, &src->layout))
 		return -EOPNOTSUPP;
 	round = pvfs_stripe_rounds(&j.layout, COPY_STEP);
 	for (; !err && done < len; done += err ? 0 : step) {

@@ -70,10 +70,13 @@ static int do_fsync(struct pvfs_file *f, u32 flags)
 	struct pvfs_report_req req = { .fid = ino->fid };
 	struct pvfs_report_rep rep;
 	u8 buf[REP_MAX];
-	u32 generation;
+	u32 generation, max;
 	bool lost;
 	int err;
 
+	err = lib_head_sync(f);
+	if (err || lib_head_is(ino, &max))
+		return err;
 	err = sync_data(f, flags, &generation);
 	if (lib_session_refused(f->fs, err, generation))
 		err = sync_data(f, flags, &generation);

@@ -49,6 +49,12 @@ make_cluster "$C" 4
 start_cluster "$C"
 run libpvfs -b lib "$(mgr_address "$C"),test,$C/cluster.key"
 
+"$PVFS" stop "$C" >/dev/null
+C=$T/stuffed
+make_cluster "$C" 4 --stuff-max 16k
+start_cluster "$C"
+run "libpvfs, stuffed" -b lib "$(mgr_address "$C"),test,$C/cluster.key"
+
 # The control. A file system of its own, where root may have one; else a directory, if it is on ext4.
 control=''
 if [ "$(id -u)" = 0 ] && truncate -s 512M "$T/ext4" && mkfs.ext4 -q -F "$T/ext4" && mkdir "$T/mnt" &&

@@ -165,11 +165,11 @@ wait_for() {
 	done
 }
 
-# libpvfs_test PROGRAM: a program that prints TAP itself, against a cluster; see libpvfs_test.h
+# libpvfs_test PROGRAM [mkfs options]: a program that prints TAP itself, against a cluster; see libpvfs_test.h
 libpvfs_test() {
 	local rc
 
-	make_cluster "$C" 4
+	make_cluster "$C" 4 "${@:2}"
 	start_cluster "$C"
 	cat >"$T/restart" <<EOF
 #!/bin/bash
