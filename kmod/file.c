@@ -165,6 +165,7 @@ int pvfs_file_opened(struct inode *inode, struct pvfs_file *pf, const struct pvf
 	}
 	spin_lock(&vol->open_lock);
 	pi->nopen[class]++;
+	atomic_inc(&pi->nlive);
 	if (list_empty(&pi->opened.link)) {
 		pi->opened.pass = 0;
 		list_add_tail(&pi->opened.link, &vol->open_list);
@@ -230,6 +231,8 @@ void pvfs_close_at_mgr(struct pvfs_volume *vol, const struct pvfs_fid *fid, u32 
 	struct pvfs_use *use = inode ? PVFS_I(inode)->use : NULL;
 	struct pvfs_request *req;
 
+	if (inode)
+		atomic_dec(&PVFS_I(inode)->nlive);
 	req = pvfs_req_alloc(vol->mgr, PVFS_OP_CLOSE, 0);
 	if (IS_ERR(req)) {		/* every slot is taken, and none comes free */
 		pr_warn_ratelimited("%s: cannot close inode %llu at the mgr\n", vol->opts.volume,
@@ -613,7 +616,7 @@ static int read_transfer(struct pvfs_io *io, bool past)
 	err = pvfs_io_start(io);
 	if (err)
 		return err;
-	if (past) {
+	if (past && !io->head) {
 		req = pvfs_meta_getattr_start(io->inode, &ask);
 		if (IS_ERR(req)) {
 			pvfs_io_finish(io);
@@ -734,12 +737,14 @@ static ssize_t pvfs_read_iter(struct kiocb *iocb, struct iov_iter *to)
 /* ---------------------------------------------------------------- write */
 
 /*
- * @most: bytes; @appender: if it is to go to the end, who holds the lock. Return: bytes written, or
- * -errno; -EAGAIN: the lock was lost, and nothing written.
+ * @ppos: where to; where it went, when it was to go to the end. @most: bytes; @appender: if it is to
+ * go to the end, who holds the lock. Return: bytes written, or -errno; -EAGAIN: the lock was lost, or
+ * the end has to be asked for again, and nothing was written.
  */
-static ssize_t write_some(struct inode *inode, loff_t pos, struct iov_iter *from, size_t most,
+static ssize_t write_some(struct inode *inode, loff_t *ppos, struct iov_iter *from, size_t most,
 			  struct lock_owner *appender)
 {
+	loff_t pos = *ppos;
 	bool pin = can_pin(from), user = user_backed_iter(from);
 	struct pvfs_io *io;
 	u32 n = 0, had;
@@ -772,6 +777,10 @@ static ssize_t write_some(struct inode *inode, loff_t pos, struct iov_iter *from
 	/* A page may have been filled meanwhile, from before the write or from its middle. */
 	pvfs_cache_drop(inode, pos, had);
 	filemap_invalidate_unlock_shared(inode->i_mapping);
+	if (io->pos != pos) {		/* it went to the end of the file, which was elsewhere */
+		*ppos = pos = io->pos;
+		pvfs_cache_drop(inode, pos, had);
+	}
 	if (!err || io->nparts)
 		n = err ? io->good : io->len;
 	if (pin)
@@ -847,7 +856,7 @@ static ssize_t pvfs_write_iter(struct kiocb *iocb, struct iov_iter *from)
 	}
 	pvfs_cache_prepare(inode, iocb->ki_pos, iov_iter_count(from));
 	while (iov_iter_count(from)) {
-		n = write_some(inode, iocb->ki_pos, from, most, appender);
+		n = write_some(inode, &iocb->ki_pos, from, most, appender);
 		/*
 		 * What fits below the largest size of the iods' file systems, which only they know,
 		 * is written.
@@ -911,8 +920,8 @@ static int pvfs_fsync(struct file *file, loff_t start, loff_t end, int datasync)
 	int err, lost;
 
 	err = file_write_and_wait_range(file, start, end) ?: pvfs_io_fsync(inode, datasync);
-	/* The size is data too. */
-	if (!err && pvfs_writes_pending(inode))
+	/* The size is data too; and of a stuffed file all of it is the mgr's. */
+	if (!err && (pvfs_stuffed(inode) || pvfs_writes_pending(inode)))
 		err = pvfs_meta_report(inode);
 	lost = file_check_and_advance_wb_err(file);
 	return err ?: lost;

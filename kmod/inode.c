@@ -67,6 +67,8 @@ bool pvfs_attr_sane(struct pvfs_volume *vol, const struct pvfs_attr *attr)
 		return false;
 	if (S_ISREG(attr->mode) && !pvfs_layout_valid(&attr->layout, vol->niods))
 		return false;
+	if ((attr->flags & PVFS_AF_STUFFED) && attr->size > PVFS_STUFF_MAX)
+		return false;
 	return uid_valid(make_kuid(&init_user_ns, attr->uid)) &&
 	       gid_valid(make_kgid(&init_user_ns, attr->gid));
 }
@@ -265,6 +267,9 @@ int pvfs_inode_update(struct inode *inode, const struct pvfs_attr *attr, const s
 	if ((attr->mode ^ inode->i_mode) & S_IFMT)
 		return pvfs_bogus(PVFS_VOL(inode), "another type for an inode", attr->fid.ino);
 	spin_lock(&pi->lock);
+	if (!(attr->flags & PVFS_AF_STUFFED))
+		pi->striped = true;
+	WRITE_ONCE(pi->stuffed, !pi->striped && S_ISREG(attr->mode));
 	/* What we have may be as old as it was: also if the rest of it is newer than this. */
 	if (attr->flags & PVFS_AF_SIZE_UNKNOWN) {
 		pi->attr_valid = false;

@@ -414,7 +414,7 @@ int pvfs_layout_get(struct inode *inode, bool write, struct pvfs_layout *layout)
 }
 
 /**
- * pvfs_io_start - ask the iods
+ * pvfs_io_start - ask the iods, or the mgr, if it has the bytes: then it is done when this returns
  * @io: filled
  *
  * len may become smaller. Requests' errors are found by pvfs_io_finish(), which must follow when
@@ -430,6 +430,12 @@ int pvfs_io_start(struct pvfs_io *io)
 	unsigned int i;
 	int err;
 
+	if (pvfs_stuffed(io->inode)) {
+		err = pvfs_layout_settled(io->inode) ?: pvfs_head_run(io);
+		io->head = !err;
+		if (err != -EREMCHG)
+			return err;
+	}
 	err = pvfs_layout_get(io->inode, io->write, &io->layout);
 	err = err ?: pvfs_file_cap(io->inode, io->write ? PVFS_CAP_WRITE : PVFS_CAP_READ, &cap,
 				   &io->session);
@@ -595,6 +601,8 @@ int pvfs_io_finish(struct pvfs_io *io)
 	struct inode *inode = io->inode;
 	unsigned int i;
 
+	if (io->head)
+		return io->err;
 	for (i = 0; i < io->nparts; i++)
 		part_wait(io, &io->part[i]);
 	ask_in_new_session(io);

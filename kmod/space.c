@@ -220,6 +220,8 @@ loff_t pvfs_seek_extent(struct inode *inode, loff_t pos, bool hole)
 	if (pos < 0 || pos >= size)
 		return -ENXIO;
 	err = pvfs_cache_flush(inode, pos, size - pos);
+	if (!err && pvfs_stuffed(inode))	/* it has no holes */
+		return hole ? size : pos;
 	err = err ?: ask_all(&j, pos, size - pos, &found);
 	if (err)
 		return err;
@@ -292,6 +294,7 @@ long pvfs_fallocate(struct file *file, int mode, loff_t offset, loff_t len)
 	if (grow)
 		err = inode_newsize_ok(inode, end);
 	err = err ?: file_remove_privs(file);
+	err = err ?: pvfs_unstuff(inode);
 	if (err)
 		goto out;
 	pvfs_cache_prepare(inode, offset, len);
@@ -327,11 +330,11 @@ static bool alike(struct inode *src, loff_t pos_in, struct inode *dst, loff_t po
 	if (!pvfs_stripe_shift(&from, pos_out - pos_in, shift))
 		return false;
 	layout_of(dst, &to);
-	if (memcmp(&from, &to, sizeof(from)) && !i_size_read(dst)) {
+	if (!pvfs_layout_alike(&from, &to) && !i_size_read(dst)) {
 		pvfs_meta_setlayout(dst, &from);
 		layout_of(dst, &to);
 	}
-	return !memcmp(&from, &to, sizeof(from));
+	return pvfs_layout_alike(&from, &to);
 }
 
 /* Under invalidate_lock of @dst. Return: bytes copied, or -errno. */
@@ -386,7 +389,14 @@ static ssize_t copy_by_iods(struct inode *src, loff_t pos_in, struct file *file_
 		goto out;
 	ret = -EOPNOTSUPP;
 	len = pos_in < i_size_read(src) ? min_t(u64, len, i_size_read(src) - pos_in) : 0;
-	if (len < COPY_MIN || !alike(src, pos_in, dst, pos_out, &j.shift))
+	if (len < COPY_MIN || pvfs_stuffed(src))
+		goto out;
+	/* It would not fit a head; and what is laid out anew has to be striped. */
+	ret = pvfs_unstuff(dst);
+	if (ret)
+		goto out;
+	ret = -EOPNOTSUPP;
+	if (!alike(src, pos_in, dst, pos_out, &j.shift))
 		goto out;
 	ret = file_remove_privs(file_out);
 	ret = ret ?: pvfs_cache_flush(src, pos_in, len);

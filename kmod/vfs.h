@@ -8,6 +8,7 @@
  *   xattr.c  extended attributes, pvfs.layout  acl.c    POSIX ACLs
  *   meta*.c  one function per operation of the mgr
  *   io.c     one transfer between memory and the iods   space.c  fallocate, holes
+ *   head.c   the same for files whose bytes are with the mgr
  *   lock*.c  file locks                        lease.c  what may be believed, and for how long
  *   export.c file handles
  *
@@ -78,6 +79,8 @@ struct pvfs_inode {
 	struct pvfs_walked opened;	/* on vol->open_list while anything is open */
 	u32 nopen[4];	/* opens by PVFS_O_READ | PVFS_O_WRITE, until their CLOSE was answered */
 
+	atomic_t nlive;	/* opens whose close has not begun */
+
 	/* vol->locks_lock protects these */
 	struct list_head lock_owners;	/* who has, wants or lost locks */
 	struct pvfs_walked locked;	/* on vol->lock_inodes while there are some */
@@ -103,6 +106,8 @@ struct pvfs_inode {
 	unsigned long attr_time;
 	bool attr_valid;		/* nothing we did since has made them stale */
 	bool stale;			/* the mgr does not know it any more */
+	bool stuffed;			/* it may be; read without the lock too */
+	bool striped;			/* it was seen so: it is not stuffed again */
 	/* it was read then, and the mgr is to know; 0: nothing new */
 	struct timespec64 atime_due;
 	struct pvfs_fresh fresh;
@@ -416,6 +421,7 @@ struct pvfs_io {
 	u64 size;			/* and that the file was at least so long in it */
 	u64 session;			/* whose capability it carries */
 	struct lock_owner *appender;	/* a write at the end: holds the lock that keeps it there */
+	bool head;			/* it went to or came from the mgr */
 	/* io.c's */
 	struct pvfs_layout layout;
 	struct bio_vec *bv;		/* the parts' memory, part after part */
@@ -441,6 +447,17 @@ void pvfs_io_verf_note(struct inode *inode, u32 df, u64 verifier);
 int pvfs_io_permits_get(unsigned int n);
 void pvfs_io_permits_put(unsigned int n);
 struct pvfs_server *pvfs_io_iod(const struct pvfs_volume *vol, const struct pvfs_layout *l, u32 df);
+
+/* ---------------------------------------------------------------- head.c */
+
+/* May the file's bytes be with the mgr? */
+static inline bool pvfs_stuffed(const struct inode *inode)
+{
+	return READ_ONCE(PVFS_I(inode)->stuffed);
+}
+
+int pvfs_head_run(struct pvfs_io *io);
+int pvfs_unstuff(struct inode *inode);
 
 /* ---------------------------------------------------------------- space.c */
 

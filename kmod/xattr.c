@@ -22,7 +22,7 @@
 #define PREFIX "pvfs."
 #define LAYOUT "layout"
 #define BASE_ANY 0xffff		/* in a directory's layout: the mgr chooses */
-#define TEXT_MAX 64
+#define TEXT_MAX 96
 
 static bool has_layout(struct inode *inode)
 {
@@ -52,10 +52,11 @@ static int layout_xattr_get(const struct xattr_handler *handler, struct dentry *
 		return err;
 	layout_get(inode, &l);
 	if (l.base == BASE_ANY)
-		n = snprintf(text, sizeof(text), "base=any pcount=%u ssize=%u", l.pcount, l.ssize);
+		n = snprintf(text, sizeof(text), "base=any");
 	else
-		n = snprintf(text, sizeof(text), "base=%u pcount=%u ssize=%u", l.base, l.pcount,
-			     l.ssize);
+		n = snprintf(text, sizeof(text), "base=%u", l.base);
+	n += snprintf(text + n, sizeof(text) - n, " pcount=%u ssize=%u stuff_max=%u", l.pcount,
+		      l.ssize, l.stuff_max);
 	if (!size)
 		return n;
 	if (n > size)
@@ -77,6 +78,8 @@ static int parse_word(struct pvfs_layout *l, const char *word)
 		return kstrtou16(word + 7, 0, &l->pcount);
 	if (!strncmp(word, "ssize=", 6))
 		return kstrtou32(word + 6, 0, &l->ssize);
+	if (!strncmp(word, "stuff_max=", 10))
+		return kstrtou32(word + 10, 0, &l->stuff_max);
 	return -EINVAL;
 }
 

@@ -107,7 +107,7 @@ prepare()
 	: >"$M/big"
 	setfattr -n pvfs.layout -v "base=0 pcount=4 ssize=65536" "$M/big"
 	"$tools/pario" write "$M/big" 64 4
-	[ "$(getfattr --only-values -n pvfs.layout "$M/big")" = "base=0 pcount=4 ssize=65536" ]
+	[ "$(getfattr --only-values -n pvfs.layout "$M/big")" = "base=0 pcount=4 ssize=65536 stuff_max=0" ]
 	cp -r "$src/include/net" "$M/tree"
 	sync
 }

@@ -7,7 +7,7 @@
 . "${0%/*}/lib.sh"
 
 calls=$tools/calls
-plan 39
+plan 45
 
 # An attribute of the mount M: the value of option $1.
 option()
@@ -47,7 +47,7 @@ cost()
 # $4 is how many of the entries are asked for by themselves after that.
 listing()
 {
-	local entry=$((8 + 2 + 12 + 132)) replies
+	local entry=$((8 + 2 + 12 + 136)) replies
 
 	replies=$((($1 + 262144 / entry - 1) / (262144 / entry)))
 	cost $((replies + $4)) 0 READDIR=$replies -- "$2" "$3"
@@ -191,5 +191,26 @@ check "unlink: 1, the datafiles behind the reply" eval '
 	mkdir -p "$tmp/cost"; cp "$tmp/n" "$tmp/cost/stats"
 	[ "$(count UNLINK "$tmp/cost")" = 1 ] && [ "$(count_to iods "$tmp/cost")" = 0 ] &&
 	[ $(($(count_to mgr "$tmp/cost") - $(count LOOKUP "$tmp/cost"))) = 1 ]'
+# Stuffed files: no iod hears of them.
+stuffed_life()
+{
+	mkdir "$M/s" "$tmp/cost"
+	setfattr -n pvfs.layout -v "stuff_max=16384" "$M/s"
+	"$calls" $S/stats "$M/s" create new 10000 >"$tmp/cost/stats"
+	cat "$tmp/cost/stats"
+	[ "$(count CREATE "$tmp/cost")" = 1 ]
+	[ "$(count HEAD_WRITE "$tmp/cost")" = 1 ]
+	[ "$(count CLOSE "$tmp/cost")" = 1 ]
+	[ "$(count_to mgr "$tmp/cost")" = 3 ]
+	[ "$(count_to iods "$tmp/cost")" = 0 ]
+}
+rm -rf "$tmp/cost"
+check "stuffed: create, write, close: 3, none to iods" stuffed_life
+check "stuffed: open, read, close: lookup and open, read, close" eval '
+	cost 4 0 HEAD_READ=1 CLOSE=1 -- "$M/s" whole new 10000 || cost 3 0 HEAD_READ=1 CLOSE=1 -- "$M/s" whole new 10000'
+check "stuffed: a write: 1" cost 1 0 HEAD_WRITE=1 -- "$M/s" write new 1000
+check "stuffed: stores to a mapping and msync: a write, and the sync" cost 2 0 HEAD_WRITE=1 REPORT=1 -- "$M/s" msync new 4096
+check "a write past the limit: 1, and to the iods" cost 1 1 UNSTUFF=1 WRITE=1 -- "$M/s" write new 20000
+check "... and only there from then on" cost 0 1 WRITE=1 -- "$M/s" write new 4096
 "$cluster" down || diag "down failed"
 finish

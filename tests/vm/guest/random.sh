@@ -15,7 +15,7 @@ rnd=$build/tests/random
 two=/mnt/second
 e=/mnt/ext4
 e2=/mnt/ext4b
-plan 42
+plan 47
 
 # As check, but what the tester says of itself is shown, and all of it when it failed; what it left is kept.
 try()
@@ -100,6 +100,11 @@ layout()
 check "directories with layouts of their own" eval 'layout one pcount=1 && layout units "pcount=4 ssize=4096"'
 try "dataops, two clients, one iod" "$rnd/dataops" -s "$seed" -n 1000 "$M/one" $two/one
 try "dataops, two clients, small units" "$rnd/dataops" -s "$seed" -n 1000 "$M/units" $two/units
+check "a directory of stuffed files" layout stuffed stuff_max=16384
+try "dataops, one client, stuffed" "$rnd/dataops" -s "$seed" -n 1000 -l 24000 "$M/stuffed"
+try "dataops, two clients, stuffed" "$rnd/dataops" -s "$seed" -n 1500 -l 24000 "$M/stuffed" $two/stuffed
+try "nameops, two clients, stuffed" "$rnd/nameops" -s "$seed" -n 1000 "$M/stuffed" $two/stuffed
+try "coherence, two clients, stuffed" "$rnd/coherence" -s "$seed" -r 12 -n 40 "$M/stuffed" $two/stuffed
 # Seeds that once found something.
 try "nameops, two clients, seed 975398789" "$rnd/nameops" -s 975398789 -n 700 "$M" $two
 try "nameops, one client, seed 3883827210" "$rnd/nameops" -s 3883827210 -n 1102 "$M"
