@@ -48,6 +48,7 @@
 #define PVFS_SSIZE_MAX		(1u << 30)
 #define PVFS_SSIZE_DEFAULT	65536u
 #define PVFS_STUFF_MAX		65536u		/* largest layout.stuff_max, bytes */
+#define PVFS_EAGER_MAX		16384u		/* bytes of a head that comes with CREATE or OPEN */
 #define PVFS_STUFF_KEEP		(~0u)		/* in a request: as the directory, or the file, has it */
 #define PVFS_NONCE_LEN		32
 #define PVFS_MAC_LEN		32
@@ -163,6 +164,7 @@ enum pvfs_role {
 #define PVFS_O_DIRECTORY	0x40u
 #define PVFS_O_TMPFILE		0x80u	/* CREATE: without a name, for LINK to give it one */
 #define PVFS_O_STRIPED		0x100u	/* CREATE: a new file is not to be stuffed */
+#define PVFS_O_EAGER		0x200u	/* CREATE, OPEN: the head too, if it has a lease and fits */
 
 /* pvfs_head_write_req.flags */
 #define PVFS_HW_APPEND		0x1u	/* at the end, wherever that is: attr.size tells */

@@ -39,6 +39,8 @@ u32 pvfs_open_flags(const struct file *file, unsigned int oflags)
 	}
 	if (oflags & O_CREAT)
 		flags |= PVFS_O_CREAT | (oflags & O_EXCL ? PVFS_O_EXCL : 0);
+	if ((oflags & O_CREAT) && (file->f_flags & O_DIRECT))
+		flags |= PVFS_O_STRIPED;
 	return flags;
 }
 
@@ -335,7 +337,8 @@ static bool open_nameless(const struct dentry *dentry)
  * over from the path (EOPENSTALE). An open that did not come by the path then comes again as
  * nameless.
  */
-static int open_by_name(struct inode *inode, struct dentry *dentry, u32 flags, struct pvfs_cap *cap)
+static int open_by_name(struct inode *inode, struct dentry *dentry, u32 flags, struct pvfs_cap *cap,
+			struct pvfs_head_mem *head)
 {
 	struct pvfs_inode *pi = PVFS_I(inode);
 	struct pvfs_create_rep rep;
@@ -349,7 +352,7 @@ static int open_by_name(struct inode *inode, struct dentry *dentry, u32 flags, s
 	token = pvfs_lease_token(d_inode(parent));
 	take_dentry_name_snapshot(&name, dentry);
 	err = pvfs_meta_create(PVFS_NOP_IDMAP, d_inode(parent), &name.name, flags, 0,
-			       pvfs_open_changes(flags) ? pi->fid.ino : 0, &rep, &ask);
+			       pvfs_open_changes(flags) ? pi->fid.ino : 0, &rep, &ask, head);
 	release_dentry_name_snapshot(&name);
 	dput(parent);
 	switch (err) {
@@ -376,6 +379,8 @@ static int open_by_name(struct inode *inode, struct dentry *dentry, u32 flags, s
 	}
 	pvfs_dentry_validated(dentry, token);
 	*cap = rep.cap;
+	if (head)
+		pvfs_head_keep(inode, head, &rep.attr);
 	return 0;
 
 out_other:
@@ -397,6 +402,7 @@ static int pvfs_file_open(struct inode *inode, struct file *file)
 	u32 flags = pvfs_open_flags(file, tell ? 0 : file->f_flags & O_TRUNC);
 	bool changes = pvfs_open_changes(flags);
 	struct dentry *dentry = file_dentry(file);
+	struct pvfs_head_mem *head = NULL;
 	struct pvfs_open_rep rep;
 	struct pvfs_file *pf;
 	u64 session, epoch;
@@ -409,12 +415,15 @@ static int pvfs_file_open(struct inode *inode, struct file *file)
 		pvfs_session_sample(PVFS_VOL(inode), &session, &epoch);
 		if (changes)
 			pvfs_unlease(inode);
+		else if (pvfs_stuffed(inode) && !inode->i_mapping->nrpages)
+			head = pvfs_head_alloc(PVFS_EAGER_MAX, GFP_KERNEL);
 		if (open_nameless(dentry))
 			err = pvfs_meta_open(inode, flags, &rep);
 		else
-			err = open_by_name(inode, dentry, flags, &rep.cap);
+			err = open_by_name(inode, dentry, flags, &rep.cap, head);
 		if (changes)
 			pvfs_unlease_end(inode);
+		pvfs_head_free(head);
 		if (!err)
 			err = pvfs_file_opened(inode, pf, &rep.cap, session, epoch);
 		if (err) {
@@ -639,8 +648,11 @@ static int read_transfer(struct pvfs_io *io, bool past)
 	return err;
 }
 
-/* Return: bytes read, 0 at the end, or -errno; -EAGAIN: once more. *@eof: that was all. */
-static ssize_t read_some(struct inode *inode, loff_t pos, struct iov_iter *to, bool *eof)
+/*
+ * @keep: for the page cache, too. Return: bytes read, 0 at the end, or -errno; -EAGAIN: once more.
+ * *@eof: that was all.
+ */
+static ssize_t read_some(struct inode *inode, loff_t pos, struct iov_iter *to, bool keep, bool *eof)
 {
 	bool trusted = pvfs_attr_trusted(inode), past;
 	bool pin = can_pin(to), user = user_backed_iter(to);
@@ -663,6 +675,7 @@ static ssize_t read_some(struct inode *inode, loff_t pos, struct iov_iter *to, b
 	io = pvfs_io_get(inode, false, pos, want, false);
 	if (IS_ERR(io))
 		return PTR_ERR(io);
+	io->keep = keep;
 	err = -EFAULT;
 	if (pin)
 		err = mem_pin(io, to);
@@ -715,10 +728,12 @@ static ssize_t pvfs_read_iter(struct kiocb *iocb, struct iov_iter *to)
 		return -EAGAIN;
 	if (!iov_iter_count(to))
 		return 0;
+	if (!(iocb->ki_flags & IOCB_DIRECT) && pvfs_head_kept(inode))
+		return generic_file_read_iter(iocb, to);
 	/* An error is told by fsync; what could be had is read all the same. */
 	pvfs_cache_flush(inode, iocb->ki_pos, iov_iter_count(to));
 	while (iov_iter_count(to) && !eof) {
-		n = read_some(inode, iocb->ki_pos, to, &eof);
+		n = read_some(inode, iocb->ki_pos, to, !(iocb->ki_flags & IOCB_DIRECT), &eof);
 		if (n == -EAGAIN && !fatal_signal_pending(current))
 			continue;	/* somebody has truncated it */
 		if (n <= 0) {

@@ -5,13 +5,15 @@
  * Whether a file is stuffed is known from its attributes, and may be out of date: what was stuffed
  * may have been striped since, by anyone; never the other way round. The answer tells, and the
  * transfer then goes to the iods. -EREMCHG says so here.
+ *
+ * Under a lease a version of the file has the same bytes for as long as the lease is good: what comes
+ * goes into the page cache, and reads are served from there.
  */
 #include <linux/highmem.h>
 #include <linux/pagemap.h>
 #include <linux/slab.h>
 #include "meta.h"
 
-#define HEAD_PAGES (PVFS_STUFF_MAX / PAGE_SIZE + 1)
 #define SESSION_TRIES 5
 
 META_DATA(HEAD_READ, head_read)
@@ -20,40 +22,103 @@ META(UNSTUFF, unstuff)
 
 /* ---------------------------------------------------------------- reading */
 
-/* Memory for a head that comes. */
-struct head {
-	struct bio_vec bv[HEAD_PAGES];
-	unsigned int n;
-};
-
-static void head_free(struct head *h)
+void pvfs_head_free(struct pvfs_head_mem *h)
 {
+	if (!h)
+		return;
 	while (h->n)
-		__free_page(h->bv[--h->n].bv_page);
+		put_page(h->bv[--h->n].bv_page);
 	kfree(h);
 }
 
-static struct head *head_alloc(u32 len)
+/**
+ * pvfs_head_alloc - memory for a head that is about to be asked for
+ * @len: bytes
+ * @gfp: how
+ *
+ * Return: for pvfs_head_free(), or NULL.
+ */
+struct pvfs_head_mem *pvfs_head_alloc(u32 len, gfp_t gfp)
 {
-	struct head *h = kzalloc(sizeof(*h), GFP_NOFS);
+	struct pvfs_head_mem *h = kzalloc(sizeof(*h), gfp);
 	struct page *page;
-	u32 done;
 
-	for (done = 0; h && done < len; done += PAGE_SIZE) {
-		page = alloc_page(GFP_NOFS);
+	while (h && h->n * PAGE_SIZE < len) {
+		page = alloc_page(gfp);
 		if (!page) {
-			head_free(h);
+			pvfs_head_free(h);
 			return NULL;
 		}
-		h->bv[h->n++] = (struct bio_vec){
-			.bv_page = page, .bv_len = min_t(u32, PAGE_SIZE, len - done),
-		};
+		h->bv[h->n++] = (struct bio_vec){ .bv_page = page, .bv_len = PAGE_SIZE };
 	}
 	return h;
 }
 
+/* May they go into the page cache? mapping->invalidate_lock is held exclusively. */
+static bool may_keep(struct inode *inode, const struct pvfs_attr *attr)
+{
+	struct pvfs_inode *pi = PVFS_I(inode);
+	bool ret;
+
+	spin_lock(&pi->lock);
+	ret = pi->stuffed && pi->version == attr->version && pvfs_inode_leased(inode);
+	if (ret && pi->cache_version != pi->version) {
+		ret = !inode->i_mapping->nrpages;
+		if (ret)
+			pi->cache_version = pi->version;
+	}
+	spin_unlock(&pi->lock);
+	return ret;
+}
+
+/**
+ * pvfs_head_keep - a head has come: its pages become the file's, for reads to come
+ * @inode: the file; the attributes have been taken in
+ * @h: the head; its pages are not to be written to any more
+ * @attr: what came with it
+ *
+ * Only under a lease on this version of the file, and not beside writes of our own: they hold
+ * invalidate_lock while they throw pages away and are under way.
+ */
+void pvfs_head_keep(struct inode *inode, struct pvfs_head_mem *h, const struct pvfs_attr *attr)
+{
+	struct address_space *mapping = inode->i_mapping;
+	u32 size = attr->size, i, end;
+
+	if (!(attr->flags & PVFS_AF_LEASE) || !size || h->got != size)
+		return;
+	if (!down_write_trylock(&mapping->invalidate_lock))
+		return;
+	if (!may_keep(inode, attr))
+		goto out;
+	for (i = 0; i * PAGE_SIZE < size; i++) {
+		struct folio *folio = page_folio(h->bv[i].bv_page);
+
+		end = min_t(u32, size - i * PAGE_SIZE, PAGE_SIZE);
+		folio_zero_segment(folio, end, PAGE_SIZE);
+		if (filemap_add_folio(mapping, folio, i, GFP_NOFS))
+			continue;	/* there is one */
+		folio_mark_uptodate(folio);
+		folio_unlock(folio);
+	}
+out:
+	up_write(&mapping->invalidate_lock);
+}
+
+/**
+ * pvfs_head_kept - may the file be read from the page cache, which asks for what it does not have?
+ * @inode: the file
+ */
+bool pvfs_head_kept(struct inode *inode)
+{
+	if (!pvfs_stuffed(inode) || !pvfs_inode_leased(inode))
+		return false;
+	pvfs_cache_check(inode);
+	return true;
+}
+
 /* Bytes of the head from io->pos on, @len of them, to the transfer's memory. */
-static void head_copy(const struct pvfs_io *io, const struct head *h, u32 len)
+static void head_copy(const struct pvfs_io *io, const struct pvfs_head_mem *h, u32 len)
 {
 	const struct bio_vec *to = io->mem;
 	u32 done = 0, skip = 0;
@@ -91,13 +156,13 @@ static int read_head(struct pvfs_io *io, const struct pvfs_cap *cap)
 	struct pvfs_head_read_req m = { .fid = fid_of(io->inode), .cap = *cap };
 	struct pvfs_volume *vol = PVFS_VOL(io->inode);
 	struct pvfs_head_read_rep r;
+	struct pvfs_head_mem *h;
 	struct payload p = { };
 	struct pvfs_ask ask;
-	struct head *h;
 	u64 size;
 	int err;
 
-	h = head_alloc(PVFS_STUFF_MAX);
+	h = pvfs_head_alloc(PVFS_STUFF_MAX, GFP_NOFS);
 	if (!h)
 		return -ENOMEM;
 	p.bv = h->bv;
@@ -117,9 +182,12 @@ static int read_head(struct pvfs_io *io, const struct pvfs_cap *cap)
 		io->good = io->pos < size ? min_t(u64, io->len, size - io->pos) : 0;
 		head_copy(io, h, io->good);
 		zero_rest(io, io->good);
+		h->got = p.got;
+		if (io->keep)
+			pvfs_head_keep(io->inode, h, &r.attr);
 	}
 out:
-	head_free(h);
+	pvfs_head_free(h);
 	return err;
 }
 

@@ -162,6 +162,17 @@ unsigned long pvfs_lease_since(struct inode *dir, const struct pvfs_ask *ask)
 }
 
 /**
+ * pvfs_inode_leased - is what we know of an inode true?
+ * @inode: the inode
+ *
+ * All but the access time. Of a stuffed file: also its bytes, of the version that we know.
+ */
+bool pvfs_inode_leased(const struct inode *inode)
+{
+	return pvfs_lease_token(inode) && READ_ONCE(PVFS_I(inode)->lease_attrs);
+}
+
+/**
  * pvfs_attrs_leased - may the attributes that we have be used without asking?
  * @inode: the inode
  *
@@ -169,10 +180,7 @@ unsigned long pvfs_lease_since(struct inode *dir, const struct pvfs_ask *ask)
  */
 bool pvfs_attrs_leased(const struct inode *inode)
 {
-	const struct pvfs_inode *pi = PVFS_I(inode);
-
-	return pvfs_lease_token(inode) && READ_ONCE(pi->lease_attrs) &&
-	       !READ_ONCE(pi->atime_due.tv_sec);
+	return pvfs_inode_leased(inode) && !READ_ONCE(PVFS_I(inode)->atime_due.tv_sec);
 }
 
 /* ---------------------------------------------------------------- giving up */

@@ -6,7 +6,7 @@
 #include "meta.h"
 
 META_TEXT(LOOKUP, lookup, keep_text(p, &r->target))
-META(CREATE, create)
+META_DATA(CREATE, create)
 META(MKNOD, mknod)
 META(MKDIR, mkdir)
 META(SYMLINK, symlink)
@@ -63,21 +63,23 @@ int pvfs_meta_lookup(struct inode *dir, const struct qstr *name, struct pvfs_fou
  * @unleased: see struct pvfs_create_req
  * @rep: filled
  * @ask: filled
+ * @head: room for PVFS_EAGER_MAX bytes of a stuffed file, if it is to come along; or NULL
  *
  * On success the file is open at the mgr, once, if it is a regular one.
  */
 int pvfs_meta_create(struct pvfs_idmap *idmap, struct inode *dir, const struct qstr *name,
 		     u32 flags, umode_t mode, u64 unleased, struct pvfs_create_rep *rep,
-		     struct pvfs_ask *ask)
+		     struct pvfs_ask *ask, struct pvfs_head_mem *head)
 {
 	struct pvfs_create_req m = {
 		.dir = fid_of(dir),
 		.name = pvfs_qstr(name),
-		.flags = flags,
+		.flags = flags | (head ? PVFS_O_EAGER : 0),
 		.mode = mode & S_IALLUGO,
 		.umask = current_umask(),
 		.unleased = unleased,
 	};
+	struct payload p = { };
 	struct who w;
 	int err;
 
@@ -85,7 +87,14 @@ int pvfs_meta_create(struct pvfs_idmap *idmap, struct inode *dir, const struct q
 	if (err)
 		return err;
 	pvfs_lease_ask(PVFS_VOL(dir), ask);
-	err = meta_create(PVFS_VOL(dir), room(&w), &m, rep);
+	if (head) {
+		p.bv = head->bv;
+		p.nbv = head->n;
+		p.len = head->n * PAGE_SIZE;
+	}
+	err = data_create(PVFS_VOL(dir), room(&w), &m, rep, head ? &p : NULL);
+	if (head)
+		head->got = p.got;
 	pvfs_who_put(&w);
 	return err ?: pvfs_attr_check(PVFS_VOL(dir), &rep->attr);
 }

@@ -431,12 +431,9 @@ static struct dentry *splice(struct inode *inode, struct dentry *dentry, unsigne
 	return alias;
 }
 
-/*
- * Finds, makes and opens in one request. Called for every open of a name that is not cached, with
- * the directory locked exclusively only when O_CREAT is set.
- */
-static int pvfs_atomic_open(struct inode *dir, struct dentry *dentry, struct file *file,
-			    unsigned int oflags, umode_t mode)
+/* @head: room for what comes along of a stuffed file, or NULL. */
+static int atomic_open(struct inode *dir, struct dentry *dentry, struct file *file,
+		       unsigned int oflags, umode_t mode, struct pvfs_head_mem *head)
 {
 	unsigned long token = pvfs_lease_token(dir);
 	struct pvfs_volume *vol = PVFS_VOL(dir);
@@ -448,17 +445,6 @@ static int pvfs_atomic_open(struct inode *dir, struct dentry *dentry, struct fil
 	u64 session, epoch;
 	int err;
 
-	if (dentry->d_name.len > PVFS_NAME_MAX)
-		return -ENAMETOOLONG;
-	/* A name that is believed not to be there. */
-	if (!(oflags & O_CREAT) && !d_in_lookup(dentry))
-		return finish_no_open(file, NULL);
-	/* A regular file it is not to be, or one that is opened for ioctl()s only. */
-	if ((oflags & O_DIRECTORY) || !(file->f_mode & (FMODE_READ | FMODE_WRITE))) {
-		if (oflags & O_CREAT)
-			return -EINVAL;
-		return no_open(dir, dentry, file);
-	}
 	/*
 	 * Not to truncate: that goes with a report of our writes, and we do not know yet to what
 	 * inode.
@@ -468,7 +454,7 @@ static int pvfs_atomic_open(struct inode *dir, struct dentry *dentry, struct fil
 		return -ENOMEM;
 	pvfs_session_sample(vol, &session, &epoch);
 	err = pvfs_meta_create(pvfs_file_idmap(file), dir, &dentry->d_name, pf->flags, mode, 0, &rep,
-			       &ask);
+			       &ask, head);
 	if (err == -ELOOP || err == -EISDIR || err == -ENXIO) {
 		/* A symbolic link, a directory, a fifo or the like: the VFS knows what to do. */
 		kfree(pf);
@@ -499,6 +485,8 @@ static int pvfs_atomic_open(struct inode *dir, struct dentry *dentry, struct fil
 		goto out_free;
 	}
 	pvfs_cache_check(inode);
+	if (head)
+		pvfs_head_keep(inode, head, &rep.attr);
 	/* Held across splice(), which takes a reference and may fail. */
 	ihold(inode);
 	alias = splice(inode, dentry, token);
@@ -531,6 +519,36 @@ out_free:
 }
 
 /*
+ * Finds, makes and opens in one request. Called for every open of a name that is not cached, with
+ * the directory locked exclusively only when O_CREAT is set.
+ */
+static int pvfs_atomic_open(struct inode *dir, struct dentry *dentry, struct file *file,
+			    unsigned int oflags, umode_t mode)
+{
+	struct pvfs_head_mem *head = NULL;
+	int err;
+
+	if (dentry->d_name.len > PVFS_NAME_MAX)
+		return -ENAMETOOLONG;
+	/* A name that is believed not to be there. */
+	if (!(oflags & O_CREAT) && !d_in_lookup(dentry))
+		return finish_no_open(file, NULL);
+	/* A regular file it is not to be, or one that is opened for ioctl()s only. */
+	if ((oflags & O_DIRECTORY) || !(file->f_mode & (FMODE_READ | FMODE_WRITE))) {
+		if (oflags & O_CREAT)
+			return -EINVAL;
+		return no_open(dir, dentry, file);
+	}
+	/* What it will be nobody knows; where new files are stuffed, old ones are too, probably. */
+	if (PVFS_VOL(dir)->opts.lease && READ_ONCE(PVFS_I(dir)->layout.stuff_max) &&
+	    !(file->f_mode & FMODE_WRITE) && !(oflags & (O_EXCL | O_DIRECT)))
+		head = pvfs_head_alloc(PVFS_EAGER_MAX, GFP_KERNEL);
+	err = atomic_open(dir, dentry, file, oflags, mode, head);
+	pvfs_head_free(head);
+	return err;
+}
+
+/*
  * O_TMPFILE: a file without a name, which is gone with its last close unless linkat(2) gives it
  * one. Whether it may be given one the VFS decides first (O_EXCL), then the mgr.
  */
@@ -552,7 +570,7 @@ static int pvfs_tmpfile(struct pvfs_idmap *idmap, struct inode *dir, struct file
 		return -ENOMEM;
 	pvfs_session_sample(vol, &session, &epoch);
 	err = pvfs_meta_create(idmap, dir, &(const struct qstr)QSTR_INIT("", 0), pf->flags, mode,
-			       0, &rep, &ask);
+			       0, &rep, &ask, NULL);
 	if (err)
 		goto out_free;
 	inode = S_ISREG(rep.attr.mode) ?

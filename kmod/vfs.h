@@ -31,6 +31,7 @@
 
 struct dir_context;
 struct lock_owner;
+struct pvfs_head_mem;
 struct posix_acl;
 
 /* ---------------------------------------------------------------- structures */
@@ -199,6 +200,7 @@ struct pvfs_ask {
 void pvfs_lease_ask(struct pvfs_volume *vol, struct pvfs_ask *ask);
 void pvfs_lease_take(struct inode *inode, const struct pvfs_attr *attr, const struct pvfs_ask *ask);
 unsigned long pvfs_lease_token(const struct inode *inode);
+bool pvfs_inode_leased(const struct inode *inode);
 bool pvfs_attrs_leased(const struct inode *inode);
 unsigned long pvfs_lease_since(struct inode *inode, const struct pvfs_ask *ask);
 void pvfs_own_change(struct inode *inode);
@@ -356,7 +358,7 @@ void pvfs_meta_atime(struct inode *inode);
 int pvfs_meta_setattr(struct inode *inode, struct pvfs_setattr_req *m);
 int pvfs_meta_create(struct pvfs_idmap *idmap, struct inode *dir, const struct qstr *name,
 		     u32 flags, umode_t mode, u64 unleased, struct pvfs_create_rep *rep,
-		     struct pvfs_ask *ask);
+		     struct pvfs_ask *ask, struct pvfs_head_mem *head);
 int pvfs_meta_mknod(struct pvfs_idmap *idmap, struct inode *dir, const struct qstr *name,
 		    umode_t mode, dev_t rdev, struct pvfs_attr *attr);
 int pvfs_meta_mkdir(struct pvfs_idmap *idmap, struct inode *dir, const struct qstr *name,
@@ -422,6 +424,7 @@ struct pvfs_io {
 	u64 session;			/* whose capability it carries */
 	struct lock_owner *appender;	/* a write at the end: holds the lock that keeps it there */
 	bool head;			/* it went to or came from the mgr */
+	bool keep;			/* what comes from there may go into the page cache */
 	/* io.c's */
 	struct pvfs_layout layout;
 	struct bio_vec *bv;		/* the parts' memory, part after part */
@@ -456,6 +459,17 @@ static inline bool pvfs_stuffed(const struct inode *inode)
 	return READ_ONCE(PVFS_I(inode)->stuffed);
 }
 
+/* Memory for a head that comes. */
+struct pvfs_head_mem {
+	struct bio_vec bv[PVFS_STUFF_MAX / PAGE_SIZE];
+	unsigned int n;
+	u32 got;			/* bytes that came */
+};
+
+struct pvfs_head_mem *pvfs_head_alloc(u32 len, gfp_t gfp);
+void pvfs_head_free(struct pvfs_head_mem *h);
+void pvfs_head_keep(struct inode *inode, struct pvfs_head_mem *h, const struct pvfs_attr *attr);
+bool pvfs_head_kept(struct inode *inode);
 int pvfs_head_run(struct pvfs_io *io);
 int pvfs_unstuff(struct inode *inode);
 

@@ -114,6 +114,30 @@ static int head_read_fn(struct mgr_op *op, void *arg)
 	return err || !(r->in.flags & MGR_IF_STUFFED) ? err : head_get(op, &r->in, 0, r->rec);
 }
 
+static void give(struct mgr_op *op, struct mgr_head_disk *rec, u32 len)
+{
+	memmove(rec, rec + 1, len);
+	op->payload = (u8 *)rec;
+	op->payload_len = len;
+}
+
+int mgr_head_eager(struct mgr_op *op, const struct mgr_inode *in)
+{
+	struct mgr_head_disk *rec;
+	int err;
+
+	if (!(in->flags & MGR_IF_STUFFED) || !in->size || in->size > PVFS_EAGER_MAX)
+		return 0;
+	rec = malloc(sizeof(*rec) + in->size);
+	err = rec ? head_get(op, in, 0, rec) : 0;
+	if (!rec || err) {
+		free(rec);
+		return err == -ERESTART || err == -EDEADLK ? err : 0;
+	}
+	give(op, rec, in->size);
+	return 0;
+}
+
 int mgr_op_head_read(struct mgr_op *op, const struct pvfs_head_read_req *req,
 		     struct pvfs_head_read_rep *rep)
 {
@@ -137,9 +161,7 @@ int mgr_op_head_read(struct mgr_op *op, const struct pvfs_head_read_req *req,
 		free(r.rec);
 		return err;
 	}
-	memmove(r.rec, r.rec + 1, r.in.size);
-	op->payload = (u8 *)r.rec;
-	op->payload_len = r.in.size;
+	give(op, r.rec, r.in.size);
 	return 0;
 }
 

@@ -572,6 +572,11 @@ int mgr_trim_finish(struct mgr_op *op, u64 ino);
  */
 int mgr_head_change(struct mgr_op *op, struct mgr_inode *in, u64 size, const void *data, u32 off,
 		    u32 len);
+/*
+ * The head of @in, of which the session has had a lease since before it was read, goes along with
+ * the reply, if it is not too long. Return: 0, also without, -ERESTART or -EDEADLK.
+ */
+int mgr_head_eager(struct mgr_op *op, const struct mgr_inode *in);
 /* Can a STUFFED file stay so when bytes @off .. @end are written? */
 bool mgr_head_fits(const struct mgr_inode *in, u64 off, u64 end);
 /**

@@ -13,7 +13,7 @@
 #define O_ACCESS (PVFS_O_READ | PVFS_O_WRITE | PVFS_O_EXEC)
 #define O_ALL \
 	(O_ACCESS | PVFS_O_CREAT | PVFS_O_EXCL | PVFS_O_TRUNC | PVFS_O_DIRECTORY | \
-	 PVFS_O_TMPFILE | PVFS_O_STRIPED)
+	 PVFS_O_TMPFILE | PVFS_O_STRIPED | PVFS_O_EAGER)
 
 struct opening {
 	const struct pvfs_cred *cred;	/* NULL: no permission check (it was open before) */
@@ -120,6 +120,11 @@ static void open_undo(struct mgr_op *op, const struct opening *o)
 		mgr_orphan_release(op, o->fid.ino, mgr_op_session(op));
 }
 
+static int eager_fn(struct mgr_op *op, void *arg)
+{
+	return mgr_head_eager(op, arg);
+}
+
 /*
  * Opens an existing file. With PVFS_O_TRUNC the reply is complete when the last transaction stores
  * it, so @o->cap is filled first.
@@ -163,8 +168,12 @@ static int open_existing(struct mgr_op *op, struct opening *o)
 	err = err ?: mgr_size_attr(op, &o->in, NULL, o->attr);
 	if (!err) {
 		mgr_lease_attr(op, lease, &o->in, o->attr);
-		return 0;
+		if ((o->flags & PVFS_O_EAGER) && (o->flags & (PVFS_O_READ | PVFS_O_EXEC)) &&
+		    (o->attr->flags & PVFS_AF_LEASE))
+			err = mgr_run(op, eager_fn, &o->in, MGR_RUN_READ);
 	}
+	if (!err)
+		return 0;
 undo:
 	open_undo(op, o);
 	return err;

@@ -61,7 +61,7 @@ static int teardown(void **state)
 static struct hf make(struct fx_client *c, const char *name, u32 flags)
 {
 	struct pvfs_create_req rq = { .cred = fx_cred(c), .dir = fx_root, .name = PVFS_STR(name),
-				      .flags = MKRW | flags, .mode = 0644 };
+				      .flags = MKRW | flags, .mode = 0755 };
 	struct pvfs_create_rep rp;
 
 	assert_int_equal(fx_create(c, &rq, &rp), 0);
@@ -430,6 +430,47 @@ static void leases(void **state)
 	assert_false(done);
 }
 
+/* Who opens it to read may have it along, if it can be believed. */
+static void eager(void **state)
+{
+	struct hs *t = *state;
+	struct hf h = make(&t->a, "f", 0);
+	struct fx_client c;
+
+	fx_client_open(&c, t->f, 3, PVFS_SO_LEASES);
+	put(&t->a, &h, 0, 0, t->bytes, 5000);
+	open_it(&c, h.at.fid, PVFS_O_READ | PVFS_O_EAGER);
+	assert_int_equal(fx_op.payload_len, 5000);
+	assert_memory_equal(fx_op.payload, t->bytes, 5000);
+	open_it(&c, h.at.fid, PVFS_O_EXEC | PVFS_O_EAGER);
+	assert_int_equal(fx_op.payload_len, 5000);
+	/* By name. */
+	assert_int_equal(do_create(&c, fx_root, "f", PVFS_O_READ | PVFS_O_EAGER, 0, &h.at), 0);
+	assert_int_equal(fx_op.payload_len, 5000);
+	assert_memory_equal(fx_op.payload, t->bytes, 5000);
+	/* Not asked for, no lease, to write, nothing in it. */
+	open_it(&c, h.at.fid, PVFS_O_READ);
+	assert_int_equal(fx_op.payload_len, 0);
+	open_it(&t->b, h.at.fid, PVFS_O_READ | PVFS_O_EAGER);
+	assert_int_equal(fx_op.payload_len, 0);
+	open_it(&c, h.at.fid, PVFS_O_READ | PVFS_O_WRITE | PVFS_O_EAGER);
+	assert_int_equal(fx_op.payload_len, 0);
+	h = make(&t->a, "empty", 0);
+	open_it(&c, h.at.fid, PVFS_O_READ | PVFS_O_EAGER);
+	assert_int_equal(fx_op.payload_len, 0);
+	/* More than may come along. */
+	assert_int_equal(set_layout(&t->a, fx_root, (struct pvfs_layout){
+		.base = MGR_BASE_ANY, .pcount = 1, .ssize = 4096, .stuff_max = 2 * STUFF }), 0);
+	h = make(&t->a, "long", 0);
+	put(&t->a, &h, 0, 0, t->bytes, STUFF);
+	open_it(&c, h.at.fid, PVFS_O_READ | PVFS_O_EAGER);
+	assert_int_equal(fx_op.payload_len, PVFS_EAGER_MAX);
+	mgr_leases_drop(&t->f->m->leases, h.at.fid.ino, c.session);
+	put(&t->a, &h, PVFS_HW_APPEND, 0, "x", 1);
+	open_it(&c, h.at.fid, PVFS_O_READ | PVFS_O_EAGER);
+	assert_int_equal(fx_op.payload_len, 0);
+}
+
 /* A head that is not what was put there: an error for it alone. */
 static void damaged(void **state)
 {
@@ -467,7 +508,7 @@ int main(void)
 #define T(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
 	const struct CMUnitTest tests[] = {
 		T(life), T(refused), T(unstuffing), T(cuts), T(iods_away), T(once), T(which),
-		T(leases), T(damaged),
+		T(leases), T(eager), T(damaged),
 	};
 
 	cmocka_set_message_output(CM_OUTPUT_TAP);

@@ -7,7 +7,7 @@
 . "${0%/*}/lib.sh"
 
 calls=$tools/calls
-plan 45
+plan 48
 
 # An attribute of the mount M: the value of option $1.
 option()
@@ -92,7 +92,7 @@ check "stat of a known name, actimeo: 0" cost 0 0 -- /mnt/ac/d stat a
 S=/proc/fs/pvfs/vol
 "$cluster" umount /mnt/ac || diag "the second umount failed"
 # Under leases what was told is believed until it is recalled.
-"$cluster" mount /mnt/leased || diag "the mount with leases failed"
+"$cluster" mount -o lease=on /mnt/leased || diag "the mount with leases failed"
 S=/proc/fs/pvfs/vol-2
 check "lookup of a path, leases: 1 a name" cost 2 0 LOOKUP=2 -- /mnt/leased lookup d/a
 check "stat of a known path, leases: 0" cost 0 0 -- /mnt/leased stat d/a
@@ -210,6 +210,16 @@ check "stuffed: open, read, close: lookup and open, read, close" eval '
 	cost 4 0 HEAD_READ=1 CLOSE=1 -- "$M/s" whole new 10000 || cost 3 0 HEAD_READ=1 CLOSE=1 -- "$M/s" whole new 10000'
 check "stuffed: a write: 1" cost 1 0 HEAD_WRITE=1 -- "$M/s" write new 1000
 check "stuffed: stores to a mapping and msync: a write, and the sync" cost 2 0 HEAD_WRITE=1 REPORT=1 -- "$M/s" msync new 4096
+"$cluster" mount -o lease=on /mnt/leased || diag "the mount with leases failed"
+S=/proc/fs/pvfs/vol-2
+check "stuffed, leases: open, read, close: open, close" cost 2 0 CREATE=1 CLOSE=1 -- /mnt/leased/s whole new 10000
+check "... again" cost 2 0 CREATE=1 CLOSE=1 -- /mnt/leased/s whole new 10000
+check "... a change by another is read at once, and asked for once" eval '
+	printf changed >$M/s/changed; cat /mnt/leased/s/changed; printf CHANGED >$M/s/changed
+	[ "$(cat /mnt/leased/s/changed)" = CHANGED ]; exec 5</mnt/leased/s/changed; printf again.. >$M/s/changed
+	echo reset >$S/stats; [ "$(cat <&5)" = again.. ]; cat $S/stats; [ "$(count_to mgr)" -le 2 ]; exec 5<&-'
+S=/proc/fs/pvfs/vol
+"$cluster" umount /mnt/leased || diag "the umount with leases failed"
 check "a write past the limit: 1, and to the iods" cost 1 1 UNSTUFF=1 WRITE=1 -- "$M/s" write new 20000
 check "... and only there from then on" cost 0 1 WRITE=1 -- "$M/s" write new 4096
 "$cluster" down || diag "down failed"
