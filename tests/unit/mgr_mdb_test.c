@@ -191,7 +191,7 @@ static void inode_records(void **state)
 		.version = 1ull << 61, .entries = 6,
 		.atime = { -1, 1 }, .mtime = { 2, 999999999 }, .ctime = { 3, 3 }, .btime = { 4, 4 },
 		.wtime = { 5, 5 },
-		.layout = { 1, 4, 65536 }, .parent = { 8, 9 },
+		.layout = { 1, 4, 65536, 8192 }, .parent = { 8, 9 },
 	};
 	n = mgr_inode_encode(&in, &d);
 	assert_int_equal(n, sizeof(d));
@@ -213,6 +213,8 @@ static void inode_records(void **state)
 	BAD(bad.ssize = cpu_to_le32(65537));
 	BAD(bad.ssize = cpu_to_le32(512));
 	BAD(bad.size = cpu_to_le64(1ull << 63));
+	BAD(bad.stuff_max = cpu_to_le32(PVFS_STUFF_MAX + 1));
+	BAD(bad.flags = cpu_to_le32(MGR_IF_STUFFED));	/* and so long */
 }
 
 static void other_records(void **state)
