@@ -203,8 +203,9 @@ static int write_head(struct pvfs_io *io, const struct pvfs_cap *cap)
 	struct pvfs_head_write_rep r;
 	int err;
 
+	pvfs_own_begin(io->inode);
 	err = data_head_write(PVFS_VOL(io->inode), META_ROOM, &m, &r, &p);
-	err = pvfs_own_attr_result(io->inode, err, &r.attr, NULL);
+	err = pvfs_own_changed(io->inode, err, &r.attr);
 	if (err)
 		return err;
 	if (!r.done)
@@ -221,8 +222,9 @@ static int unstuff(struct inode *inode, const struct pvfs_cap *cap)
 	struct pvfs_unstuff_rep r;
 	int err;
 
+	pvfs_own_begin(inode);
 	err = meta_unstuff(PVFS_VOL(inode), META_ROOM, &m, &r);
-	return pvfs_own_attr_result(inode, err, &r.attr, NULL);
+	return pvfs_own_changed(inode, err, &r.attr);
 }
 
 /* ---------------------------------------------------------------- either */
@@ -246,7 +248,6 @@ int pvfs_unstuff(struct inode *inode)
 		err = pvfs_file_cap(inode, PVFS_CAP_WRITE, &cap, &session);
 		if (err)
 			return err;
-		pvfs_attr_distrust(inode);
 		err = unstuff(inode, &cap);
 		if (err != -EACCES || !pvfs_session_over(inode, session))
 			return err;
@@ -260,8 +261,6 @@ static int run_once(struct pvfs_io *io, const struct pvfs_cap *cap)
 
 	if (!io->write)
 		return read_head(io, cap);
-	/* Attributes that were asked for before are old when this is done. */
-	pvfs_attr_distrust(io->inode);
 	if (io->pos + io->len > READ_ONCE(pi->layout.stuff_max))
 		return unstuff(io->inode, cap) ?: -EREMCHG;
 	return write_head(io, cap);

@@ -12,6 +12,9 @@
  * token, that no lease had before, and dentries keep it in d_time. What we do to a directory
  * ourselves the VFS does to its dentries, so names outlast it; the attributes must be asked anew.
  *
+ * The manager does not recall our leases for changes of our own. While one is under way we believe
+ * nothing of what it changes (pvfs_own_begin()).
+ *
  * Checks take no lock, so that path walks under RCU can make them. Who finds a lease just before it
  * is recalled answers from it just after: the call was under way when the recall was answered.
  */
@@ -125,6 +128,9 @@ void pvfs_lease_take(struct inode *inode, const struct pvfs_attr *attr, const st
  * pvfs_lease_token - the lease on an inode that is good now
  * @inode: the inode
  *
+ * Not while a change of our own is under way: others may have seen it before we hear that it was
+ * made, and this node must not see less than they did.
+ *
  * Return: its token; 0: there is none.
  */
 unsigned long pvfs_lease_token(const struct inode *inode)
@@ -133,8 +139,8 @@ unsigned long pvfs_lease_token(const struct inode *inode)
 	struct pvfs_leases *l = &PVFS_VOL(inode)->leases;
 	unsigned long token = smp_load_acquire(&pi->lease_token);	/* pairs with take */
 
-	if (!token || READ_ONCE(pi->lease_gen) != atomic64_read(&l->gen) ||
-	    atomic_read(&l->unsure) || time_after_eq(jiffies, READ_ONCE(pi->lease_end)))
+	if (!token || READ_ONCE(pi->own_pending) ||
+	    READ_ONCE(pi->lease_gen) != atomic64_read(&l->gen) || atomic_read(&l->unsure) || time_after_eq(jiffies, READ_ONCE(pi->lease_end)))
 		return 0;
 	return token;
 }
@@ -205,6 +211,37 @@ void pvfs_own_change(struct inode *inode)
 }
 
 /**
+ * pvfs_own_begin - a change of an inode, or of a directory's names, is about to be asked for
+ * @inode: the inode
+ *
+ * What is known of it is not believed until pvfs_own_end(), and no lease on it taken.
+ */
+void pvfs_own_begin(struct inode *inode)
+{
+	struct pvfs_inode *pi = PVFS_I(inode);
+
+	spin_lock(&pi->lock);
+	WRITE_ONCE(pi->own_pending, pi->own_pending + 1);
+	spin_unlock(&pi->lock);
+}
+
+/**
+ * pvfs_own_end - the change was made or refused, and what is known here is as it is after
+ * @inode: the inode
+ *
+ * Its attributes came with the answer, or pvfs_attr_distrust() was called; dentries that the VFS is
+ * yet to change are distrusted.
+ */
+void pvfs_own_end(struct inode *inode)
+{
+	struct pvfs_inode *pi = PVFS_I(inode);
+
+	spin_lock(&pi->lock);
+	WRITE_ONCE(pi->own_pending, pi->own_pending - 1);
+	spin_unlock(&pi->lock);
+}
+
+/**
  * pvfs_unlease - give up what lease there is on a file, which is about to be opened for writing
  * @inode: the file
  *
@@ -215,7 +252,7 @@ void pvfs_unlease(struct inode *inode)
 	struct pvfs_inode *pi = PVFS_I(inode);
 
 	spin_lock(&pi->lock);
-	pi->own_pending++;
+	WRITE_ONCE(pi->own_pending, pi->own_pending + 1);
 	lease_drop(pi);
 	spin_unlock(&pi->lock);
 }
@@ -225,7 +262,7 @@ void pvfs_unlease_end(struct inode *inode)
 	struct pvfs_inode *pi = PVFS_I(inode);
 
 	spin_lock(&pi->lock);
-	pi->own_pending--;
+	WRITE_ONCE(pi->own_pending, pi->own_pending - 1);
 	pvfs_own_change(inode);
 	spin_unlock(&pi->lock);
 }

@@ -119,6 +119,16 @@ int pvfs_own_attr_result(struct inode *inode, int err, const struct pvfs_attr *a
 	return err;
 }
 
+/* The same for a change that pvfs_own_begin() has begun. */
+int pvfs_own_changed(struct inode *inode, int err, const struct pvfs_attr *attr)
+{
+	err = pvfs_own_attr_result(inode, err, attr, NULL);
+	if (err)	/* it may have been made */
+		pvfs_attr_distrust(inode);
+	pvfs_own_end(inode);
+	return err;
+}
+
 META(GETATTR, getattr)
 META(SETATTR, setattr)
 META(OPEN, open)
@@ -259,9 +269,10 @@ int pvfs_meta_setattr(struct inode *inode, struct pvfs_setattr_req *m)
 		return err;
 	m->fid = fid_of(inode);
 	pvfs_writes_report(inode, &m->report);
+	pvfs_own_begin(inode);
 	err = meta_setattr(PVFS_VOL(inode), room(&w), m, &r);
 	pvfs_who_put(&w);
-	err = pvfs_own_attr_result(inode, err, &r.attr, NULL);
+	err = pvfs_own_changed(inode, err, &r.attr);
 	if (!err)
 		pvfs_writes_ack(PVFS_I(inode)->use, &m->report);
 	return err;
@@ -455,12 +466,16 @@ int pvfs_meta_setlayout(struct inode *inode, const struct pvfs_layout *layout)
 	err = pvfs_who_get(&w, inode, PVFS_NOP_IDMAP, &m.cred);
 	if (err)
 		return err;
+	pvfs_own_begin(inode);
 	do {
 		err = pvfs_layout_settled(inode);
 		err = err ?: relayout(inode, &m, room(&w));
 		if (err == -EAGAIN)
 			err = pvfs_ask_again(vol, &again);
 	} while (err == -EAGAIN);
+	if (err)
+		pvfs_attr_distrust(inode);
+	pvfs_own_end(inode);
 	pvfs_who_put(&w);
 	return pvfs_final_error(vol, PVFS_OP_SETLAYOUT, err);
 }

@@ -37,6 +37,7 @@ int pvfs_attr_check(struct pvfs_volume *vol, const struct pvfs_attr *attr);
 int pvfs_own_attr_check(struct inode *inode, const struct pvfs_attr *attr);
 int pvfs_own_attr_result(struct inode *inode, int err, const struct pvfs_attr *attr,
 			 const struct pvfs_ask *ask);
+int pvfs_own_changed(struct inode *inode, int err, const struct pvfs_attr *attr);
 
 /* What goes along with a request, or comes with its answer. */
 struct payload {

@@ -136,8 +136,9 @@ int pvfs_meta_setxattr(struct inode *inode, const char *name, const void *value,
 	if (!err) {
 		if (size)
 			memcpy(b.mem, value, size);
+		pvfs_own_begin(inode);
 		err = data_setxattr(PVFS_VOL(inode), room(&w), &m, &r, &b.p);
-		err = pvfs_own_attr_result(inode, err, &r.attr, NULL);
+		err = pvfs_own_changed(inode, err, &r.attr);
 	}
 	pvfs_who_put(&w);
 	bounce_fini(&b);
@@ -203,7 +204,8 @@ int pvfs_meta_removexattr(struct inode *inode, const char *name)
 	err = pvfs_who_get(&w, inode, PVFS_NOP_IDMAP, &m.cred);
 	if (err)
 		return err;
+	pvfs_own_begin(inode);
 	err = meta_removexattr(PVFS_VOL(inode), room(&w), &m, &r);
 	pvfs_who_put(&w);
-	return pvfs_own_attr_result(inode, err, &r.attr, NULL);
+	return pvfs_own_changed(inode, err, &r.attr);
 }

@@ -431,11 +431,11 @@ static struct dentry *splice(struct inode *inode, struct dentry *dentry, unsigne
 	return alias;
 }
 
-/* @head: room for what comes along of a stuffed file, or NULL. */
+/* @token: the directory's. @head: room for what comes along of a stuffed file, or NULL. */
 static int atomic_open(struct inode *dir, struct dentry *dentry, struct file *file,
-		       unsigned int oflags, umode_t mode, struct pvfs_head_mem *head)
+		       unsigned int oflags, umode_t mode, unsigned long token,
+		       struct pvfs_head_mem *head)
 {
-	unsigned long token = pvfs_lease_token(dir);
 	struct pvfs_volume *vol = PVFS_VOL(dir);
 	struct pvfs_create_rep rep;
 	struct dentry *alias;
@@ -525,6 +525,7 @@ out_free:
 static int pvfs_atomic_open(struct inode *dir, struct dentry *dentry, struct file *file,
 			    unsigned int oflags, umode_t mode)
 {
+	unsigned long token = pvfs_lease_token(dir);
 	struct pvfs_head_mem *head = NULL;
 	int err;
 
@@ -543,7 +544,11 @@ static int pvfs_atomic_open(struct inode *dir, struct dentry *dentry, struct fil
 	if (PVFS_VOL(dir)->opts.lease && READ_ONCE(PVFS_I(dir)->layout.stuff_max) &&
 	    !(file->f_mode & FMODE_WRITE) && !(oflags & (O_EXCL | O_DIRECT)))
 		head = pvfs_head_alloc(PVFS_EAGER_MAX, GFP_KERNEL);
-	err = atomic_open(dir, dentry, file, oflags, mode, head);
+	if (oflags & O_CREAT)
+		pvfs_own_begin(dir);
+	err = atomic_open(dir, dentry, file, oflags, mode, token, head);
+	if (oflags & O_CREAT)
+		pvfs_own_end(dir);
 	pvfs_head_free(head);
 	return err;
 }
@@ -633,8 +638,11 @@ static int pvfs_mknod(struct pvfs_idmap *idmap, struct inode *dir, struct dentry
 	struct pvfs_attr attr;
 	int err;
 
+	pvfs_own_begin(dir);
 	err = pvfs_meta_mknod(idmap, dir, &dentry->d_name, mode, rdev, &attr);
-	return err ?: made(dir, dentry, &attr, token);
+	err = err ?: made(dir, dentry, &attr, token);
+	pvfs_own_end(dir);
+	return err;
 }
 
 /* Without opening: mknod(2) of a regular file. */
@@ -651,8 +659,11 @@ static int pvfs_mkdir(struct pvfs_idmap *idmap, struct inode *dir, struct dentry
 	struct pvfs_attr attr;
 	int err;
 
+	pvfs_own_begin(dir);
 	err = pvfs_meta_mkdir(idmap, dir, &dentry->d_name, mode, &attr);
-	return err ?: made(dir, dentry, &attr, token);
+	err = err ?: made(dir, dentry, &attr, token);
+	pvfs_own_end(dir);
+	return err;
 }
 
 static int pvfs_symlink(struct pvfs_idmap *idmap, struct inode *dir, struct dentry *dentry,
@@ -664,8 +675,11 @@ static int pvfs_symlink(struct pvfs_idmap *idmap, struct inode *dir, struct dent
 
 	if (strlen(target) > PVFS_SYMLINK_MAX)
 		return -ENAMETOOLONG;
+	pvfs_own_begin(dir);
 	err = pvfs_meta_symlink(idmap, dir, &dentry->d_name, target, &attr);
-	return err ?: made(dir, dentry, &attr, token);
+	err = err ?: made(dir, dentry, &attr, token);
+	pvfs_own_end(dir);
+	return err;
 }
 
 static int pvfs_link(struct dentry *old, struct inode *dir, struct dentry *dentry)
@@ -675,8 +689,15 @@ static int pvfs_link(struct dentry *old, struct inode *dir, struct dentry *dentr
 	struct pvfs_attr attr;
 	int err;
 
+	pvfs_own_begin(dir);
+	pvfs_own_begin(inode);
 	err = pvfs_meta_link(inode, dir, &dentry->d_name, &attr);
-	return err ?: made(dir, dentry, &attr, token);
+	err = err ?: made(dir, dentry, &attr, token);
+	if (err)
+		pvfs_attr_distrust(inode);
+	pvfs_own_end(inode);
+	pvfs_own_end(dir);
+	return err;
 }
 
 /* ---------------------------------------------------------------- removing */
@@ -687,18 +708,23 @@ static int pvfs_unlink(struct inode *dir, struct dentry *dentry)
 	struct pvfs_attr attr;
 	int err;
 
+	pvfs_own_begin(dir);
+	pvfs_own_begin(inode);
 	err = pvfs_meta_unlink(dir, &dentry->d_name, &attr);
-	if (err) {
+	if (!err) {
+		pvfs_attr_distrust(dir);
+		/* Often this inode; but the name may have stood for another by now. */
+		pvfs_inode_update_cached(dir->i_sb, &attr);
+		/* The VFS is yet to take it away. */
+		dentry_distrust(dentry);
+	} else if (err == -ENOENT || err == -EISDIR || err == -ESTALE) {
 		/* It may not have been asked about before: forget what we thought of it. */
-		if (err == -ENOENT || err == -EISDIR || err == -ESTALE)
-			d_drop(dentry);
-		return err;
+		d_drop(dentry);
 	}
-	pvfs_attr_distrust(dir);
 	pvfs_attr_distrust(inode);
-	/* Often this inode; but the name may have stood for another by now. */
-	pvfs_inode_update_cached(dir->i_sb, &attr);
-	return 0;
+	pvfs_own_end(inode);
+	pvfs_own_end(dir);
+	return err;
 }
 
 /* A directory that is gone has no links. */
@@ -714,53 +740,53 @@ static void dir_gone(struct inode *inode)
 
 static int pvfs_rmdir(struct inode *dir, struct dentry *dentry)
 {
-	int err = pvfs_meta_rmdir(dir, &dentry->d_name);
+	int err;
 
-	if (err)
-		return err;
-	pvfs_attr_distrust(dir);
-	dir_gone(d_inode(dentry));
-	return 0;
+	pvfs_own_begin(dir);
+	err = pvfs_meta_rmdir(dir, &dentry->d_name);
+	if (!err) {
+		pvfs_attr_distrust(dir);
+		dir_gone(d_inode(dentry));
+		dentry_distrust(dentry);
+	}
+	pvfs_own_end(dir);
+	return err;
 }
 
 static int pvfs_rename(struct pvfs_idmap *idmap, struct inode *sdir, struct dentry *sdentry,
 		       struct inode *ddir, struct dentry *ddentry, unsigned int flags)
 {
-	unsigned long stoken = pvfs_lease_token(sdir), dtoken = pvfs_lease_token(ddir);
 	struct inode *inode = d_inode(sdentry), *old = d_inode(ddentry);
+	struct inode *changed[] = { sdir, ddir, inode, old };
 	struct pvfs_rename_rep rep;
+	unsigned int i;
 	int err;
 
 	if (flags & ~(RENAME_NOREPLACE | RENAME_EXCHANGE | RENAME_WHITEOUT))
 		return -EINVAL;
+	for (i = 0; i < ARRAY_SIZE(changed); i++)
+		if (changed[i])
+			pvfs_own_begin(changed[i]);
 	err = pvfs_meta_rename(sdir, &sdentry->d_name, ddir, &ddentry->d_name, flags, &rep);
-	if (err)
-		return err;
-	pvfs_attr_distrust(sdir);
-	pvfs_attr_distrust(ddir);
-	pvfs_attr_distrust(inode);
-	if (old && S_ISDIR(old->i_mode) && !(flags & RENAME_EXCHANGE))
-		dir_gone(old);
-	else if (old)
-		pvfs_attr_distrust(old);
-	if (rep.replaced)
-		pvfs_inode_update_cached(ddir->i_sb, &rep.old);
-	if (rep.attr.fid.ino == PVFS_I(inode)->fid.ino &&
-	    rep.attr.fid.gen == PVFS_I(inode)->fid.gen) {
-		pvfs_inode_update(inode, &rep.attr, NULL);
-		pvfs_dentry_validated(sdentry, dtoken);
-	} else {
-		/* Another inode had got this name before: the VFS will move the wrong dentry. */
+	for (i = 0; i < ARRAY_SIZE(changed); i++)
+		if (changed[i])
+			pvfs_attr_distrust(changed[i]);
+	if (!err) {
+		if (old && S_ISDIR(old->i_mode) && !(flags & RENAME_EXCHANGE))
+			dir_gone(old);
+		if (rep.replaced)
+			pvfs_inode_update_cached(ddir->i_sb, &rep.old);
+		if (rep.attr.fid.ino == PVFS_I(inode)->fid.ino &&
+		    rep.attr.fid.gen == PVFS_I(inode)->fid.gen)
+			pvfs_inode_update(inode, &rep.attr, NULL);
+		/* The VFS is yet to move them, and one may have stood for another inode by now. */
 		dentry_distrust(sdentry);
-	}
-	if (!(flags & RENAME_EXCHANGE))
-		return 0;
-	if (rep.replaced && rep.old.fid.ino == PVFS_I(old)->fid.ino &&
-	    rep.old.fid.gen == PVFS_I(old)->fid.gen)
-		pvfs_dentry_validated(ddentry, stoken);
-	else
 		dentry_distrust(ddentry);
-	return 0;
+	}
+	for (i = 0; i < ARRAY_SIZE(changed); i++)
+		if (changed[i])
+			pvfs_own_end(changed[i]);
+	return err;
 }
 
 /* ---------------------------------------------------------------- symbolic links */

@@ -117,7 +117,7 @@ struct pvfs_inode {
 	u64 lease_gen;			/* of the volume when it was taken */
 	unsigned long lease_end;	/* jiffies */
 	bool lease_attrs;		/* the attributes too, not only the names */
-	u32 own_pending;		/* opens for writing under way: none is taken */
+	u32 own_pending;		/* changes of our own under way: none is taken, or believed */
 	u64 own_last;			/* of the volume's own changes the last that was to it */
 	u64 floor;	/* the file was at least so long with trunc_gen floor_gen: our writes */
 	u32 floor_gen;
@@ -204,6 +204,8 @@ bool pvfs_inode_leased(const struct inode *inode);
 bool pvfs_attrs_leased(const struct inode *inode);
 unsigned long pvfs_lease_since(struct inode *inode, const struct pvfs_ask *ask);
 void pvfs_own_change(struct inode *inode);
+void pvfs_own_begin(struct inode *inode);
+void pvfs_own_end(struct inode *inode);
 void pvfs_unlease(struct inode *inode);
 void pvfs_unlease_end(struct inode *inode);
 
