@@ -6,6 +6,7 @@
  *	bench writers|readers FILE MB BLOCK N	the same by N processes in disjoint parts of one file
  *	bench randread|randwrite FILE MB OPS	4 KiB direct operations a second at random places, one at a time
  *	bench create|stat|unlink DIR N		files a second
+ *	bench put|get DIR N			the same: made with 10 KiB in them, by one write; read, to their end
  *	bench stream SECONDS			MB/s through one loopback TCP connection, 1 MiB calls
  *	bench trip OPS				us for 128 bytes there and 128 back over loopback TCP
  *
@@ -135,6 +136,19 @@ static void random_direct(const char *path, bool out, uint64_t mb, long ops)
 	printf("%.0f\n", ops / (now() - t));
 }
 
+#define SMALL 10240
+
+/* Opened, written or read, closed. */
+static void small_file(const char *name, bool put)
+{
+	static char buf[2 * SMALL];
+	int fd = put ? open(name, O_WRONLY | O_CREAT | O_EXCL, 0644) : open(name, O_RDONLY);
+	ssize_t n = put ? write(fd, buf, SMALL) : read(fd, buf, sizeof(buf));
+
+	if (fd < 0 || n != SMALL || (!put && read(fd, buf, sizeof(buf))) || close(fd) < 0)
+		err(1, "%s", name);
+}
+
 static void files(const char *dir, const char *op, long n)
 {
 	struct stat st;
@@ -148,7 +162,9 @@ static void files(const char *dir, const char *op, long n)
 	t = now();
 	for (i = 0; i < n; i++) {
 		sprintf(name, "f%ld", i);
-		if (!strcmp(op, "create")) {
+		if (!strcmp(op, "put") || !strcmp(op, "get")) {
+			small_file(name, *op == 'p');
+		} else if (!strcmp(op, "create")) {
 			fd = open(name, O_WRONLY | O_CREAT | O_EXCL, 0644);
 			if (fd < 0 || close(fd) < 0)
 				err(1, "%s", name);
@@ -247,7 +263,8 @@ int main(int argc, char **argv)
 		sequential(argv[2], *op == 'w', a[0], a[1], a[2]);
 	else if ((!strcmp(op, "randread") || !strcmp(op, "randwrite")) && argc == 5)
 		random_direct(argv[2], op[4] == 'w', a[0], a[1]);
-	else if ((!strcmp(op, "create") || !strcmp(op, "stat") || !strcmp(op, "unlink")) && argc == 4)
+	else if ((!strcmp(op, "create") || !strcmp(op, "stat") || !strcmp(op, "unlink") ||
+		  !strcmp(op, "put") || !strcmp(op, "get")) && argc == 4)
 		files(argv[2], op, a[0]);
 	else if (!strcmp(op, "stream") && argc == 3)
 		stream(atof(argv[2]));

@@ -91,12 +91,10 @@ make_tar()
 	tar -tf $work/tree.tar | wc -l
 }
 
-round()
+large_files()
 {
-	local fs=$1 dir=$2
+	local fs=$1
 
-	mkdir "$dir/w" || die "cannot work in $dir"
-	cd "$dir/w" || exit 1
 	put $fs write-1m $b write big $mb 1048576
 	cold
 	put $fs read-1m $b read big $mb 1048576
@@ -112,6 +110,12 @@ round()
 	put $fs direct-read-4k $b randread big $mb 2000
 	put $fs direct-write-4k $b randwrite big $mb 2000
 	rm big
+}
+
+small_files()
+{
+	local fs=$1
+
 	mkdir files
 	put $fs create $b create files 1000
 	cold
@@ -121,15 +125,37 @@ round()
 	put $fs unlink $b unlink files 1000
 	$b create files 1000 >/dev/null
 	put $fs unlink-known $b unlink files 1000
+	put $fs put-10k $b put files 1000
+	cold
+	put $fs get-10k $b get files 1000
+	put $fs get-10k-warm $b get files 1000
+	rm -r files
 	mkdir tree
 	put $fs untar seconds tar -C tree -xf $work/tree.tar
 	cold
 	put $fs ls-aR seconds ls -aR tree
 	cold
 	put $fs ls-lR seconds ls -lR tree
+	put $fs ls-lR-warm seconds ls -lR tree
 	cold
 	put $fs read-all seconds tar -cf - tree
 	put $fs rm-rf seconds rm -rf tree
+}
+
+# round FS DIR [COMMAND]: what the command does to the directory comes first.
+round()
+{
+	local fs=$1 dir=$2
+
+	mkdir "$dir/w" || die "cannot work in $dir"
+	cd "$dir/w" || exit 1
+	if [ $# = 2 ]; then
+		large_files "$fs"
+	else
+		shift 2
+		"$@" . >/dev/null || die "$* failed"
+	fi
+	small_files "$fs"
 	cd /
 	rm -rf "$dir/w"
 }
@@ -202,5 +228,6 @@ for ((r = 1; r <= rounds; r++)); do
 		round nfs /mnt/nfs
 		round pvfs /mnt/pvfs
 	fi
+	round stuffed /mnt/pvfs "$build/pvfs" setstripe -s 16k
 done
 cat /proc/fs/pvfs/vol/stats >"$PVFS_OUT/pvfs-stats.txt"

@@ -2,7 +2,8 @@
 # SPDX-License-Identifier: GPL-2.0-only
 #
 # Makes the table of a benchmark from its raw runs (tests/bench/guest.sh):
-# medians, the ratio (above 1: PVFS is better), what is asked for.
+# medians, the ratio (above 1: PVFS is better), what is asked for; and PVFS with
+# small files stuffed, and its ratio.
 #
 #	table.pl RAW
 use strict;
@@ -47,14 +48,19 @@ my @rows = (
 	['stat-warm', 0, 'stat, warm', '/s', 1, undef],
 	['unlink', 0, 'unlink, cold', '/s', 1, 1.5],
 	['unlink-known', 0, 'unlink after create', '/s', 1, undef],
+	['put-10k', 0, 'create, write 10 KiB, close', '/s', 1, undef],
+	['get-10k', 0, 'open, read it, close, cold', '/s', 1, undef],
+	['get-10k-warm', 0, '  the same again', '/s', 1, undef],
 	['untar', 0, 'untar 2,500 files', 's', 0, undef],
 	['ls-aR', 0, 'ls -aR, cold', 's', 0, undef],
 	['ls-lR', 0, 'ls -lR, cold', 's', 0, undef],
+	['ls-lR-warm', 0, 'ls -lR, warm', 's', 0, undef],
 	['read-all', 0, 'read all of them, cold', 's', 0, undef],
 	['rm-rf', 0, 'rm -rf', 's', 0, undef],
 );
 
-printf("%-28s %-7s %9s %9s %7s  %-6s %s\n", 'measure', 'unit', 'PVFS', 'NFSv4.2', 'ratio', 'asked', 'PVFS min..max');
+printf("%-28s %-7s %9s %9s %7s  %-6s %9s %7s  %s\n", 'measure', 'unit', 'PVFS', 'NFSv4.2', 'ratio', 'asked', 'stuffed', 'ratio',
+       'PVFS min..max');
 for (@rows) {
 	my ($what, $i, $text, $unit, $more, $goal) = @$_;
 	my ($p, $n) = (median("pvfs $what", $i), median("nfs $what", $i));
@@ -62,8 +68,10 @@ for (@rows) {
 	my $ratio = $more ? ($n ? $p / $n : 0) : ($p ? $n / $p : 0);
 	my $asked = defined($goal) ? sprintf('%.1f%s', $goal, $ratio >= $goal ? ' ok' : ' NO') : '';
 	my $fmt = $p >= 1000 || $n >= 1000 ? '%.0f' : $p >= 100 ? '%.0f' : '%.2f';
-	printf("%-28s %-7s %9s %9s %7.2f  %-6s %s\n", $text, $unit, sprintf($fmt, $p), sprintf($fmt, $n), $ratio,
-	       $asked, spread("pvfs $what", $i));
+	my $s = median("stuffed $what", $i);
+	my $with = !defined($s) ? '' : sprintf('%.2f', $more ? ($n ? $s / $n : 0) : ($s ? $n / $s : 0));
+	printf("%-28s %-7s %9s %9s %7.2f  %-6s %9s %7s  %s\n", $text, $unit, sprintf($fmt, $p), sprintf($fmt, $n), $ratio,
+	       $asked, defined($s) ? sprintf($fmt, $s) : '', $with, spread("pvfs $what", $i));
 }
 my ($stream, $trip) = (median('raw stream'), median('raw trip'));
 if (defined $stream) {
