@@ -39,7 +39,8 @@ void lib_attr_to_stat(const struct pvfs_attr *a, struct pvfs_stat *ret)
 						.stuff_max = a->layout.stuff_max };
 	ret->version = a->version;
 	ret->flags = (a->flags & PVFS_AF_SIZE_UNKNOWN ? PVFS_ST_SIZE_UNKNOWN : 0) |
-		     (a->flags & PVFS_AF_WRITERS ? PVFS_ST_WRITERS : 0);
+		     (a->flags & PVFS_AF_WRITERS ? PVFS_ST_WRITERS : 0) |
+		     (a->flags & PVFS_AF_STUFFED ? PVFS_ST_STUFFED : 0);
 }
 
 /**

@@ -57,6 +57,7 @@ struct pvfs_striping {
  */
 #define PVFS_ST_SIZE_UNKNOWN	0x1u
 #define PVFS_ST_WRITERS		0x2u	/* another client has the file open for writing */
+#define PVFS_ST_STUFFED		0x4u	/* its bytes are with the manager */
 
 struct pvfs_stat {
 	struct stat st;

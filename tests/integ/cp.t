@@ -33,6 +33,22 @@ for l in "4096 1" "4096 3" "131072 2" "1048576 4"; do
 done
 ok "setstripe makes a file" p setstripe -S 8k -n 2 -b 1 pvfs:/new
 is "... with that layout" "$(p getstripe --json pvfs:/new | json '{files}[0]{stripe_base}')" 1
+p mkdir pvfs:/stuffed
+ok "setstripe -s of a directory" p setstripe -s 4k pvfs:/stuffed
+is "... getstripe shows it" "$(p getstripe --json pvfs:/stuffed | json '{files}[0]{stuff_max}')" 4096
+make_file "$T/4096" 4096
+make_file "$T/4097" 4097
+ok "files of the limit and one more" p cp "$T/4096" "$T/4097" pvfs:/stuffed
+like "the one is with the manager" "$(p stat pvfs:/stuffed/4096)" "Datafiles: none, .* with the manager"
+like "the other is not" "$(p stat pvfs:/stuffed/4097)" "Datafiles: iod"
+ok "both copied out" p cp -r pvfs:/stuffed "$T/stuffed"
+ok "... are right" cmp "$T/4096" "$T/stuffed/4096"
+ok "... both" cmp "$T/4097" "$T/stuffed/4097"
+ok "setstripe -n leaves it as it is" p setstripe -n 1 pvfs:/stuffed
+is "... getstripe shows it" "$(p getstripe --json pvfs:/stuffed | json '{files}[0]{stuff_max}')" 4096
+ok "setstripe -s 0" p setstripe -s 0 pvfs:/stuffed
+is "... getstripe shows it" "$(p getstripe --json pvfs:/stuffed | json '{files}[0]{stuff_max}')" 0
+fails "setstripe -s beyond the limit" 2 "at most 64k" p setstripe -s 65k pvfs:/stuffed
 fails "setstripe of a file with data" 1 "pvfs setstripe: pvfs:/f$S:" p setstripe -S 8k "pvfs:/f$S"
 fails "setstripe over too many daemons" 1 "more daemons than the volume has" p setstripe -n 5 pvfs:/l4096-1
 fails "setstripe with an odd unit" 2 "power of two" p setstripe -S 5000 pvfs:/l4096-1

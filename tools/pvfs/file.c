@@ -343,7 +343,11 @@ static void stat_text(struct pvfs_fs *fs, const char *path, const struct pvfs_st
 		       S_ISDIR(st->st.st_mode) ? "New files:" : "Striping:", st->striping.pcount,
 		       base, human(st->striping.ssize, a));
 	}
-	if (S_ISREG(st->st.st_mode))
+	if (S_ISDIR(st->st.st_mode) && st->striping.stuff_max)
+		printf("           up to %s stay with the manager\n", human(st->striping.stuff_max, a));
+	if (st->flags & PVFS_ST_STUFFED)
+		printf("Datafiles: none, its bytes are with the manager\n");
+	else if (S_ISREG(st->st.st_mode))
 		print_datafiles(fs, st, niods);
 	if (st->flags & PVFS_ST_WRITERS)
 		printf("           another client has it open for writing\n");
@@ -367,6 +371,7 @@ static const struct out_col stat_cols[] = {
 	{ "stripe_base", "BASE", OUT_TEXT },
 	{ "stripe_count", "COUNT", OUT_NUMBER },
 	{ "stripe_size", "UNIT", OUT_NUMBER },
+	{ "stuff_max", "STUFF", OUT_NUMBER },
 };
 
 static void stat_json(struct out *o, struct pvfs_fs *fs, const char *path,
@@ -397,7 +402,11 @@ static void stat_json(struct out *o, struct pvfs_fs *fs, const char *path,
 	out_text(o, 14, "%s", text);
 	out_number(o, 15, l.pcount, NULL);
 	out_number(o, 16, l.ssize, NULL);
-	if (!S_ISREG(st->st.st_mode) || !pvfs_layout_valid(&l, niods))
+	out_number(o, 17, st->striping.stuff_max, NULL);
+	if (st->flags & PVFS_ST_STUFFED)
+		out_extra(o, "datafiles", "[]");
+	if (!S_ISREG(st->st.st_mode) || (st->flags & PVFS_ST_STUFFED) ||
+	    !pvfs_layout_valid(&l, niods))
 		return;
 	f = open_memstream(&extra, &size);
 	if (!f)
