@@ -509,15 +509,24 @@ void pvfs_attr_distrust(struct inode *inode)
  */
 int pvfs_revalidate(struct inode *inode)
 {
+	int err;
+
 	if (pvfs_fresh_take(inode) || pvfs_attr_trusted(inode) || pvfs_attrs_leased(inode))
 		return 0;
 	/*
-	 * Removed by us and still somebody's current directory: the mgr has forgotten it, nothing
+	 * Removed, and still open or somebody's current directory: the mgr has forgotten it, nothing
 	 * changes any more.
 	 */
 	if (S_ISDIR(inode->i_mode) && !inode->i_nlink)
 		return 0;
-	return pvfs_meta_getattr(inode);
+	err = pvfs_meta_getattr(inode);
+	if (err != -ESTALE || !S_ISDIR(inode->i_mode))
+		return err;
+	/* By another client. */
+	spin_lock(&PVFS_I(inode)->lock);
+	clear_nlink(inode);
+	spin_unlock(&PVFS_I(inode)->lock);
+	return 0;
 }
 
 /* ---------------------------------------------------------------- our writes */

@@ -15,7 +15,7 @@ rnd=$build/tests/random
 two=/mnt/second
 e=/mnt/ext4
 e2=/mnt/ext4b
-plan 47
+plan 48
 
 # As check, but what the tester says of itself is shown, and all of it when it failed; what it left is kept.
 try()
@@ -107,6 +107,7 @@ try "nameops, two clients, stuffed" "$rnd/nameops" -s "$seed" -n 1000 "$M/stuffe
 try "coherence, two clients, stuffed" "$rnd/coherence" -s "$seed" -r 12 -n 40 "$M/stuffed" $two/stuffed
 # Seeds that once found something.
 try "nameops, two clients, seed 975398789" "$rnd/nameops" -s 975398789 -n 700 "$M" $two
+try "nameops, two clients, seed 3512914197" "$rnd/nameops" -s 3512914197 -n 250 "$M" $two
 try "nameops, one client, seed 3883827210" "$rnd/nameops" -s 3883827210 -n 1102 "$M"
 try "coherence, one client" "$rnd/coherence" -s "$seed" -r 6 -n 40 "$M"
 try "coherence, two clients" "$rnd/coherence" -s "$seed" -r 12 -n 40 "$M" $two
