@@ -106,15 +106,17 @@ out:
 }
 
 /**
- * pvfs_head_kept - may the file be read from the page cache, which asks for what it does not have?
+ * pvfs_head_kept - can the file be read from the page cache, and is all of it there?
  * @inode: the file
+ *
+ * If a page goes before it is read, it is asked for.
  */
 bool pvfs_head_kept(struct inode *inode)
 {
 	if (!pvfs_stuffed(inode) || !pvfs_inode_leased(inode))
 		return false;
 	pvfs_cache_check(inode);
-	return true;
+	return inode->i_mapping->nrpages >= DIV_ROUND_UP(i_size_read(inode), PAGE_SIZE);
 }
 
 /* Bytes of the head from io->pos on, @len of them, to the transfer's memory. */

@@ -7,7 +7,7 @@
 . "${0%/*}/lib.sh"
 
 calls=$tools/calls
-plan 48
+plan 49
 
 # An attribute of the mount M: the value of option $1.
 option()
@@ -103,6 +103,9 @@ check "ls -l of 5000 entries, leases: a request per 256 KiB, 0 stats" listing 50
 check "... for the second time, too" listing 5000 /mnt/leased/many relist 0
 check "readlink of a known link, leases: 0" eval '
 	stat /mnt/leased/d/link; echo reset >$S/stats; readlink /mnt/leased/d/link; [ "$(count_to mgr)" = 0 ]'
+check "cat, leases: open, read, close: it ends where it is known to end" eval '
+	stat /mnt/leased/d/small; echo reset >$S/stats; [ "$(cat /mnt/leased/d/small | wc -c)" -gt 0 ]; cat $S/stats
+	[ "$(count GETATTR)" = 0 ]; [ "$(count READ)" = 1 ]; [ "$(count_to mgr)" -le 2 ]'
 check "a change of its own is seen, and asked for once" eval '
 	stat /mnt/leased/d/a; echo reset >$S/stats
 	chmod 600 /mnt/leased/d/a; stat -c %a /mnt/leased/d/a; [ "$(stat -c %a /mnt/leased/d/a)" = 600 ]
