@@ -190,6 +190,10 @@ static int pvfs_iterate(struct file *file, struct dir_context *ctx)
 
 		if (!d->left) {
 			err = dir_fill(dir, d, ctx->pos);
+			if (err == -ESTALE) {
+				pvfs_dir_removed(dir);
+				err = -ENOENT;		/* as the VFS says of those removed here */
+			}
 			if (err)
 				break;
 			continue;

@@ -503,6 +503,20 @@ void pvfs_attr_distrust(struct inode *inode)
 }
 
 /**
+ * pvfs_dir_removed - the mgr does not know a directory any more: another client has removed it
+ * @dir: open here, or somebody's current directory
+ *
+ * From now on it has no links and no entries, and the VFS lets nobody make any.
+ */
+void pvfs_dir_removed(struct inode *dir)
+{
+	spin_lock(&PVFS_I(dir)->lock);
+	clear_nlink(dir);
+	spin_unlock(&PVFS_I(dir)->lock);
+	inode_set_flags(dir, S_DEAD, S_DEAD);
+}
+
+/**
  * pvfs_revalidate - make sure that the attributes are not older than this call (or than actimeo
  * allows)
  * @inode: the inode
@@ -522,10 +536,7 @@ int pvfs_revalidate(struct inode *inode)
 	err = pvfs_meta_getattr(inode);
 	if (err != -ESTALE || !S_ISDIR(inode->i_mode))
 		return err;
-	/* By another client. */
-	spin_lock(&PVFS_I(inode)->lock);
-	clear_nlink(inode);
-	spin_unlock(&PVFS_I(inode)->lock);
+	pvfs_dir_removed(inode);
 	return 0;
 }
 

@@ -235,6 +235,7 @@ bool pvfs_fresh_take(struct inode *inode);
 bool pvfs_attr_trusted(struct inode *inode);
 loff_t pvfs_size_told(struct inode *inode);
 void pvfs_attr_distrust(struct inode *inode);
+void pvfs_dir_removed(struct inode *dir);
 int pvfs_revalidate(struct inode *inode);
 void pvfs_inode_stale(struct inode *inode);
 int pvfs_syscall_nr(void);
