@@ -263,11 +263,12 @@ int pvfs_storeid_check(const char *dir, const struct pvfs_storeid *want, char *e
 	text[n] = '\0';
 	if (!mark_number(text, "format", &id.format))
 		goto damaged;
-	/* A newer format may have other lines: look at nothing else before this. */
-	if (id.format > want->format) {
-		snprintf(err, errlen,
-			 "%s: has format %u, newer than this program's %u: use a newer PVFS", dir,
-			 id.format, want->format);
+	/* Another format may have other lines: look at nothing else before this. */
+	if (id.format != want->format) {
+		snprintf(err, errlen, "%s: has format %u, %s", dir, id.format,
+			 id.format > want->format ?
+				 "newer than this program's: use a newer PVFS" :
+				 "older than this program's: copy the files out with the PVFS that made it");
 		return -EPROTONOSUPPORT;
 	}
 	if (!mark_value(text, "volume", buf, sizeof(buf)) || pvfs_uuid_parse(buf, id.uuid) ||

@@ -10,7 +10,7 @@
 
 #include "proto.h"
 
-#define PVFS_STORE_FORMAT 1
+#define PVFS_STORE_FORMAT 2	/* 2: inodes have a stuff_max, and there are heads */
 
 struct pvfs_storeid {
 	u32 format;
@@ -28,7 +28,7 @@ int pvfs_storeid_create(const char *dir, const struct pvfs_storeid *id, char *er
 
 /*
  * Checks that @dir is what @want says. Return 0, -ENOENT (not a store), -ESTALE (another volume,
- * role or index), -EPROTONOSUPPORT (a newer format); @err gets a line for the user: directory, what
+ * role or index), -EPROTONOSUPPORT (another format); @err gets a line for the user: directory, what
  * it is, what was expected.
  */
 int pvfs_storeid_check(const char *dir, const struct pvfs_storeid *want, char *err, size_t errlen);

@@ -111,9 +111,12 @@ cp -a "$D/iod0" "$D/iod1"
 fails "another daemon's store is refused" 1 "iod1: .*belongs to iod 0" "$PVFS" start "$D" --wait 20
 rm -rf "$D/iod1"
 mv "$D/iod1.mine" "$D/iod1"
+format=$(grep ^format "$D/iod1/pvfs.store")
 sed -i 's/^format .*/format 99/' "$D/iod1/pvfs.store"
 fails "a newer format is refused" 1 "format 99, newer" "$PVFS" start "$D" --wait 20
 sed -i 's/^format .*/format 1/' "$D/iod1/pvfs.store"
+fails "an older format is refused" 1 "format 1, older" "$PVFS" start "$D" --wait 20
+sed -i "s/^format .*/$format/" "$D/iod1/pvfs.store"
 mv "$D/mgr" "$D/mgr.mine"
 cp -a "$C/mgr" "$D/mgr"
 fails "another volume's manager's store is refused" 1 "mgr: .*belongs to" "$PVFS" start "$D" --wait 20

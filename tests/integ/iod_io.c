@@ -184,10 +184,10 @@ static void test_refusals(void **state)
 	patch_mark("volume 01", "volume ff");
 	assert_int_equal(run(&h, NULL, NULL), 1);
 	patch_mark("volume ff", "volume 01");
-	patch_mark("format 1", "format 2");
+	patch_mark("format 2", "format 3");
 	assert_int_equal(run(&h, NULL, NULL), 1);
 	assert_true(log_has("newer than this program"));
-	patch_mark("format 2", "format 1");
+	patch_mark("format 3", "format 2");
 	assert_int_equal(run(&h, "--store", "what"), 2);
 	assert_int_equal(run(&h, "more", NULL), 2);
 	start();

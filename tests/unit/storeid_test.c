@@ -111,11 +111,11 @@ static void test_leftover(void **state)
 static void test_damaged(void **state)
 {
 	static const char *const bad[] = {
-		"", "format\n", "format x\n", "format 1\n", "format 99999999999\n",
-		"format 1\nvolume zz\nname v\nrole iod\nindex 3\n",
-		"format 1\nvolume 01020300-0000-0000-0000-0000000000fe\nname v\nrole cook\nindex 3\n",
-		"format 1\nvolume 01020300-0000-0000-0000-0000000000fe\nname v\nrole iod\nindex -3\n",
-		"format 1\nvolume 01020300-0000-0000-0000-0000000000fe\nname v\nrole iod\n",
+		"", "format\n", "format x\n", "format 2\n", "format 99999999999\n",
+		"format 2\nvolume zz\nname v\nrole iod\nindex 3\n",
+		"format 2\nvolume 01020300-0000-0000-0000-0000000000fe\nname v\nrole cook\nindex 3\n",
+		"format 2\nvolume 01020300-0000-0000-0000-0000000000fe\nname v\nrole iod\nindex -3\n",
+		"format 2\nvolume 01020300-0000-0000-0000-0000000000fe\nname v\nrole iod\n",
 	};
 	size_t i;
 
@@ -125,9 +125,12 @@ static void test_damaged(void **state)
 		assert_int_equal(pvfs_storeid_check(dir, &iod3, msg, sizeof(msg)), -EINVAL);
 		assert_non_null(strstr(msg, "damaged"));
 	}
-	put("pvfs.store", "format 2\nwhatever else\n");
+	put("pvfs.store", "format 3\nwhatever else\n");
 	assert_int_equal(pvfs_storeid_check(dir, &iod3, msg, sizeof(msg)), -EPROTONOSUPPORT);
-	assert_non_null(strstr(msg, "has format 2, newer than this program's 1"));
+	assert_non_null(strstr(msg, "has format 3, newer than this program's"));
+	put("pvfs.store", "format 1\nwhatever else\n");
+	assert_int_equal(pvfs_storeid_check(dir, &iod3, msg, sizeof(msg)), -EPROTONOSUPPORT);
+	assert_non_null(strstr(msg, "has format 1, older than this program's"));
 }
 
 static void test_lock(void **state)
