@@ -27,6 +27,7 @@ enum ptype {
 	P_SIZE32,	/* u32, bytes */
 	P_SIZE64,	/* u64, bytes */
 	P_DURABILITY,	/* enum pvfs_durability */
+	P_STUFF_STORE,	/* enum pvfs_stuff_store */
 };
 
 #define PF_REQUIRED	0x1u
@@ -41,6 +42,14 @@ struct param {
 	const char *def;	/* as it would be written; NULL: zero or empty */
 	size_t off;
 };
+
+/* What may be written for those types that are an enum. */
+static const char *const choices[][2] = {
+	[P_DURABILITY] = { [PVFS_DURABLE_SYNC] = "sync", [PVFS_DURABLE_WRITE] = "write" },
+	[P_STUFF_STORE] = { [PVFS_STUFF_DB] = "db", [PVFS_STUFF_FILE] = "file" },
+};
+_Static_assert(sizeof(enum pvfs_durability) == sizeof(u32) &&
+	       sizeof(enum pvfs_stuff_store) == sizeof(u32), "set_choice()");
 
 #define TEXT(f) 1, sizeof(((struct pvfs_conf *)0)->f) - 1
 #define AT(f) offsetof(struct pvfs_conf, f)
@@ -59,6 +68,7 @@ static const struct param params[] = {
 	{ "mgr", "listen", P_ADDR, 0, TEXT(mgr_listen), NULL, AT(mgr_listen) },
 	{ "mgr", "store", P_PATH, PF_REQUIRED, TEXT(mgr_store), NULL, AT(mgr_store) },
 	{ "mgr", "durability", P_DURABILITY, 0, 0, 0, "sync", AT(durability) },
+	{ "mgr", "stuff_store", P_STUFF_STORE, 0, 0, 0, "db", AT(stuff_store) },
 	{ "mgr", "db_cache", P_SIZE64, 0, MIB, 1024 * GIB, "64M", AT(db_cache) },
 	{ "mgr", "threads", P_U32, 0, 1, 256, "8", AT(mgr_threads) },
 	{ "mgr", "max_conns", P_U32, 0, 16, 1000000, "4096", AT(mgr_max_conns) },
@@ -70,7 +80,7 @@ static const struct param params[] = {
 	{ "layout", "stripe_count", P_U32, 0, 0, PVFS_IOD_MAX, "0", AT(stripe_count) },
 	{ "layout", "stripe_size", P_SIZE32, PF_POW2, PVFS_SSIZE_MIN, PVFS_SSIZE_MAX, "64k",
 	  AT(stripe_size) },
-	{ "layout", "stuff_max", P_SIZE32, 0, 0, PVFS_STUFF_MAX, "0", AT(stuff_max) },
+	{ "layout", "stuff_max", P_SIZE32, 0, 0, PVFS_STUFF_MAX, "16k", AT(stuff_max) },
 	{ "iod", "threads", P_U32, 0, 1, 256, "8", AT(iod_threads) },
 	{ "iod", "max_conns", P_U32, 0, 16, 1000000, "4096", AT(iod_max_conns) },
 	{ "iod", "buffers", P_SIZE64, 0, 8 * MIB, 1024 * GIB, "64M", AT(iod_buffers) },
@@ -351,6 +361,18 @@ static int set_number(struct loader *l, const config_setting_t *s, const struct 
 	return 0;
 }
 
+static int set_choice(struct loader *l, const config_setting_t *s, const struct param *p,
+		      const char *text, u32 *dst)
+{
+	const char *const *c = choices[p->type];
+
+	if (strcmp(text, c[0]) && strcmp(text, c[1]))
+		return COMPLAIN_AT(l, s, "'%s.%s' \"%s\" must be \"%s\" or \"%s\"", p->group,
+				   p->key, text, c[0], c[1]);
+	*dst = strcmp(text, c[0]) ? 1 : 0;
+	return 0;
+}
+
 /* Puts the text or number of setting @s where @p says, below @base. */
 static int set_param(struct loader *l, const config_setting_t *s, const struct param *p, void *base)
 {
@@ -392,15 +414,8 @@ static int set_param(struct loader *l, const config_setting_t *s, const struct p
 					   text);
 		return 0;
 	case P_DURABILITY:
-		if (!strcmp(text, "sync"))
-			*(enum pvfs_durability *)dst = PVFS_DURABLE_SYNC;
-		else if (!strcmp(text, "write"))
-			*(enum pvfs_durability *)dst = PVFS_DURABLE_WRITE;
-		else
-			return COMPLAIN_AT(l, s, "'%s.%s' \"%s\" must be \"sync\" or \"write\"",
-					   p->group, p->key,
-					   text);
-		return 0;
+	case P_STUFF_STORE:
+		return set_choice(l, s, p, text, dst);
 	default:
 		return set_text(l, s, p, text, dst);
 	}

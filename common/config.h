@@ -17,6 +17,12 @@ enum pvfs_durability {
 	PVFS_DURABLE_WRITE,
 };
 
+/* Where the manager puts the bytes of stuffed files. */
+enum pvfs_stuff_store {
+	PVFS_STUFF_DB,		/* default: records of its database */
+	PVFS_STUFF_FILE,	/* files beside it */
+};
+
 struct pvfs_conf_iod {
 	char address[PVFS_HOST_MAX + 8];	/* "host:port" as written */
 	char listen[PVFS_HOST_MAX + 8];		/* "" : same as address */
@@ -33,6 +39,7 @@ struct pvfs_conf {
 	/* mgr */
 	char mgr_address[PVFS_HOST_MAX + 8], mgr_listen[PVFS_HOST_MAX + 8], mgr_store[4096];
 	enum pvfs_durability durability;
+	enum pvfs_stuff_store stuff_store;
 	u64 db_cache;			/* bytes */
 	u32 mgr_threads, mgr_max_conns;
 	u32 lease_ms, checkpoint_ms;

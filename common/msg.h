@@ -39,6 +39,22 @@
 #include "msg.def"
 #include "msg_undef.h"
 
+/**
+ * pvfs_close_req_one - the CLOSE that ends one open
+ * @req: made
+ * @c: the open
+ * @raw: memory, for as long as @req is used
+ */
+static inline void pvfs_close_req_one(struct pvfs_close_req *req, const struct pvfs_closing *c,
+				      u8 raw[PVFS_CLOSING_LEN])
+{
+	struct pvfs_wire w;
+
+	pvfs_wire_init(&w, raw, PVFS_CLOSING_LEN);
+	pvfs_put_closing(&w, c);
+	req->closings = (struct pvfs_str){ .p = raw, .len = w.p - raw };
+}
+
 static inline bool pvfs_ts_after(const struct pvfs_ts *a, const struct pvfs_ts *b)
 {
 	return a->sec != b->sec ? a->sec > b->sec : a->nsec > b->nsec;

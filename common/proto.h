@@ -12,7 +12,7 @@
 
 #define PVFS_MAGIC		0x53465650u	/* "PVFS" as little-endian bytes */
 #define PVFS_HDR_VERSION	1		/* of the framing below */
-#define PVFS_PROTO_VERSION	2		/* of the operations; exchanged in AUTH */
+#define PVFS_PROTO_VERSION	3		/* of the operations; exchanged in AUTH */
 #define PVFS_PORT_MGR		7100
 #define PVFS_PORT_IOD		7101		/* the first iod of a node */
 
@@ -43,6 +43,8 @@
 /* in a wreport, for trunc_gen: ask the iods, I do not know */
 #define PVFS_GEN_ASK		(~0u)
 #define PVFS_RECALL_MAX		16u		/* inodes in one RECALL */
+#define PVFS_CLOSE_MAX		32u		/* opens that one CLOSE ends */
+#define PVFS_CLOSING_LEN	52u		/* bytes of each, encoded */
 #define PVFS_LK_TICKETS_MAX	16u		/* calls told of in one LOCK_GRANT */
 #define PVFS_SSIZE_MIN		4096u
 #define PVFS_SSIZE_MAX		(1u << 30)
@@ -148,8 +150,9 @@ enum pvfs_role {
 #define PVFS_AF_ACL		0x8u	/* has an access ACL: the mode's group bits are its mask */
 #define PVFS_AF_DEFACL		0x10u	/* a directory that has a default ACL */
 #define PVFS_AF_CAPS		0x20u	/* has security.capability: a write has to take it away */
-#define PVFS_AF_STUFFED		0x80u	/* its bytes are with the mgr: HEAD_READ, HEAD_WRITE */
 #define PVFS_AF_LEASE		0x40u	/* these attributes, and a directory's names, are leased */
+#define PVFS_AF_STUFFED		0x80u	/* its bytes are with the mgr: HEAD_READ, HEAD_WRITE */
+#define PVFS_AF_DRAFT		0x100u	/* nobody else is told of it before this session is asked */
 
 /* pvfs_session_open_req.flags */
 #define PVFS_SO_LEASES		0x1u	/* the client answers RECALL: it may be given leases */
@@ -165,6 +168,12 @@ enum pvfs_role {
 #define PVFS_O_TMPFILE		0x80u	/* CREATE: without a name, for LINK to give it one */
 #define PVFS_O_STRIPED		0x100u	/* CREATE: a new file is not to be stuffed */
 #define PVFS_O_EAGER		0x200u	/* CREATE, OPEN: the head too, if it has a lease and fits */
+#define PVFS_O_DRAFT		0x400u	/* CREATE: a new file, if it is stuffed, is to be a draft */
+
+/* pvfs_flush_req.flags */
+#define PVFS_FL_RECALLED	0x1u	/* because of a RECALL: the lease has been given up */
+/* whatever the version: it may have been done, in a session that is over */
+#define PVFS_FL_AGAIN		0x2u
 
 /* pvfs_head_write_req.flags */
 #define PVFS_HW_APPEND		0x1u	/* at the end, wherever that is: attr.size tells */

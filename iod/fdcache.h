@@ -66,7 +66,8 @@ void iod_fds_put(struct iod_fdent *e);
  * It is on stable storage before it has its name. One that is there stays as it is: a request that
  * comes late, a second time, does no harm.
  *
- * Return: 0 (also when it was removed for good), or the store's error with nothing made.
+ * Return: 0 (also when it was removed for good), or the store's error: there may be a datafile then,
+ * a whole one, whose name is not on stable storage.
  */
 int iod_fds_fill(struct iod_fds *c, const struct pvfs_fid *fid, const void *data, u32 len);
 

@@ -22,7 +22,7 @@ struct iod_store;
 struct iod_file {
 	struct pvfs_fid fid;
 	int fd;			/* store_posix */
-	void *priv;		/* store_null */
+	void *priv;		/* store_null; store_posix: the number of a draft */
 };
 
 /* What a datafile is like now. */

@@ -227,18 +227,28 @@ const struct address_space_operations pvfs_aops = {
  * pvfs_cache_check - at open, with fresh attributes: throw the pages away if they are of another
  * version
  * @inode: the inode
+ *
+ * Return: are those that are there, if any, of this version?
  */
-void pvfs_cache_check(struct inode *inode)
+bool pvfs_cache_check(struct inode *inode)
 {
 	struct pvfs_inode *pi = PVFS_I(inode);
-	bool changed;
+	u64 version;
+	bool right;
 
 	spin_lock(&pi->lock);
-	changed = pi->cache_version != pi->version;
-	pi->cache_version = pi->version;
+	version = pi->version;
+	right = pi->cache_version == version;
 	spin_unlock(&pi->lock);
-	if (changed && inode->i_mapping->nrpages)
-		invalidate_inode_pages2(inode->i_mapping);
+	if (right)
+		return true;
+	if (inode->i_mapping->nrpages && invalidate_inode_pages2(inode->i_mapping))
+		return false;
+	/* Not before they are gone: somebody else may be asking. */
+	spin_lock(&pi->lock);
+	pi->cache_version = max(pi->cache_version, version);
+	spin_unlock(&pi->lock);
+	return true;
 }
 
 /**
@@ -336,6 +346,10 @@ static const struct vm_operations_struct pvfs_vm_ops = {
 
 int pvfs_file_mmap(struct file *file, struct vm_area_struct *vma)
 {
+	int err = pvfs_draft_settle(file_inode(file));
+
+	if (err)
+		return err;
 	/* VM_MAYWRITE is there if the file is open for writing: mprotect(2) may come later. */
 	if (!(vma->vm_flags & VM_SHARED) || !(vma->vm_flags & VM_MAYWRITE))
 		return generic_file_readonly_mmap(file, vma);

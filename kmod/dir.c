@@ -129,7 +129,8 @@ static void dir_prime(struct dentry *parent, const struct pvfs_dent *e, const st
 	struct inode *inode;
 	int tries;
 
-	if (!pvfs_attr_sane(parent->d_sb->s_fs_info, &e->attr))
+	/* Another client's draft comes without attributes. */
+	if (!e->attr.version || !pvfs_attr_sane(parent->d_sb->s_fs_info, &e->attr))
 		return;
 	name.hash = full_name_hash(parent, name.name, name.len);
 	for (tries = 0; ; tries++) {
@@ -190,10 +191,8 @@ static int pvfs_iterate(struct file *file, struct dir_context *ctx)
 
 		if (!d->left) {
 			err = dir_fill(dir, d, ctx->pos);
-			if (err == -ESTALE) {
-				pvfs_dir_removed(dir);
+			if (err == -ESTALE && pvfs_dir_removed(dir))
 				err = -ENOENT;		/* as the VFS says of those removed here */
-			}
 			if (err)
 				break;
 			continue;

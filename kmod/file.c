@@ -187,79 +187,6 @@ int pvfs_file_opened(struct inode *inode, struct pvfs_file *pf, const struct pvf
 	return err;
 }
 
-static void close_done(struct pvfs_request *req)
-{
-	struct pvfs_use *use = req->priv;
-	struct pvfs_volume *vol;
-	struct pvfs_close_req m;
-
-	if (!use)
-		return;
-	vol = use->vol;
-	if (!pvfs_close_req_decode(&m, req->body, req->body_len)) {
-		if (!req->err)
-			pvfs_writes_ack(use, &m.report);
-		spin_lock(&vol->open_lock);
-		if (use->pi) {
-			struct pvfs_inode *pi = use->pi;
-
-			pi->nopen[pvfs_open_class(m.flags)]--;
-			if (!(pi->nopen[1] | pi->nopen[2] | pi->nopen[3]))
-				list_del_init(&pi->opened.link);
-		}
-		spin_unlock(&vol->open_lock);
-		if (m.report.end)	/* see pvfs_close_at_mgr() */
-			pvfs_use_iput(use);
-	}
-	pvfs_use_put(use);
-}
-
-/**
- * pvfs_close_at_mgr - give an open back, without waiting
- * @vol: the volume
- * @fid: which inode
- * @flags: as opened
- * @inode: if the open was counted by pvfs_file_opened(); it counts until the mgr has answered. Else
- *	NULL
- *
- * A CLOSE that tells of writes holds the inode until it is answered: what else is asked about it
- * meanwhile must carry the same report, because the mgr may deal with it before the CLOSE.
- * pvfs_closes_wait() is for unmounting.
- */
-void pvfs_close_at_mgr(struct pvfs_volume *vol, const struct pvfs_fid *fid, u32 flags,
-		       struct inode *inode)
-{
-	struct pvfs_close_req m = { .fid = *fid, .flags = pvfs_open_class(flags) };
-	struct pvfs_use *use = inode ? PVFS_I(inode)->use : NULL;
-	struct pvfs_request *req;
-
-	if (inode)
-		atomic_dec(&PVFS_I(inode)->nlive);
-	req = pvfs_req_alloc(vol->mgr, PVFS_OP_CLOSE, 0);
-	if (IS_ERR(req)) {		/* every slot is taken, and none comes free */
-		pr_warn_ratelimited("%s: cannot close inode %llu at the mgr\n", vol->opts.volume,
-				    fid->ino);
-		return;
-	}
-	if (use) {
-		if (flags & PVFS_O_WRITE)
-			pvfs_writes_report(inode, &m.report);
-		else
-			pvfs_atime_report(inode, &m.report);
-		refcount_inc(&use->ref);
-		if (m.report.end) {
-			ihold(inode);
-			atomic_inc(&vol->closing);
-		}
-	}
-	req->flags = PVFS_RF_ASYNC;
-	req->done = close_done;
-	req->priv = use;
-	req->body_len = pvfs_close_req_encode(&m, req->body, req->body_room);
-	pvfs_req_submit(req);
-	pvfs_req_put(req);
-}
-
 /**
  * pvfs_file_cap - a capability that is good now
  * @inode: the inode
@@ -408,6 +335,9 @@ static int pvfs_file_open(struct inode *inode, struct file *file)
 	u64 session, epoch;
 	int err;
 
+	err = pvfs_draft_settle(inode);
+	if (err)
+		return err;
 	pf = pvfs_file_alloc(flags);
 	if (!pf)
 		return -ENOMEM;
@@ -446,15 +376,20 @@ static int pvfs_file_open(struct inode *inode, struct file *file)
  */
 int pvfs_file_flush(struct file *file, fl_owner_t id)
 {
+	int err, err2;
+
 	pvfs_locks_flushed(file, id);
-	if (!(file->f_mode & FMODE_WRITE) || !file->f_mapping->nrpages)
+	if (!(file->f_mode & FMODE_WRITE))
 		return 0;
-	return filemap_write_and_wait(file->f_mapping);
+	err = pvfs_draft_end(file_inode(file));
+	err2 = file->f_mapping->nrpages ? filemap_write_and_wait(file->f_mapping) :
+					  filemap_check_errors(file->f_mapping);
+	return err ?: err2;
 }
 
 /*
- * A close for which the dying task could not wait: pages are still to be written, which needs the
- * open.
+ * A close for which the dying task could not wait: pages, or a draft, are still to be written, which
+ * needs the open.
  */
 struct late_close {
 	struct work_struct work;
@@ -468,6 +403,7 @@ static void late_close_work(struct work_struct *work)
 	struct inode *inode = late->inode;
 	struct pvfs_volume *vol = PVFS_VOL(inode);
 
+	pvfs_draft_settle(inode);
 	filemap_write_and_wait(inode->i_mapping);
 	pvfs_close_at_mgr(vol, &PVFS_I(inode)->fid, late->flags, inode);
 	kfree(late);
@@ -480,11 +416,11 @@ static int pvfs_file_release(struct inode *inode, struct file *file)
 	struct late_close *late = NULL;
 
 	pvfs_locks_released(inode, file);
-	if (file->f_mode & FMODE_WRITE && inode->i_mapping->nrpages) {
+	if (file->f_mode & FMODE_WRITE && inode->i_mapping->nrpages)
 		filemap_write_and_wait(inode->i_mapping);
-		if (mapping_tagged(inode->i_mapping, PAGECACHE_TAG_DIRTY))
-			late = kmalloc(sizeof(*late), GFP_KERNEL);
-	}
+	if (file->f_mode & FMODE_WRITE &&
+	    (pvfs_draft_settle(inode) || mapping_tagged(inode->i_mapping, PAGECACHE_TAG_DIRTY)))
+		late = kmalloc(sizeof(*late), GFP_KERNEL);
 	if (late) {
 		INIT_WORK(&late->work, late_close_work);
 		late->inode = inode;
@@ -729,6 +665,9 @@ static ssize_t pvfs_read_iter(struct kiocb *iocb, struct iov_iter *to)
 		return -EAGAIN;
 	if (!iov_iter_count(to))
 		return 0;
+	total = pvfs_draft_settle(inode);
+	if (total)
+		return total;
 	if (!(iocb->ki_flags & IOCB_DIRECT) && pvfs_head_kept(inode))
 		return generic_file_read_iter(iocb, to);
 	/* An error is told by fsync; what could be had is read all the same. */
@@ -857,6 +796,14 @@ static ssize_t pvfs_write_iter(struct kiocb *iocb, struct iov_iter *from)
 		return -EAGAIN;
 	if (!iov_iter_count(from))
 		return 0;
+	if (READ_ONCE(PVFS_I(inode)->draft)) {
+		n = pvfs_draft_write(iocb, from);
+		if (n != -EAGAIN)
+			return n > 0 ? generic_write_sync(iocb, n) : n;
+		err = pvfs_draft_settle(inode);
+		if (err)
+			return err;
+	}
 	err = excl ? down_write_killable(&inode->i_rwsem) : down_read_killable(&inode->i_rwsem);
 	if (err)
 		return err;
@@ -935,9 +882,11 @@ static int pvfs_fsync(struct file *file, loff_t start, loff_t end, int datasync)
 	struct inode *inode = file_inode(file);
 	int err, lost;
 
-	err = file_write_and_wait_range(file, start, end) ?: pvfs_io_fsync(inode, datasync);
-	/* The size is data too; and of a stuffed file all of it is the mgr's. */
-	if (!err && (pvfs_stuffed(inode) || pvfs_writes_pending(inode)))
+	err = pvfs_draft_end(inode);
+	err = err ?: file_write_and_wait_range(file, start, end);
+	err = err ?: pvfs_io_fsync(inode, datasync);
+	/* The size is data too. */
+	if (!err && pvfs_writes_pending(inode))
 		err = pvfs_meta_report(inode);
 	lost = file_check_and_advance_wb_err(file);
 	return err ?: lost;

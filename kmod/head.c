@@ -61,7 +61,7 @@ static bool may_keep(struct inode *inode, const struct pvfs_attr *attr)
 	bool ret;
 
 	spin_lock(&pi->lock);
-	ret = pi->stuffed && pi->version == attr->version && pvfs_inode_leased(inode);
+	ret = !pi->striped && pi->version == attr->version && pvfs_inode_leased(inode);
 	if (ret && pi->cache_version != pi->version) {
 		ret = !inode->i_mapping->nrpages;
 		if (ret)
@@ -115,8 +115,8 @@ bool pvfs_head_kept(struct inode *inode)
 {
 	if (!pvfs_stuffed(inode) || !pvfs_inode_leased(inode))
 		return false;
-	pvfs_cache_check(inode);
-	return inode->i_mapping->nrpages >= DIV_ROUND_UP(i_size_read(inode), PAGE_SIZE);
+	return pvfs_cache_check(inode) &&
+	       inode->i_mapping->nrpages >= DIV_ROUND_UP(i_size_read(inode), PAGE_SIZE);
 }
 
 /* Bytes of the head from io->pos on, @len of them, to the transfer's memory. */
@@ -137,19 +137,6 @@ static void head_copy(const struct pvfs_io *io, const struct pvfs_head_mem *h, u
 			to++;
 			skip = 0;
 		}
-	}
-}
-
-/* The rest of the transfer's memory: behind the end of the file. */
-static void zero_rest(const struct pvfs_io *io, u32 from)
-{
-	const struct bio_vec *to = io->mem;
-	u32 at = 0;
-
-	for (; at < io->len; at += to->bv_len, to++) {
-		u32 skip = from > at ? min(from - at, to->bv_len) : 0;
-
-		memzero_page(to->bv_page, to->bv_offset + skip, to->bv_len - skip);
 	}
 }
 
@@ -183,7 +170,6 @@ static int read_head(struct pvfs_io *io, const struct pvfs_cap *cap)
 	} else {
 		io->good = io->pos < size ? min_t(u64, io->len, size - io->pos) : 0;
 		head_copy(io, h, io->good);
-		zero_rest(io, io->good);
 		h->got = p.got;
 		if (io->keep)
 			pvfs_head_keep(io->inode, h, &r.attr);
@@ -218,18 +204,45 @@ static int write_head(struct pvfs_io *io, const struct pvfs_cap *cap)
 	return 0;
 }
 
-static int unstuff(struct inode *inode, const struct pvfs_cap *cap)
+/* ---------------------------------------------------------------- either */
+
+/*
+ * One exchange: @once, with a capability to read or write; again when its session ended under it.
+ * Nobody can say then whether a write was done (EIO): again only where it may be done @twice.
+ */
+static int with_cap(struct inode *inode, u32 rights, bool twice,
+		    int (*once)(struct inode *inode, const struct pvfs_cap *cap, void *arg), void *arg)
+{
+	struct pvfs_cap cap;
+	unsigned int tries;
+	u64 session;
+	int err;
+
+	for (tries = 0; tries < SESSION_TRIES; tries++) {
+		err = pvfs_file_cap(inode, rights, &cap, &session);
+		if (err)
+			return err;
+		err = once(inode, &cap, arg);
+		if (err == -EIO && twice && READ_ONCE(PVFS_VOL(inode)->session) != session)
+			continue;
+		if (err != -EACCES || !pvfs_session_over(inode, session))
+			return err;
+	}
+	return -EIO;
+}
+
+static int unstuff(struct inode *inode, const struct pvfs_cap *cap, void *arg)
 {
 	struct pvfs_unstuff_req m = { .fid = fid_of(inode), .cap = *cap };
 	struct pvfs_unstuff_rep r;
 	int err;
 
+	if (!pvfs_stuffed(inode))
+		return 0;
 	pvfs_own_begin(inode);
 	err = meta_unstuff(PVFS_VOL(inode), META_ROOM, &m, &r);
 	return pvfs_own_changed(inode, err, &r.attr);
 }
-
-/* ---------------------------------------------------------------- either */
 
 /**
  * pvfs_unstuff - what comes next needs datafiles
@@ -239,32 +252,20 @@ static int unstuff(struct inode *inode, const struct pvfs_cap *cap)
  */
 int pvfs_unstuff(struct inode *inode)
 {
-	struct pvfs_cap cap;
-	unsigned int tries;
-	u64 session;
-	int err;
-
-	for (tries = 0; tries < SESSION_TRIES; tries++) {
-		if (!pvfs_stuffed(inode))
-			return 0;
-		err = pvfs_file_cap(inode, PVFS_CAP_WRITE, &cap, &session);
-		if (err)
-			return err;
-		err = unstuff(inode, &cap);
-		if (err != -EACCES || !pvfs_session_over(inode, session))
-			return err;
-	}
-	return -EIO;
+	return pvfs_stuffed(inode) ? with_cap(inode, PVFS_CAP_WRITE, true, unstuff, NULL) : 0;
 }
 
-static int run_once(struct pvfs_io *io, const struct pvfs_cap *cap)
+static int transfer(struct inode *inode, const struct pvfs_cap *cap, void *arg)
 {
-	struct pvfs_inode *pi = PVFS_I(io->inode);
+	struct pvfs_io *io = arg;
 
+	/* In a new session the lock is gone; and which end was asked for another's. */
+	if (io->appender && !pvfs_append_holds(io->appender))
+		return -EAGAIN;
 	if (!io->write)
 		return read_head(io, cap);
-	if (io->pos + io->len > READ_ONCE(pi->layout.stuff_max))
-		return unstuff(io->inode, cap) ?: -EREMCHG;
+	if (io->pos + io->len > READ_ONCE(PVFS_I(inode)->layout.stuff_max))
+		return unstuff(inode, cap, NULL) ?: -EREMCHG;
 	return write_head(io, cap);
 }
 
@@ -272,31 +273,13 @@ static int run_once(struct pvfs_io *io, const struct pvfs_cap *cap)
  * pvfs_head_run - a transfer of a file that may be stuffed
  * @io: filled. len may become smaller, when it is an append pos another
  *
- * Memory behind the end of the file is zeroed.
- *
  * Return: 0 with io->good filled; -EREMCHG: the iods are to be asked; or -errno.
  */
 int pvfs_head_run(struct pvfs_io *io)
 {
-	struct pvfs_cap cap;
-	unsigned int tries;
-	u64 session;
-	int err;
+	int err = with_cap(io->inode, io->write ? PVFS_CAP_WRITE : PVFS_CAP_READ, !io->appender,
+			   transfer, io);
 
-	for (tries = 0; tries < SESSION_TRIES; tries++) {
-		err = pvfs_file_cap(io->inode, io->write ? PVFS_CAP_WRITE : PVFS_CAP_READ, &cap,
-				    &session);
-		if (err)
-			return err;
-		/* In a new session the lock is gone; and which end was asked for another's. */
-		if (io->appender && !pvfs_append_holds(io->appender))
-			return -EAGAIN;
-		err = run_once(io, &cap);
-		if (err != -EACCES || !pvfs_session_over(io->inode, session))
-			break;
-	}
 	/* The end that was asked for may have been moved by appends to the head. */
-	if (err == -EREMCHG && io->appender)
-		return -EAGAIN;
-	return err;
+	return err == -EREMCHG && io->appender ? -EAGAIN : err;
 }

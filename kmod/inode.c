@@ -116,6 +116,7 @@ struct inode *pvfs_alloc_inode(struct super_block *sb)
 	INIT_LIST_HEAD(&pi->locked.link);
 	spin_lock_init(&pi->lock);
 	mutex_init(&pi->sync_mutex);
+	mutex_init(&pi->draft_mutex);
 	return &pi->vfs_inode;
 }
 
@@ -268,8 +269,7 @@ int pvfs_inode_update(struct inode *inode, const struct pvfs_attr *attr, const s
 		return pvfs_bogus(PVFS_VOL(inode), "another type for an inode", attr->fid.ino);
 	spin_lock(&pi->lock);
 	if (!(attr->flags & PVFS_AF_STUFFED))
-		pi->striped = true;
-	WRITE_ONCE(pi->stuffed, !pi->striped && S_ISREG(attr->mode));
+		WRITE_ONCE(pi->striped, true);
 	/* What we have may be as old as it was: also if the rest of it is newer than this. */
 	if (attr->flags & PVFS_AF_SIZE_UNKNOWN) {
 		pi->attr_valid = false;
@@ -308,6 +308,8 @@ int pvfs_inode_update(struct inode *inode, const struct pvfs_attr *attr, const s
 	pi->acl_version = attr->acl_version;
 	pi->attr_time = jiffies;
 	pi->attr_valid = !(attr->flags & PVFS_AF_SIZE_UNKNOWN);
+	if (pi->stale && attr->nlink)	/* it was taken for removed */
+		inode_set_flags(inode, 0, S_DEAD);
 	pi->stale = false;
 out:
 	pvfs_lease_take(inode, attr, ask);
@@ -506,14 +508,20 @@ void pvfs_attr_distrust(struct inode *inode)
  * pvfs_dir_removed - the mgr does not know a directory any more: another client has removed it
  * @dir: open here, or somebody's current directory
  *
- * From now on it has no links and no entries, and the VFS lets nobody make any.
+ * From now on it has no links and no entries, and the VFS lets nobody make any; unless it turns out
+ * to be there, see pvfs_inode_update().
+ *
+ * Return: false: it is the volume's root, which nobody removes.
  */
-void pvfs_dir_removed(struct inode *dir)
+bool pvfs_dir_removed(struct inode *dir)
 {
+	if (d_inode(dir->i_sb->s_root) == dir)
+		return false;
 	spin_lock(&PVFS_I(dir)->lock);
 	clear_nlink(dir);
 	spin_unlock(&PVFS_I(dir)->lock);
 	inode_set_flags(dir, S_DEAD, S_DEAD);
+	return true;
 }
 
 /**
@@ -523,8 +531,10 @@ void pvfs_dir_removed(struct inode *dir)
  */
 int pvfs_revalidate(struct inode *inode)
 {
-	int err;
+	int err = pvfs_draft_show(inode);
 
+	if (err)
+		return err;
 	if (pvfs_fresh_take(inode) || pvfs_attr_trusted(inode) || pvfs_attrs_leased(inode))
 		return 0;
 	/*
@@ -534,10 +544,9 @@ int pvfs_revalidate(struct inode *inode)
 	if (S_ISDIR(inode->i_mode) && !inode->i_nlink)
 		return 0;
 	err = pvfs_meta_getattr(inode);
-	if (err != -ESTALE || !S_ISDIR(inode->i_mode))
-		return err;
-	pvfs_dir_removed(inode);
-	return 0;
+	if (err == -ESTALE && S_ISDIR(inode->i_mode) && pvfs_dir_removed(inode))
+		return 0;
+	return err;
 }
 
 /* ---------------------------------------------------------------- our writes */
@@ -826,6 +835,7 @@ int pvfs_setattr(struct pvfs_idmap *idmap, struct dentry *dentry, struct iattr *
 	struct inode *inode = d_inode(dentry);
 	unsigned int valid = attr->ia_valid;
 	struct pvfs_setattr_req m = {};
+	bool draft = false;
 	int err;
 
 	if (S_ISREG(inode->i_mode) && (valid & ATTR_OPEN) && (valid & ATTR_FILE)) {
@@ -836,7 +846,13 @@ int pvfs_setattr(struct pvfs_idmap *idmap, struct dentry *dentry, struct iattr *
 			return 0;
 		}
 	}
-	if (pvfs_checked_here(PVFS_VOL(inode), idmap)) {
+	/* Nobody else has changed a draft, and its owner may do all that goes into it. */
+	if (READ_ONCE(PVFS_I(inode)->draft)) {
+		struct iattr copy = *attr;
+
+		draft = !setattr_prepare(idmap, dentry, &copy);
+	}
+	if (!draft && pvfs_checked_here(PVFS_VOL(inode), idmap)) {
 		err = pvfs_revalidate(inode) ?: setattr_prepare(idmap, dentry, attr);
 		if (err)
 			return err;
@@ -891,7 +907,7 @@ int pvfs_setattr(struct pvfs_idmap *idmap, struct dentry *dentry, struct iattr *
 		m.valid |= valid & ATTR_MTIME_SET ? PVFS_SA_MTIME : PVFS_SA_MTIME_NOW;
 		m.mtime = pvfs_ts_from_kernel(&attr->ia_mtime);
 	}
-	if (!m.valid)
+	if (!m.valid || (draft && pvfs_draft_setattr(inode, &m)))
 		return 0;
 	return m.valid & PVFS_SA_SIZE ? set_size(inode, &m) : pvfs_meta_setattr(inode, &m);
 }

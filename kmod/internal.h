@@ -186,6 +186,22 @@ struct pvfs_leases {
 	u64 recalled[PVFS_RECALLS_KEPT];	/* the last ones: number i at i % KEPT */
 };
 
+struct pvfs_use;
+
+/* An open that is given back. */
+struct pvfs_ending {
+	struct pvfs_use *use;		/* of its inode, a reference; NULL: it was not counted */
+	struct pvfs_closing c;
+};
+
+/* Those that wait for more of them: close.c. */
+struct pvfs_closes {
+	spinlock_t lock;		/* protects the next two */
+	u32 n;
+	struct pvfs_ending end[PVFS_CLOSE_MAX];
+	struct delayed_work work;
+};
+
 /**
  * struct pvfs_volume - one mounted volume: session, servers, counters; sb->s_fs_info
  *
@@ -236,6 +252,7 @@ struct pvfs_volume {
 	bool idmapped;			/* was seen through a mount that maps ids; never reset */
 
 	struct pvfs_leases leases;
+	struct pvfs_closes closes;
 
 	struct pvfs_stats __percpu *stats;
 	struct proc_dir_entry *proc;
@@ -281,6 +298,9 @@ int pvfs_locks_lost(struct pvfs_volume *vol);
 void pvfs_locks_abort(struct pvfs_volume *vol);
 /* VFS half, called where a LOCK_GRANT or a RECALL is received; do not sleep. */
 int pvfs_locks_granted(struct pvfs_volume *vol, const struct pvfs_lock_grant_req *req);
+void pvfs_closes_init(struct pvfs_volume *vol);
+void pvfs_closes_flush(struct pvfs_volume *vol);
+void pvfs_closes_end(struct pvfs_volume *vol);
 int pvfs_leases_recalled(struct pvfs_volume *vol, const struct pvfs_recall_req *req);
 /* VFS half: see lease.c. From anywhere. */
 void pvfs_leases_init(struct pvfs_volume *vol);

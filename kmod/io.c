@@ -641,6 +641,20 @@ int pvfs_io_finish(struct pvfs_io *io)
 	return io->err;
 }
 
+/* Behind the end of a head. */
+static void zero_behind(const struct pvfs_io *io, u64 limit)
+{
+	u32 end = min_t(u64, io->len, limit - io->pos), at = 0;
+	const struct bio_vec *to = io->mem;
+
+	for (; at < end; at += to->bv_len, to++) {
+		u32 from = max(at, io->good), upto = min(at + to->bv_len, end);
+
+		if (from < upto)
+			memzero_page(to->bv_page, to->bv_offset + from - at, upto - from);
+	}
+}
+
 /**
  * pvfs_io_zero - fill in what the datafiles did not have
  * @io: the transfer
@@ -652,6 +666,8 @@ void pvfs_io_zero(struct pvfs_io *io, u64 limit)
 {
 	unsigned int i;
 
+	if (io->head)
+		zero_behind(io, limit);
 	for (i = 0; i < io->nparts; i++) {
 		const struct pvfs_io_part *p = &io->part[i];
 		struct cursor c = { .bv = p->bv };

@@ -279,7 +279,7 @@ static int test_ino(struct inode *inode, void *data)
  *
  * Context: where replies are received; does not sleep.
  *
- * Return: 0 or -EBADMSG.
+ * Return: 0; -EAGAIN: not of a draft, yet; or -EBADMSG.
  */
 int pvfs_leases_recalled(struct pvfs_volume *vol, const struct pvfs_recall_req *req)
 {
@@ -287,6 +287,7 @@ int pvfs_leases_recalled(struct pvfs_volume *vol, const struct pvfs_recall_req *
 	struct pvfs_leases *l = &vol->leases;
 	struct inode *inode;
 	unsigned int i;
+	int err = 0;
 	u64 ino;
 
 	if (req->inos.len % 8)
@@ -307,8 +308,10 @@ int pvfs_leases_recalled(struct pvfs_volume *vol, const struct pvfs_recall_req *
 			spin_lock(&PVFS_I(inode)->lock);
 			lease_drop(PVFS_I(inode));
 			spin_unlock(&PVFS_I(inode)->lock);
+			if (pvfs_draft_recalled(inode))
+				err = -EAGAIN;
 		}
 		rcu_read_unlock();
 	}
-	return 0;
+	return err;
 }

@@ -238,8 +238,10 @@ int pvfs_meta_getattr(struct inode *inode)
 	struct pvfs_request *req;
 	struct pvfs_getattr_ask a;
 	struct again again = { };
-	int err;
+	int err = pvfs_draft_settle(inode);
 
+	if (err)
+		return err;
 	do {
 		req = pvfs_meta_getattr_start(inode, &a);
 		if (IS_ERR(req))
@@ -264,7 +266,7 @@ int pvfs_meta_setattr(struct inode *inode, struct pvfs_setattr_req *m)
 	struct who w;
 	int err;
 
-	err = pvfs_who_get(&w, inode, PVFS_NOP_IDMAP, &m->cred);
+	err = pvfs_draft_settle(inode) ?: pvfs_who_get(&w, inode, PVFS_NOP_IDMAP, &m->cred);
 	if (err)
 		return err;
 	m->fid = fid_of(inode);
@@ -377,7 +379,7 @@ static void relayout_done(struct pvfs_request *req)
 	int err;
 
 	err = req->err ?: pvfs_setlayout_rep_decode(&rep, req->rep, req->rep_len);
-	err = pvfs_own_attr_result(&pi->vfs_inode, err, &rep.attr, NULL);
+	err = pvfs_own_changed(&pi->vfs_inode, err, &rep.attr);
 	if (err)
 		WRITE_ONCE(pi->relayouts_lost, pi->relayouts_lost + 1);
 	pi->relayout_err = err;
@@ -436,6 +438,7 @@ static int relayout(struct inode *inode, const struct pvfs_setlayout_req *m, u32
 	req->priv = smp_load_acquire(&pi->use);
 	ihold(inode);
 	atomic_inc(&vol->closing);
+	pvfs_own_begin(inode);
 	WRITE_ONCE(pi->relayout, true);
 	pvfs_req_submit(req);
 	pvfs_req_put(req);
@@ -463,19 +466,15 @@ int pvfs_meta_setlayout(struct inode *inode, const struct pvfs_layout *layout)
 	/* What we wrote and have not told the mgr only we know. */
 	if (S_ISREG(inode->i_mode) && (i_size_read(inode) || pvfs_writes_pending(inode)))
 		return -EEXIST;
-	err = pvfs_who_get(&w, inode, PVFS_NOP_IDMAP, &m.cred);
+	err = pvfs_draft_settle(inode) ?: pvfs_who_get(&w, inode, PVFS_NOP_IDMAP, &m.cred);
 	if (err)
 		return err;
-	pvfs_own_begin(inode);
 	do {
 		err = pvfs_layout_settled(inode);
 		err = err ?: relayout(inode, &m, room(&w));
 		if (err == -EAGAIN)
 			err = pvfs_ask_again(vol, &again);
 	} while (err == -EAGAIN);
-	if (err)
-		pvfs_attr_distrust(inode);
-	pvfs_own_end(inode);
 	pvfs_who_put(&w);
 	return pvfs_final_error(vol, PVFS_OP_SETLAYOUT, err);
 }

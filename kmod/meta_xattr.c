@@ -89,7 +89,7 @@ int pvfs_meta_getxattr(struct inode *inode, const char *name, void *value, size_
 	struct who w;
 	int err;
 
-	err = pvfs_who_get(&w, inode, PVFS_NOP_IDMAP, &m.cred);
+	err = pvfs_draft_settle(inode) ?: pvfs_who_get(&w, inode, PVFS_NOP_IDMAP, &m.cred);
 	if (err)
 		return err;
 	err = bounce_init(&b, m.size, false);
@@ -129,7 +129,7 @@ int pvfs_meta_setxattr(struct inode *inode, const char *name, const void *value,
 
 	if (size > PVFS_XATTR_VALUE_MAX)
 		return -E2BIG;
-	err = pvfs_who_get(&w, inode, PVFS_NOP_IDMAP, &m.cred);
+	err = pvfs_draft_settle(inode) ?: pvfs_who_get(&w, inode, PVFS_NOP_IDMAP, &m.cred);
 	if (err)
 		return err;
 	err = bounce_init(&b, size, true);
@@ -163,7 +163,7 @@ int pvfs_meta_listxattr(struct inode *inode, char *list, size_t size)
 	int err;
 
 	BUILD_BUG_ON(PVFS_XATTR_LIST_MAX > PVFS_XATTR_VALUE_MAX);
-	err = pvfs_who_get(&w, inode, PVFS_NOP_IDMAP, &m.cred);
+	err = pvfs_draft_settle(inode) ?: pvfs_who_get(&w, inode, PVFS_NOP_IDMAP, &m.cred);
 	if (err)
 		return err;
 	/* Whom trusted.* is shown to is not a matter of the inode. */
@@ -201,7 +201,7 @@ int pvfs_meta_removexattr(struct inode *inode, const char *name)
 	struct who w;
 	int err;
 
-	err = pvfs_who_get(&w, inode, PVFS_NOP_IDMAP, &m.cred);
+	err = pvfs_draft_settle(inode) ?: pvfs_who_get(&w, inode, PVFS_NOP_IDMAP, &m.cred);
 	if (err)
 		return err;
 	pvfs_own_begin(inode);

@@ -431,6 +431,14 @@ static struct dentry *splice(struct inode *inode, struct dentry *dentry, unsigne
 	return alias;
 }
 
+/* Is it likely to be written a little, and closed? */
+static bool wants_draft(struct inode *dir, unsigned int oflags)
+{
+	return (oflags & O_CREAT) && (oflags & O_ACCMODE) != O_RDONLY &&
+	       !(oflags & (O_APPEND | O_DIRECT | O_DSYNC)) && PVFS_VOL(dir)->opts.lease &&
+	       READ_ONCE(PVFS_I(dir)->layout.stuff_max);
+}
+
 /* @token: the directory's. @head: room for what comes along of a stuffed file, or NULL. */
 static int atomic_open(struct inode *dir, struct dentry *dentry, struct file *file,
 		       unsigned int oflags, umode_t mode, unsigned long token,
@@ -453,8 +461,9 @@ static int atomic_open(struct inode *dir, struct dentry *dentry, struct file *fi
 	if (!pf)
 		return -ENOMEM;
 	pvfs_session_sample(vol, &session, &epoch);
-	err = pvfs_meta_create(pvfs_file_idmap(file), dir, &dentry->d_name, pf->flags, mode, 0, &rep,
-			       &ask, head);
+	err = pvfs_meta_create(pvfs_file_idmap(file), dir, &dentry->d_name,
+			       pf->flags | (wants_draft(dir, oflags) ? PVFS_O_DRAFT : 0), mode, 0,
+			       &rep, &ask, head);
 	if (err == -ELOOP || err == -EISDIR || err == -ENXIO) {
 		/* A symbolic link, a directory, a fifo or the like: the VFS knows what to do. */
 		kfree(pf);
@@ -485,6 +494,8 @@ static int atomic_open(struct inode *dir, struct dentry *dentry, struct file *fi
 		goto out_free;
 	}
 	pvfs_cache_check(inode);
+	if (rep.created && (rep.attr.flags & PVFS_AF_DRAFT))
+		pvfs_draft_begin(inode, &rep.attr);
 	if (head)
 		pvfs_head_keep(inode, head, &rep.attr);
 	/* Held across splice(), which takes a reference and may fail. */
@@ -689,6 +700,9 @@ static int pvfs_link(struct dentry *old, struct inode *dir, struct dentry *dentr
 	struct pvfs_attr attr;
 	int err;
 
+	err = pvfs_draft_settle(inode);
+	if (err)
+		return err;
 	pvfs_own_begin(dir);
 	pvfs_own_begin(inode);
 	err = pvfs_meta_link(inode, dir, &dentry->d_name, &attr);
@@ -708,8 +722,12 @@ static int pvfs_unlink(struct inode *dir, struct dentry *dentry)
 	struct pvfs_attr attr;
 	int err;
 
+	err = pvfs_draft_settle(inode);
+	if (err)
+		return err;
 	pvfs_own_begin(dir);
 	pvfs_own_begin(inode);
+	pvfs_closes_hurry(inode);
 	err = pvfs_meta_unlink(dir, &dentry->d_name, &attr);
 	if (!err) {
 		pvfs_attr_distrust(dir);
@@ -764,9 +782,16 @@ static int pvfs_rename(struct pvfs_idmap *idmap, struct inode *sdir, struct dent
 
 	if (flags & ~(RENAME_NOREPLACE | RENAME_EXCHANGE | RENAME_WHITEOUT))
 		return -EINVAL;
+	err = pvfs_draft_settle(inode);
+	if (!err && old)
+		err = pvfs_draft_settle(old);
+	if (err)
+		return err;
 	for (i = 0; i < ARRAY_SIZE(changed); i++)
 		if (changed[i])
 			pvfs_own_begin(changed[i]);
+	if (old)
+		pvfs_closes_hurry(old);
 	err = pvfs_meta_rename(sdir, &sdentry->d_name, ddir, &ddentry->d_name, flags, &rep);
 	for (i = 0; i < ARRAY_SIZE(changed); i++)
 		if (changed[i])

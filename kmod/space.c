@@ -378,6 +378,9 @@ static ssize_t copy_by_iods(struct inode *src, loff_t pos_in, struct file *file_
 	struct address_space *mapping = dst->i_mapping;
 	ssize_t ret;
 
+	/* Small ones are read and written. */
+	if (pvfs_stuffed(src))
+		return -EOPNOTSUPP;
 	ret = down_write_killable(&dst->i_rwsem);
 	if (ret)
 		return ret;
@@ -389,7 +392,7 @@ static ssize_t copy_by_iods(struct inode *src, loff_t pos_in, struct file *file_
 		goto out;
 	ret = -EOPNOTSUPP;
 	len = pos_in < i_size_read(src) ? min_t(u64, len, i_size_read(src) - pos_in) : 0;
-	if (len < COPY_MIN || pvfs_stuffed(src))
+	if (len < COPY_MIN)
 		goto out;
 	/* It would not fit a head; and what is laid out anew has to be striped. */
 	ret = pvfs_unstuff(dst);

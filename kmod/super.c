@@ -297,10 +297,30 @@ static void pvfs_umount_begin(struct super_block *sb)
 	pvfs_volume_abort(sb->s_fs_info);
 }
 
+/* sync(2), after what was stored in mappings: also of drafts, which are files that are open. */
+static int pvfs_sync_fs(struct super_block *sb, int wait)
+{
+	struct pvfs_volume *vol = sb->s_fs_info;
+	u64 walk = pvfs_walk_begin();
+	struct inode *inode;
+	int err = 0;
+
+	while (wait && !err) {
+		inode = pvfs_walk_next(walk, &vol->open_lock, &vol->open_list,
+				       offsetof(struct pvfs_inode, opened));
+		if (!inode)
+			break;
+		err = pvfs_draft_settle(inode);
+		iput(inode);
+	}
+	return err;
+}
+
 static const struct super_operations pvfs_super_operations = {
 	.alloc_inode = pvfs_alloc_inode,
 	.free_inode = pvfs_free_inode,
 	.evict_inode = pvfs_evict_inode,
+	.sync_fs = pvfs_sync_fs,
 	.statfs = pvfs_statfs,
 	.show_options = pvfs_show_options,
 	.umount_begin = pvfs_umount_begin,

@@ -8,7 +8,8 @@
  *   xattr.c  extended attributes, pvfs.layout  acl.c    POSIX ACLs
  *   meta*.c  one function per operation of the mgr
  *   io.c     one transfer between memory and the iods   space.c  fallocate, holes
- *   head.c   the same for files whose bytes are with the mgr
+ *   head.c   the same for files whose bytes are with the mgr   draft.c  new ones
+ *   close.c  giving opens back
  *   lock*.c  file locks                        lease.c  what may be believed, and for how long
  *   export.c file handles
  *
@@ -17,12 +18,12 @@
  * data by READ. With actimeo names and attributes may be that old. With lease, names and attributes
  * that the mgr has promised to recall are believed until it does.
  *
- * Lock order: inode->i_rwsem, pvfs_inode.sync_mutex, mapping->invalidate_lock, folio lock, then the
- * leaves: vol->open_lock, vol->locks_lock (the VFS's flc_lock and a call's wait queue inside),
- * pvfs_inode.lock, pvfs_use.lock; inode->i_lock may be taken under vol->open_lock. No request is
- * made under a leaf. Requests are made under i_rwsem (as the VFS takes it; shared by writers),
- * invalidate_lock and folio locks (filling a page); nothing that completes a request takes any of
- * them.
+ * Lock order: inode->i_rwsem, pvfs_inode.draft_mutex, pvfs_inode.sync_mutex,
+ * mapping->invalidate_lock, folio lock, then the leaves: vol->open_lock, vol->locks_lock (the VFS's
+ * flc_lock and a call's wait queue inside), pvfs_inode.lock, pvfs_use.lock; inode->i_lock may be
+ * taken under vol->open_lock. No request is made under a leaf. Requests are made under i_rwsem (as
+ * the VFS takes it; shared by writers), draft_mutex, invalidate_lock and folio locks (filling a
+ * page); nothing that completes a request takes any of them.
  */
 #ifndef PVFS_VFS_H
 #define PVFS_VFS_H
@@ -107,8 +108,7 @@ struct pvfs_inode {
 	unsigned long attr_time;
 	bool attr_valid;		/* nothing we did since has made them stale */
 	bool stale;			/* the mgr does not know it any more */
-	bool stuffed;			/* it may be; read without the lock too */
-	bool striped;			/* it was seen so: it is not stuffed again */
+	bool striped;			/* it was seen so: it is not stuffed again; read without the lock too */
 	/* it was read then, and the mgr is to know; 0: nothing new */
 	struct timespec64 atime_due;
 	struct pvfs_fresh fresh;
@@ -118,6 +118,8 @@ struct pvfs_inode {
 	unsigned long lease_end;	/* jiffies */
 	bool lease_attrs;		/* the attributes too, not only the names */
 	u32 own_pending;		/* changes of our own under way: none is taken, or believed */
+	struct mutex draft_mutex;	/* protects what is in the draft */
+	struct pvfs_draft *draft;	/* changed under it; NULL: none. Looked for without, too */
 	u64 own_last;			/* of the volume's own changes the last that was to it */
 	u64 floor;	/* the file was at least so long with trunc_gen floor_gen: our writes */
 	u32 floor_gen;
@@ -235,7 +237,7 @@ bool pvfs_fresh_take(struct inode *inode);
 bool pvfs_attr_trusted(struct inode *inode);
 loff_t pvfs_size_told(struct inode *inode);
 void pvfs_attr_distrust(struct inode *inode);
-void pvfs_dir_removed(struct inode *dir);
+bool pvfs_dir_removed(struct inode *dir);
 int pvfs_revalidate(struct inode *inode);
 void pvfs_inode_stale(struct inode *inode);
 int pvfs_syscall_nr(void);
@@ -284,14 +286,12 @@ u32 pvfs_open_flags(const struct file *file, unsigned int oflags);
 struct pvfs_file *pvfs_file_alloc(u32 flags);
 int pvfs_file_opened(struct inode *inode, struct pvfs_file *pf, const struct pvfs_cap *cap,
 		     u64 session, u64 epoch);
-void pvfs_close_at_mgr(struct pvfs_volume *vol, const struct pvfs_fid *fid, u32 flags,
-		       struct inode *inode);
 int pvfs_open_noop(struct inode *inode, struct file *file);
 void pvfs_session_sample(struct pvfs_volume *vol, u64 *session, u64 *epoch);
 int pvfs_file_cap(struct inode *inode, u32 rights, struct pvfs_cap *cap, u64 *session);
 
 int pvfs_file_mmap(struct file *file, struct vm_area_struct *vma);
-void pvfs_cache_check(struct inode *inode);
+bool pvfs_cache_check(struct inode *inode);
 void pvfs_cache_drop(struct inode *inode, loff_t pos, u64 len);
 int pvfs_cache_flush(struct inode *inode, loff_t pos, u64 len);
 void pvfs_cache_prepare(struct inode *inode, loff_t pos, u64 len);
@@ -454,12 +454,31 @@ int pvfs_io_permits_get(unsigned int n);
 void pvfs_io_permits_put(unsigned int n);
 struct pvfs_server *pvfs_io_iod(const struct pvfs_volume *vol, const struct pvfs_layout *l, u32 df);
 
+/* ---------------------------------------------------------------- close.c */
+
+void pvfs_close_at_mgr(struct pvfs_volume *vol, const struct pvfs_fid *fid, u32 flags,
+		       struct inode *inode);
+void pvfs_closes_send(struct pvfs_volume *vol);
+void pvfs_closes_hurry(struct inode *inode);
+
+/* ---------------------------------------------------------------- draft.c */
+
+struct pvfs_setattr_req;
+
+void pvfs_draft_begin(struct inode *inode, const struct pvfs_attr *attr);
+int pvfs_draft_end(struct inode *inode);
+int pvfs_draft_settle(struct inode *inode);
+int pvfs_draft_show(struct inode *inode);
+bool pvfs_draft_recalled(struct inode *inode);
+ssize_t pvfs_draft_write(struct kiocb *iocb, struct iov_iter *from);
+bool pvfs_draft_setattr(struct inode *inode, const struct pvfs_setattr_req *m);
+
 /* ---------------------------------------------------------------- head.c */
 
 /* May the file's bytes be with the mgr? */
 static inline bool pvfs_stuffed(const struct inode *inode)
 {
-	return READ_ONCE(PVFS_I(inode)->stuffed);
+	return S_ISREG(inode->i_mode) && !READ_ONCE(PVFS_I(inode)->striped);
 }
 
 /* Memory for a head that comes. */

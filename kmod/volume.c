@@ -412,6 +412,7 @@ int pvfs_volume_open(const struct pvfs_opts *opts, unsigned int timeout_ms,
 	spin_lock_init(&vol->lock);
 	spin_lock_init(&vol->open_lock);
 	pvfs_leases_init(vol);
+	pvfs_closes_init(vol);
 	INIT_LIST_HEAD(&vol->open_list);
 	spin_lock_init(&vol->locks_lock);
 	INIT_LIST_HEAD(&vol->lock_inodes);
@@ -507,6 +508,7 @@ void pvfs_volume_close(struct pvfs_volume *vol)
 	u32 i;
 
 	cancel_delayed_work_sync(&vol->renew_work);
+	pvfs_closes_flush(vol);
 	wait_async(vol, CLOSE_WAIT_MS);
 	if (READ_ONCE(vol->mgr->nup)) {
 		session_close(vol);
@@ -519,6 +521,7 @@ void pvfs_volume_close(struct pvfs_volume *vol)
 	pvfs_server_abort(vol->mgr);
 	for (i = 0; i < vol->niods; i++)
 		pvfs_server_abort(vol->iods[i]);
+	pvfs_closes_end(vol);
 	cancel_work_sync(&vol->recover_work);
 	cancel_delayed_work_sync(&vol->renew_work);
 	pvfs_stats_del_volume(vol);

@@ -165,6 +165,13 @@ static int next(struct pvfs_dir *d, struct pvfs_dirent *ret)
 	memcpy(ret->name, e.name.p, e.name.len);
 	ret->name[e.name.len] = '\0';
 	ret->off = d->pos = e.cookie;
+	if (!e.attr.version) {		/* another client's draft: who asks for it by itself is told */
+		err = lib_attr_get(d->fs, &e.attr.fid, NULL, &e.attr);
+		if (err == -ESTALE)
+			err = 0;
+		else if (err)
+			return err;
+	}
 	/*
 	 * The mgr asked the iods about what others are writing; what we wrote ourselves only we
 	 * know.

@@ -39,24 +39,26 @@ u32 lib_file_wire_flags(int flags)
  */
 static int send_close(struct pvfs_fs *fs, struct inode *ino, u32 rights)
 {
-	struct pvfs_close_req req = { .fid = ino->fid };
+	struct pvfs_closing c = { .fid = ino->fid };
+	u8 raw[PVFS_CLOSING_LEN], buf[64];
+	struct pvfs_close_req req;
 	struct pvfs_close_rep rep;
-	u8 buf[64];
 	int err;
 
-	req.flags = (rights & PVFS_CAP_READ ? PVFS_O_READ : 0) |
-		    (rights & PVFS_CAP_WRITE ? PVFS_O_WRITE : 0);
-	if (!(rights & PVFS_CAP_WRITE)) {
-		req.report.trunc_gen = ino->trunc_gen;
-		lib_inode_atime_take(ino, &req.report.atime);
-		if (!lib_fs_close_async(fs, &req))
-			return 0;
+	c.flags = (rights & PVFS_CAP_READ ? PVFS_O_READ : 0) |
+		  (rights & PVFS_CAP_WRITE ? PVFS_O_WRITE : 0);
+	if (rights & PVFS_CAP_WRITE) {
+		lib_inode_report_take(ino, &c.report);
 	} else {
-		lib_inode_report_take(ino, &req.report);
+		c.report.trunc_gen = ino->trunc_gen;
+		lib_inode_atime_take(ino, &c.report.atime);
 	}
+	pvfs_close_req_one(&req, &c, raw);
+	if (!(rights & PVFS_CAP_WRITE) && !lib_fs_close_async(fs, &req))
+		return 0;
 	err = MGR_CALL(fs, CLOSE, close, &req, &rep, buf);
 	if (err)
-		lib_inode_report_restore(ino, &req.report);
+		lib_inode_report_restore(ino, &c.report);
 	lib_session_opens_end(fs);
 	return err;
 }
@@ -107,11 +109,13 @@ int lib_file_from_attr(struct pvfs_fs *fs, const struct pvfs_attr *attr, const s
 /* What was opened at the mgr, but can't be used here. */
 static void undo_open(struct pvfs_fs *fs, const struct pvfs_fid *fid, int flags)
 {
-	struct pvfs_close_req req = { .fid = *fid };
+	struct pvfs_closing c = { .fid = *fid };
+	u8 raw[PVFS_CLOSING_LEN], buf[64];
+	struct pvfs_close_req req;
 	struct pvfs_close_rep rep;
-	u8 buf[64];
 
-	req.flags = lib_file_wire_flags(flags) & (PVFS_O_READ | PVFS_O_WRITE);
+	c.flags = lib_file_wire_flags(flags) & (PVFS_O_READ | PVFS_O_WRITE);
+	pvfs_close_req_one(&req, &c, raw);
 	MGR_CALL(fs, CLOSE, close, &req, &rep, buf);
 }
 

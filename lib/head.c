@@ -9,28 +9,34 @@
 #include <fcntl.h>
 #include <stdlib.h>
 
-/**
- * lib_head_is - may the file be stuffed?
- * @ret_max: how long it may be then, bytes
- */
-bool lib_head_is(struct inode *ino, u32 *ret_max)
+/* lib_head_is - may the file be stuffed? */
+bool lib_head_is(struct inode *ino)
 {
-	bool stuffed;
+	bool striped;
 
 	pthread_mutex_lock(&ino->lock);
-	stuffed = ino->stuffed;
-	*ret_max = ino->layout.stuff_max;
+	striped = ino->striped;
 	pthread_mutex_unlock(&ino->lock);
-	return stuffed;
+	return !striped;
 }
 
 /* What the manager says of the file in an answer about its head. */
-static int take(struct inode *ino, const struct pvfs_attr *attr)
+static int take(struct pvfs_file *f, const struct pvfs_attr *attr)
 {
-	if (!pvfs_layout_valid(&attr->layout, UINT16_MAX))
+	if (!pvfs_layout_valid(&attr->layout, f->fs->niods))
 		return -EIO;
-	lib_inode_update(ino, attr);
+	lib_inode_update(f->inode, attr);
 	return 0;
+}
+
+static u32 stuff_max(struct inode *ino)
+{
+	u32 max;
+
+	pthread_mutex_lock(&ino->lock);
+	max = ino->layout.stuff_max;
+	pthread_mutex_unlock(&ino->lock);
+	return max;
 }
 
 static int read_once(struct pvfs_file *f, u8 *buf, u32 room, u64 *ret_size, u32 *ret_generation)
@@ -44,7 +50,7 @@ static int read_once(struct pvfs_file *f, u8 *buf, u32 room, u64 *ret_size, u32 
 
 	*ret_generation = lib_file_cap(f, &req.cap);
 	err = MGR_CALL_IN(f->fs, HEAD_READ, head_read, &req, &rep, body, &in, &got);
-	err = err ?: take(f->inode, &rep.attr);
+	err = err ?: take(f, &rep.attr);
 	if (err)
 		return err;
 	if (!(rep.attr.flags & PVFS_AF_STUFFED))
@@ -92,7 +98,7 @@ static int write_once(struct pvfs_file *f, const void *buf, u32 len, u64 off, u3
 
 	*ret_generation = lib_file_cap(f, &req.cap);
 	err = MGR_CALL_DATA(f->fs, HEAD_WRITE, head_write, &req, &rep, body, &out, NULL, NULL);
-	err = err ?: take(f->inode, &rep.attr);
+	err = err ?: take(f, &rep.attr);
 	return err ?: rep.done ? 0 : -EREMCHG;
 }
 
@@ -105,7 +111,7 @@ static int unstuff_once(struct pvfs_file *f, u32 *ret_generation)
 
 	*ret_generation = lib_file_cap(f, &req.cap);
 	err = MGR_CALL(f->fs, UNSTUFF, unstuff, &req, &rep, body);
-	return err ?: take(f->inode, &rep.attr);
+	return err ?: take(f, &rep.attr);
 }
 
 /**
@@ -116,10 +122,10 @@ static int unstuff_once(struct pvfs_file *f, u32 *ret_generation)
  */
 int lib_unstuff(struct pvfs_file *f)
 {
-	u32 max, generation;
+	u32 generation;
 	int err;
 
-	if (!lib_head_is(f->inode, &max))
+	if (!lib_head_is(f->inode))
 		return 0;
 	err = unstuff_once(f, &generation);
 	if (lib_session_refused(f->fs, err, generation))
@@ -146,10 +152,11 @@ ssize_t lib_head_write(struct pvfs_file *f, const struct iovec *iov, int n, u64 
 
 	for (i = 0; i < n; i++)
 		len += iov[i].iov_len;
-	if (!lib_head_is(f->inode, &max))
+	if (!lib_head_is(f->inode))
 		return -EREMCHG;
 	if (!len)
 		return 0;
+	max = stuff_max(f->inode);
 	keep = !(f->flags & O_DIRECT) && len <= max && (append || off <= max - len);
 	if (!keep)
 		return lib_unstuff(f) ?: -EREMCHG;
@@ -161,25 +168,9 @@ ssize_t lib_head_write(struct pvfs_file *f, const struct iovec *iov, int n, u64 
 		len += iov[i].iov_len;
 	}
 	err = write_once(f, buf, len, append ? 0 : off, flags, &generation);
-	if (lib_session_refused(f->fs, err, generation))
+	/* EIO: it may have been done in a session that is over. At its place it is done again. */
+	if (lib_session_refused(f->fs, err == -EIO && !append ? -ESTALE : err, generation))
 		err = write_once(f, buf, len, append ? 0 : off, flags, &generation);
 	free(buf);
 	return err ?: (ssize_t)len;
-}
-
-/**
- * lib_head_sync - what was written to a head is to be on stable storage
- *
- * Return: 0 (also when it is not stuffed) or -errno.
- */
-int lib_head_sync(struct pvfs_file *f)
-{
-	struct pvfs_report_req req = { .fid = f->inode->fid };
-	struct pvfs_report_rep rep;
-	u8 body[REP_MAX];
-	u32 max;
-
-	if (!lib_head_is(f->inode, &max))
-		return 0;
-	return MGR_CALL(f->fs, REPORT, report, &req, &rep, body) ?: take(f->inode, &rep.attr);
 }

@@ -105,7 +105,6 @@ void lib_inode_update(struct inode *ino, const struct pvfs_attr *attr)
 	pthread_mutex_lock(&ino->lock);
 	if (!(attr->flags & PVFS_AF_STUFFED))
 		ino->striped = true;
-	ino->stuffed = !ino->striped;
 	if (attr->version >= ino->version) {
 		ino->version = attr->version;
 		ino->mode = attr->mode;

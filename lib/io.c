@@ -485,7 +485,7 @@ ssize_t pvfs_preadv(struct pvfs_file *f, const struct iovec *iov, int n, off_t o
 	ssize_t rc = lib_fs_check(f->fs);
 	struct pvfs_attr attr;
 	bool again = false;
-	u32 gen, stuff_max;
+	u32 gen;
 	u64 len, size;
 	int err;
 
@@ -502,7 +502,7 @@ ssize_t pvfs_preadv(struct pvfs_file *f, const struct iovec *iov, int n, off_t o
 		goto out;
 	j.off = off;
 	len = min(len, PVFS_FILE_MAX - (u64)off);
-	if (lib_head_is(f->inode, &stuff_max)) {
+	if (lib_head_is(f->inode)) {
 		rc = lib_head_read(f, iov, n, off);
 		if (rc != -EREMCHG)
 			goto accessed;
@@ -579,10 +579,9 @@ static int kill_priv(struct pvfs_file *f)
 /* At least a byte, if the file is stuffed. Return: as lib_head_write(). */
 static ssize_t write_head(struct pvfs_file *f, const struct iovec *iov, int n, u64 off, bool append)
 {
-	u32 stuff_max;
 	ssize_t rc;
 
-	if (!lib_head_is(f->inode, &stuff_max))
+	if (!lib_head_is(f->inode))
 		return -EREMCHG;
 	rc = kill_priv(f) ?: lib_head_write(f, iov, n, off, append);
 	return rc > 0 ? lib_write_sync(f) ?: rc : rc;

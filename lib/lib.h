@@ -141,8 +141,7 @@ struct inode {
 	struct pvfs_layout layout;
 	u32 mode, uid;
 	bool caps;			/* has security.capability */
-	bool stuffed;			/* it may be; once it was seen striped it never is again */
-	bool striped;
+	bool striped;			/* it was seen so: it is not stuffed again */
 	u64 version;			/* newest attributes seen */
 	u64 size;			/* the file was at least so long, */
 	u32 trunc_gen;			/* with this */
@@ -249,11 +248,10 @@ int lib_write_prepare(struct pvfs_file *f, struct pvfs_layout *ret_layout, u32 *
 int lib_write_sync(struct pvfs_file *f);
 
 /* head.c */
-bool lib_head_is(struct inode *ino, u32 *ret_max);
+bool lib_head_is(struct inode *ino);
 ssize_t lib_head_read(struct pvfs_file *f, const struct iovec *iov, int n, u64 off);
 ssize_t lib_head_write(struct pvfs_file *f, const struct iovec *iov, int n, u64 off, bool append);
 int lib_unstuff(struct pvfs_file *f);
-int lib_head_sync(struct pvfs_file *f);
 
 /* ask.c */
 struct lib_ask {

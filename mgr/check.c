@@ -202,7 +202,7 @@ static int on_head(struct check *c, const struct mdb_rec *rec)
 		return 0;
 	}
 	nd->head = true;
-	if (mgr_head_decode(rec->val, rec->vlen, &len))
+	if (mgr_heads_check(c->m, ino, rec->val, rec->vlen, &len))
 		problem(c, "inode %llu: damaged head", ino);
 	else if (len != nd->size)
 		problem(c, "inode %llu: %llu bytes long, and its head %u", ino,

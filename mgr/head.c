@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * head.c - stuffed files: HEAD_READ, HEAD_WRITE, UNSTUFF. See "Stuffed files" in docs/protocol.md.
+ * head.c - stuffed files: HEAD_READ, HEAD_WRITE, FLUSH, UNSTUFF. See "Stuffed files" in
+ * docs/protocol.md.
  *
- * The bytes of a stuffed file are one record, its head, which changes in one transaction with the
- * inode. It has no datafiles, no writer makes it UNCERTAIN, and no iod is asked about it. Blocks of
- * it that nobody wrote to would take space here and not at the iods: a stuffed file has no holes,
- * what would leave one unstuffs it.
+ * The bytes of a stuffed file are its head, which changes in one transaction with the inode; where
+ * they are is heads.c's affair. It has no datafiles, no writer makes it UNCERTAIN, and no iod is
+ * asked about it. Blocks of it that nobody wrote to would take space here and not at the iods: a
+ * stuffed file has no holes, what would leave one unstuffs it.
  *
  * Unstuffing is one way, and three steps: SPILL is recorded, durably, and from then on the head
  * does not change; the datafiles are made of it, each whole and once (FILL), whoever tries and
@@ -29,59 +30,26 @@ bool mgr_head_fits(const struct mgr_inode *in, u64 off, u64 end)
 	return end <= in->layout.stuff_max && end >= off && (off & ~(BLOCK - 1)) <= up(in->size);
 }
 
-/*
- * The record of @in's head into @rec, which has room for what @in->size says. Return: 0, -EAGAIN
- * (outside of transactions: it has changed since the inode was read), -EUCLEAN.
- */
-static int head_get(struct mgr_op *op, const struct mgr_inode *in, u32 flags,
-		    struct mgr_head_disk *rec)
-{
-	u8 key[MGR_INO_KEY];
-	u32 len = 0;
-	int n, err;
-
-	if (!in->size)
-		return 0;
-	mgr_ino_key(key, in->ino);
-	n = mdb_get(op->m->db, op->txn, MDB_HEAD, key, sizeof(key), rec, sizeof(*rec) + in->size,
-		    flags);
-	if ((n == -ENOENT || n == -EMSGSIZE) && !op->txn)
-		return -EAGAIN;
-	err = n < 0 && n != -ENOENT && n != -EMSGSIZE ? n : 0;
-	if (err)
-		return err;
-	err = n < 0 ? -EUCLEAN : mgr_head_decode(rec, n, &len);
-	if (!err && len == in->size)
-		return 0;
-	if (!err && !op->txn)
-		return -EAGAIN;
-	pvfs_log_limited(PVFS_LOG_ERROR, "the head of inode %llu is damaged: its bytes are lost",
-			 (unsigned long long)in->ino);
-	return -EUCLEAN;
-}
-
 int mgr_head_change(struct mgr_op *op, struct mgr_inode *in, u64 size, const void *data, u32 off,
 		    u32 len)
 {
-	struct mgr_head_disk *rec = malloc(sizeof(*rec) + max(size, in->size));
-	u8 key[MGR_INO_KEY], *bytes = (u8 *)(rec + 1);
+	struct mgr_head_disk *rec = malloc(mgr_head_room(max(size, in->size)));
+	u8 *bytes = (u8 *)(rec + 1);
 	int err;
 
 	if (!rec)
 		return -ENOMEM;
-	err = head_get(op, in, MDB_RMW, rec);
+	err = mgr_heads_get(op, in, MDB_RMW, rec);
 	if (err)
 		goto out;
 	if (size > in->size)
 		memset(bytes + in->size, 0, size - in->size);
 	if (len)
 		memcpy(bytes + off, data, len);
-	mgr_ino_key(key, in->ino);
 	if (size)
-		err = mdb_put(op->m->db, op->txn, MDB_HEAD, key, sizeof(key), rec,
-			      mgr_head_encode(rec, size));
+		err = mgr_heads_put(op, in, rec, size);
 	else if (in->size)
-		err = mdb_del(op->m->db, op->txn, MDB_HEAD, key, sizeof(key));
+		err = mgr_heads_del(op, in);
 	in->size = size;
 out:
 	free(rec);
@@ -111,7 +79,7 @@ static int head_read_fn(struct mgr_op *op, void *arg)
 	err = ns_fid_get(op, r->fid, 0, &r->in);
 	if (!err && !S_ISREG(r->in.mode))
 		err = -EINVAL;
-	return err || !(r->in.flags & MGR_IF_STUFFED) ? err : head_get(op, &r->in, 0, r->rec);
+	return err || !(r->in.flags & MGR_IF_STUFFED) ? err : mgr_heads_get(op, &r->in, 0, r->rec);
 }
 
 static void give(struct mgr_op *op, struct mgr_head_disk *rec, u32 len)
@@ -128,8 +96,8 @@ int mgr_head_eager(struct mgr_op *op, const struct mgr_inode *in)
 
 	if (!(in->flags & MGR_IF_STUFFED) || !in->size || in->size > PVFS_EAGER_MAX)
 		return 0;
-	rec = malloc(sizeof(*rec) + in->size);
-	err = rec ? head_get(op, in, 0, rec) : 0;
+	rec = malloc(mgr_head_room(in->size));
+	err = rec ? mgr_heads_get(op, in, 0, rec) : 0;
 	if (!rec || err) {
 		free(rec);
 		return err == -ERESTART || err == -EDEADLK ? err : 0;
@@ -181,7 +149,9 @@ static int head_write_fn(struct mgr_op *op, void *arg)
 	u64 off, end;
 	int err;
 
+	/* It may have run before, and lost what it did. */
 	w->unfit = false;
+	w->rep->done = 0;
 	err = ns_fid_get(op, &w->req->fid, MDB_RMW, in);
 	if (!err && !S_ISREG(in->mode))
 		err = -EINVAL;
@@ -214,8 +184,7 @@ int mgr_op_head_write(struct mgr_op *op, const struct pvfs_head_write_req *req,
 		return -EINVAL;
 	if (!may(op, &req->fid, &req->cap, PVFS_CAP_WRITE))
 		return -EACCES;
-	rep->done = 0;
-	err = mgr_run(op, head_write_fn, &w, MGR_RUN_GROWS | MGR_RUN_WRITTEN);
+	err = mgr_run(op, head_write_fn, &w, MGR_RUN_GROWS | MGR_RUN_SYNC);
 	if (err || rep->done)
 		return err;
 	if (w.unfit) {
@@ -224,6 +193,76 @@ int mgr_op_head_write(struct mgr_op *op, const struct pvfs_head_write_req *req,
 			return err;
 	}
 	return mgr_size_attr(op, &w.in, NULL, &rep->attr);
+}
+
+/* ---- drafts ---- */
+
+struct flush {
+	const struct pvfs_flush_req *req;
+	struct pvfs_flush_rep *rep;
+	struct pvfs_setattr_req set;
+	struct mgr_inode in;
+};
+
+static int flush_fn(struct mgr_op *op, void *arg)
+{
+	struct flush *f = arg;
+	struct mgr_inode *in = &f->in;
+	int err;
+
+	f->rep->done = 0;
+	err = ns_fid_get(op, &f->req->fid, MDB_RMW, in);
+	if (!err && !S_ISREG(in->mode))
+		err = -EINVAL;
+	if (err || !(in->flags & MGR_IF_STUFFED) || (in->flags & MGR_IF_SPILL) ||
+	    (in->version != f->req->version && !(f->req->flags & PVFS_FL_AGAIN)))
+		return err;
+	if (op->data_len) {
+		if (!mgr_head_fits(in, 0, op->data_len))
+			return -EINVAL;
+		err = mgr_head_change(op, in, max(in->size, (u64)op->data_len), op->data, 0,
+				      op->data_len);
+		if (err)
+			return err;
+		ns_touch_mtime(op, in);
+	}
+	err = f->set.valid ? mgr_setattr_apply(op, in, &f->set, &in->wtime) : 0;
+	if (err)
+		return err;
+	f->rep->done = 1;
+	ns_attr(in, &f->rep->attr);
+	op->final = true;
+	return op->data_len || f->set.valid ? ns_inode_put(op, in) : 0;
+}
+
+#define FLUSH_ALL (PVFS_SA_MODE | PVFS_SA_UID | PVFS_SA_GID | PVFS_SA_ATIME | PVFS_SA_MTIME | \
+		   PVFS_SA_ATIME_NOW | PVFS_SA_MTIME_NOW)
+
+int mgr_op_flush(struct mgr_op *op, const struct pvfs_flush_req *req, struct pvfs_flush_rep *rep)
+{
+	struct flush f = {
+		.req = req, .rep = rep,
+		.set = {
+			.cred = req->cred, .valid = req->valid, .mode = req->mode, .uid = req->uid,
+			.gid = req->gid, .atime = req->atime, .mtime = req->mtime,
+		},
+	};
+	int err;
+
+	if (op->data_len > PVFS_STUFF_MAX || (req->valid & ~FLUSH_ALL) ||
+	    (req->flags & ~(PVFS_FL_RECALLED | PVFS_FL_AGAIN)) || req->atime.nsec >= 1000000000u ||
+	    req->mtime.nsec >= 1000000000u)
+		return -EINVAL;
+	if (!may(op, &req->fid, &req->cap, PVFS_CAP_WRITE))
+		return -EACCES;
+	err = mgr_run(op, flush_fn, &f, MGR_RUN_GROWS | MGR_RUN_SYNC);
+	if (err == -EINPROGRESS || err == -ERESTART)
+		return err;
+	/* Whatever came of it: the session does not keep it back any more. */
+	mgr_draft_over(op, req->fid.ino, req->flags & PVFS_FL_RECALLED);
+	if (err || rep->done)
+		return err;
+	return mgr_size_attr(op, &f.in, NULL, &rep->attr);
 }
 
 /* ---- unstuffing ---- */
@@ -265,7 +304,7 @@ static int spill_fn(struct mgr_op *op, void *arg)
 		return become_striped(op, in);
 	if (!op->can_block)
 		return -EINPROGRESS;
-	err = head_get(op, in, 0, u->rec);
+	err = mgr_heads_get(op, in, 0, u->rec);
 	if (err || (in->flags & MGR_IF_SPILL))
 		return err;
 	in->flags |= MGR_IF_SPILL;
@@ -277,14 +316,12 @@ static int spilled_fn(struct mgr_op *op, void *arg)
 	struct unstuffing *u = arg;
 	struct mgr_inode *in = &u->in;
 	bool recalls = op->recalls;
-	u8 key[MGR_INO_KEY];
 	int err;
 
 	err = ns_inode_get(op, u->fid->ino, MDB_RMW, in);
 	if (err || !(in->flags & MGR_IF_STUFFED))
 		return err;
-	mgr_ino_key(key, in->ino);
-	err = in->size ? mdb_del(op->m->db, op->txn, MDB_HEAD, key, sizeof(key)) : 0;
+	err = in->size ? mgr_heads_del(op, in) : 0;
 	if (err)
 		return err == -ENOENT ? -EUCLEAN : err;
 	/* They were recalled when it got SPILL, and none was given since. */

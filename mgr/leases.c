@@ -24,6 +24,7 @@ static void lease_del(struct mgr_leases *l, struct mgr_lease **pp)
 	struct mgr_lease *e = *pp;
 
 	*pp = e->next;
+	atomic_fetch_sub(&l->drafts, e->draft);
 	free(e);
 	atomic_fetch_sub_explicit(&l->count, 1, memory_order_relaxed);
 }
@@ -106,6 +107,55 @@ void mgr_leases_drop(struct mgr_leases *l, u64 ino, u64 session)
 	if (*pp)
 		lease_del(l, pp);
 	pthread_mutex_unlock(stripe_of(l, bucket));
+}
+
+void mgr_leases_draft(struct mgr_leases *l, u64 ino, u64 session, bool on)
+{
+	u32 bucket = bucket_of(ino);
+	struct mgr_lease *e;
+
+	if (!on && !atomic_load(&l->drafts))
+		return;
+	pthread_mutex_lock(stripe_of(l, bucket));
+	e = *find(l, bucket, ino, session);
+	if (e && e->draft != on) {
+		e->draft = on;
+		if (on)
+			atomic_fetch_add(&l->drafts, 1);
+		else
+			atomic_fetch_sub(&l->drafts, 1);
+	}
+	pthread_mutex_unlock(stripe_of(l, bucket));
+}
+
+bool mgr_leases_draft_of(struct mgr_leases *l, u64 ino, u64 session)
+{
+	u32 bucket = bucket_of(ino);
+	struct mgr_lease *e;
+	bool ret;
+
+	if (!atomic_load(&l->drafts))
+		return false;
+	pthread_mutex_lock(stripe_of(l, bucket));
+	e = *find(l, bucket, ino, session);
+	ret = e && e->draft;
+	pthread_mutex_unlock(stripe_of(l, bucket));
+	return ret;
+}
+
+bool mgr_leases_drafted(struct mgr_leases *l, u64 ino, u64 but, u64 now)
+{
+	u32 bucket = bucket_of(ino);
+	struct mgr_lease *e;
+
+	if (!atomic_load(&l->drafts))
+		return false;
+	pthread_mutex_lock(stripe_of(l, bucket));
+	for (e = l->bucket[bucket]; e; e = e->next)
+		if (e->draft && e->ino == ino && e->session != but && e->end > now)
+			break;
+	pthread_mutex_unlock(stripe_of(l, bucket));
+	return e;
 }
 
 void mgr_leases_sweep(struct mgr_leases *l, u64 session)

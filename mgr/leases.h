@@ -22,6 +22,7 @@ struct mgr_lease {
 	struct mgr_lease *next;
 	u64 ino, session;
 	u64 end;		/* monotonic ms */
+	bool draft;		/* and others are not told of the inode before it is recalled */
 };
 
 /* A lease as it is looked at. */
@@ -33,6 +34,7 @@ struct mgr_leases {
 	pthread_mutex_t stripe[MGR_LEASE_STRIPES];
 	struct mgr_lease **bucket;	/* bucket i is protected by stripe i % MGR_LEASE_STRIPES */
 	u32 max;
+	atomic_uint drafts;		/* leases that are drafts, too */
 	atomic_uint count;		/* expired ones that nobody came across too */
 	atomic_uint hand;		/* the bucket that is cleared of them next, when it is full */
 	atomic_ullong granted, refused;	/* for statistics */
@@ -52,6 +54,13 @@ bool mgr_leases_grant(struct mgr_leases *l, u64 ino, u64 session, u64 now, u64 e
 void mgr_leases_drop(struct mgr_leases *l, u64 ino, u64 session);
 /* All of a session. Walks the table. */
 void mgr_leases_sweep(struct mgr_leases *l, u64 session);
+
+/* The lease that a session has on an inode is a draft, or is none any more. */
+void mgr_leases_draft(struct mgr_leases *l, u64 ino, u64 session, bool on);
+/* Is the inode a draft of this session? */
+bool mgr_leases_draft_of(struct mgr_leases *l, u64 ino, u64 session);
+/* Is the inode the draft of another session than @but? */
+bool mgr_leases_drafted(struct mgr_leases *l, u64 ino, u64 but, u64 now);
 
 /**
  * mgr_leases_held - who has a lease on an inode

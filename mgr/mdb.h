@@ -41,7 +41,7 @@ enum mdb_table {
 	MDB_ORPHAN,	/* be64 ino, be64 session: no name, but open */
 	MDB_TRIM,	/* be64 ino -> size: datafiles to be cut */
 	MDB_XATTR,	/* be64 ino, name -> value */
-	MDB_HEAD,	/* be64 ino -> bytes of a stuffed file that is not empty */
+	MDB_HEAD,	/* be64 ino -> bytes of a stuffed file that is not empty, or where they are */
 	MDB_META,	/* name -> value */
 	MDB_NTABLES,
 };
@@ -73,8 +73,7 @@ struct mdb_cursor {
 
 struct mdb_ops {
 	int (*begin)(struct mdb *db, struct mdb_txn **ret);
-	/* takes @t, in all cases; with @written it survives the end of this process */
-	int (*commit)(struct mdb *db, struct mdb_txn *t, bool written);
+	int (*commit)(struct mdb *db, struct mdb_txn *t);	/* takes @t, in all cases */
 	void (*abort)(struct mdb *db, struct mdb_txn *t);	/* takes @t */
 	int (*sync)(struct mdb *db);
 	int (*get)(struct mdb *db, struct mdb_txn *t, enum mdb_table tab, const void *key, u32 klen,
@@ -166,13 +165,7 @@ static inline int mdb_begin(struct mdb *db, struct mdb_txn **ret)
 
 static inline int mdb_commit(struct mdb *db, struct mdb_txn *t)
 {
-	return db->ops->commit(db, t, false);
-}
-
-/* The kernel has it when this returns: it survives the end of the process, if not of the machine. */
-static inline int mdb_commit_written(struct mdb *db, struct mdb_txn *t)
-{
-	return db->ops->commit(db, t, true);
+	return db->ops->commit(db, t);
 }
 
 static inline void mdb_abort(struct mdb *db, struct mdb_txn *t)

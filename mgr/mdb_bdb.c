@@ -223,7 +223,7 @@ static int bdb_begin(struct mdb *db, struct mdb_txn **ret)
 	return 0;
 }
 
-static int bdb_commit(struct mdb *db, struct mdb_txn *txn, bool written)
+static int bdb_commit(struct mdb *db, struct mdb_txn *txn)
 {
 	struct bdb *b = to_bdb(db);
 	DB_TXN *t = (DB_TXN *)txn;
@@ -233,8 +233,7 @@ static int bdb_commit(struct mdb *db, struct mdb_txn *txn, bool written)
 		t->abort(t);
 		return -ERESTART;
 	}
-	written |= b->p.durability == PVFS_DURABLE_WRITE;
-	err = t->commit(t, written ? DB_TXN_WRITE_NOSYNC : DB_TXN_NOSYNC);
+	err = t->commit(t, b->p.durability == PVFS_DURABLE_WRITE ? DB_TXN_WRITE_NOSYNC : DB_TXN_NOSYNC);
 	return map_error(b, err, "commit");
 }
 

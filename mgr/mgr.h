@@ -11,15 +11,17 @@
  *   locks.c     who has locked what, in memory        iodtab.c   calls to the iods
  *   leases.c    who may believe what, in memory       recall.c   leases given and taken back
  *   session.c   sessions and their leases             fence.c    evictions, told to the iods
- *   head.c      the bytes of stuffed files
- *   reap.c      the thread behind unlink, truncate    recover.c  start and stop of all this
+ *   head.c      stuffed files                         heads.c     where their bytes are
+ *   reap.c      the thread behind unlink, truncate    recover.c   start and stop of all this
+ *   path.c      what an inode is called, for the log
  *   schema.c    records                               mdb_*.c    the database
  *
  * A handler gets a decoded request and fills a reply; it knows nothing of connections. It may be
  * run again from the start (deadlock, recovery), so it changes memory only after, or undoes it
  * when, its transaction failed. Errors that never leave mgr/: -EDEADLK and -ERESTART (see mdb.h),
  * -EINPROGRESS (must ask the iods but runs where it may not block), -EUCLEAN (damaged record,
- * becomes EIO), -EREMCHG (has to be unstuffed first). Lock order: top of server.c.
+ * becomes EIO), -EREMCHG (has to be unstuffed first), -ENOLINK (a head's file has to be
+ * written first). Lock order: top of server.c.
  */
 #ifndef PVFS_MGR_MGR_H
 #define PVFS_MGR_MGR_H
@@ -39,10 +41,12 @@
 #include "locks.h"
 #include "leases.h"
 #include "recall.h"
+#include "heads.h"
 
 #define MGR_NSLOTS	128u			/* of a session */
 #define MGR_BODY_MAX	(PVFS_SYMLINK_MAX + 257u) /* bytes of the largest reply body we make */
 #define MGR_SYMLINK_FORMAT 1
+#define MGR_BG_MAX	4u			/* threads in the background */
 #define MGR_XATTR_CAPS "security.capability"
 
 struct mgr_op;
@@ -128,6 +132,7 @@ struct mgr {
 	struct mgr_locks locks;
 	struct mgr_leases leases;
 	struct mgr_recalls recalls;
+	struct mgr_heads heads;
 
 	pthread_mutex_t ino_lock;	/* protects the next two */
 	u64 ino_next, ino_end;		/* reserved and not yet given out */
@@ -147,12 +152,12 @@ struct mgr {
 	u64 space_reserve;		/* creating operations stop here */
 	atomic_llong full_files;	/* how many there were when it was reached, 0: it is not */
 
-	/* threads of reap.c, session.c, recover.c; protected by bg_lock */
+	/* threads of reap.c, heads.c, session.c, recover.c; protected by bg_lock */
 	pthread_mutex_t bg_lock;
 	pthread_cond_t bg_cond;
 	bool bg_stop, reap_kicked;
-	pthread_t reaper, expirer, checkpointer;
-	bool bg_running;
+	pthread_t bg[MGR_BG_MAX];
+	u32 nbg;
 
 	/* slow workers of server.c */
 	pthread_mutex_t work_lock;	/* protects the next four */
@@ -227,6 +232,9 @@ struct mgr_handler {
  * @payload: malloc'ed by the handler or NULL, @payload_len bytes
  * @bind_session: session to bind to the connection, 0: none
  * @recalls: others' leases on what a transaction changes are recalled first: recall.h
+ * @nclosed: a CLOSE has so many of its opens behind it
+ * @draft: the head's file that the running transaction has asked for, or NULL
+ * @dropped: heads' files that it does away with
  * @noted: @nnoted inodes that the running transaction changes; @noted_all: there was room for all
  */
 struct mgr_op {
@@ -246,7 +254,10 @@ struct mgr_op {
 	u32 body_len, payload_len;
 	u8 *payload;
 	u64 bind_session;
+	struct mgr_headdraft *draft;
+	struct mgr_headgone *dropped;
 	bool recalls, noted_all;
+	u32 nclosed;
 	u32 nnoted;
 	struct mgr_noted noted[MGR_NOTED_MAX];
 	u8 body[MGR_BODY_MAX];
@@ -284,7 +295,6 @@ void mgr_op_init_bg(struct mgr_op *op, struct mgr *m);
 #define MGR_RUN_SYNC	0x2u	/* the reply must wait until this is durable */
 #define MGR_RUN_FINAL	0x4u	/* last one of the request: stores the reply when a slot is used */
 #define MGR_RUN_GROWS	0x8u	/* refuse with -ENOSPC when the store's disk is nearly full */
-#define MGR_RUN_WRITTEN	0x10u	/* it survives kill -9 of the manager, as what an iod was told does */
 
 /**
  * mgr_run - the one driver of transactions: begin, @fn, commit; again after a deadlock
@@ -590,6 +600,15 @@ bool mgr_head_fits(const struct mgr_inode *in, u64 off, u64 end);
  */
 int mgr_unstuff(struct mgr_op *op, const struct pvfs_fid *fid, struct mgr_inode *ret);
 
+/* ---- op_attr.c ---- */
+
+/*
+ * Checks and makes every change that @req asks for, but that of the size; writes up to @wtime are
+ * accounted for.
+ */
+int mgr_setattr_apply(struct mgr_op *op, struct mgr_inode *in, const struct pvfs_setattr_req *req,
+		      const struct pvfs_ts *wtime);
+
 /* ---- op_name.c ---- */
 
 /**
@@ -647,6 +666,19 @@ void *mgr_reap_thread(void *arg);
 int mgr_reap_pass(struct mgr *m);
 int mgr_count_table(struct mgr_op *op, enum mdb_table tab, u64 limit, u64 *ret);
 
+/* ---- path.c ---- */
+#define MGR_PATH_ROOM 900u		/* a line of the log has no room for more */
+
+/* An entry that names @ino: in directory @dir, 0: none was found. */
+struct mgr_found {
+	u64 ino, dir;
+	char name[PVFS_NAME_MAX + 1];
+};
+/* Looks for entries of @n inodes, through the whole volume. 0, -ECANCELED (we stop), or -errno. */
+int mgr_find_names(struct mgr *m, struct mgr_found *f, u32 n);
+/* For people: from the root, or the end of that. 0, -ECANCELED, or -errno. */
+int mgr_path(struct mgr *m, const struct mgr_found *f, char path[MGR_PATH_ROOM]);
+
 /* ---- iodtab.c ---- */
 struct mgr_iodtab;
 int mgr_iodtab_open(const struct pvfs_conf *conf, const struct pvfs_key *server_key,
@@ -669,11 +701,14 @@ int mgr_iodents_make(struct mgr *m);
 int mgr_core_open(struct pvfs_conf *conf, const struct pvfs_key *server_key,
 		  const struct mgr_iod_ops *iod_ops,
 		  void *iod_arg, struct mgr **ret, char *err, size_t errlen);
-int mgr_core_start(struct mgr *m);	/* the reaper, expiry and checkpoint threads */
+int mgr_core_start(struct mgr *m);	/* the threads in the background */
 void mgr_core_stop(struct mgr *m);
 void mgr_core_close(struct mgr *m);	/* NULL is fine */
 /* For threads of our own: waits until @deadline (monotonic ms) or the stop. Return: stop. */
 bool mgr_bg_wait(struct mgr *m, u64 deadline);
+/* The same until @kicked, which is made false; or a second when something is @left to be done. */
+bool mgr_bg_wait_kick(struct mgr *m, bool *kicked, bool left);
+void mgr_bg_kick(struct mgr *m, bool *kicked);
 /* How many inodes there are, for df. */
 u64 mgr_files(struct mgr *m);
 /*

@@ -51,6 +51,8 @@ int ns_inode_get(struct mgr_op *op, u64 ino, u32 flags, struct mgr_inode *in)
 	if (err)
 		pvfs_log_limited(PVFS_LOG_ERROR, "database: inode %llu: damaged record",
 				 (unsigned long long)ino);
+	else
+		mgr_draft_note(op, ino);
 	return err;
 }
 
@@ -121,7 +123,7 @@ int ns_inode_del(struct mgr_op *op, const struct mgr_inode *in)
 			err = 0;
 	}
 	if (!err && (in->flags & MGR_IF_STUFFED) && in->size)
-		err = mdb_del(op->m->db, op->txn, MDB_HEAD, key, sizeof(key));
+		err = mgr_heads_del(op, in);
 	return err == -ENOENT ? -EUCLEAN : err;
 }
 

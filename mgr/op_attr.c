@@ -169,11 +169,9 @@ static int setattr_check(struct mgr_op *op, const struct pvfs_setattr_req *req,
 	return err;
 }
 
-/* Checks and makes every change but that of the size. Also the @change of a truncation. */
-static int setattr_apply(struct mgr_op *op, struct mgr_inode *in, void *arg)
+int mgr_setattr_apply(struct mgr_op *op, struct mgr_inode *in, const struct pvfs_setattr_req *req,
+		      const struct pvfs_ts *wtime)
 {
-	struct setattr *s = arg;
-	const struct pvfs_setattr_req *req = s->req;
 	u32 v = req->valid;
 	int err;
 
@@ -204,8 +202,8 @@ static int setattr_apply(struct mgr_op *op, struct mgr_inode *in, void *arg)
 	 * Writes that happened are accounted for before a time is set, so that only later ones move
 	 * it again.
 	 */
-	if (pvfs_ts_after(&s->wtime, &in->wtime))
-		in->wtime = s->wtime;
+	if (pvfs_ts_after(wtime, &in->wtime))
+		in->wtime = *wtime;
 	if (v & PVFS_SA_ATIME_NOW)
 		in->atime = op->now;
 	else if (v & PVFS_SA_ATIME)
@@ -216,6 +214,14 @@ static int setattr_apply(struct mgr_op *op, struct mgr_inode *in, void *arg)
 		in->mtime = req->mtime;
 	ns_touch_ctime(op, in);
 	return 0;
+}
+
+/* Also the @change of a truncation. */
+static int setattr_apply(struct mgr_op *op, struct mgr_inode *in, void *arg)
+{
+	struct setattr *s = arg;
+
+	return mgr_setattr_apply(op, in, s->req, &s->wtime);
 }
 
 static int setattr_fn(struct mgr_op *op, void *arg)

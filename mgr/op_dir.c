@@ -92,6 +92,7 @@ struct readdir {
 	struct mgr_inode *in;	/* max; only with attributes */
 	struct pvfs_attr *attr;	/* max */
 	bool *lease;		/* max; had by the session */
+	bool *draft;		/* max; another session's, to be listed without attributes */
 	bool eof, dir_lease;
 };
 
@@ -166,18 +167,28 @@ static int readdir_entries_fn(struct mgr_op *op, void *arg)
 static int readdir_inodes_fn(struct mgr_op *op, void *arg)
 {
 	struct readdir *r = arg;
+	bool recalls = op->recalls;
+	int err = 0;
 	u32 i;
-	int err;
 
+	op->recalls = false;
 	for (i = 0; i < r->n; i++) {
 		r->lease[i] = mgr_lease_begin(op, r->ent[i].fid.ino);
+		/*
+		 * To wait for drafts could take for ever, where files are made all the while: they
+		 * are listed without attributes.
+		 */
+		r->draft[i] = mgr_leases_drafted(&op->m->leases, r->ent[i].fid.ino,
+						 mgr_op_session(op), mgr_mono_ms());
 		err = ns_fid_get(op, &r->ent[i].fid, 0, &r->in[i]);
 		if (err == -ESTALE)
 			memset(&r->in[i], 0, sizeof(r->in[i]));
 		else if (err)
-			return err;
+			break;
+		err = 0;
 	}
-	return 0;
+	op->recalls = recalls;
+	return err;
 }
 
 static int readdir_encode(struct mgr_op *op, struct readdir *r, struct pvfs_readdir_rep *rep)
@@ -192,9 +203,9 @@ static int readdir_encode(struct mgr_op *op, struct readdir *r, struct pvfs_read
 			.cookie = e->cookie, .name = { .p = r->arena + e->name, .len = e->namelen },
 		};
 
-		if (r->in) {
-			if (!r->in[i].ino || !r->attr[i].fid.ino)
-				continue;
+		if (r->in && (!r->in[i].ino || !r->attr[i].fid.ino))
+			continue;
+		if (r->in && !r->draft[i]) {
 			d.attr = r->attr[i];
 			mgr_lease_attr(op, r->lease[i], &r->in[i], &d.attr);
 		} else {
@@ -215,6 +226,7 @@ static void readdir_free(struct readdir *r)
 	free(r->in);
 	free(r->attr);
 	free(r->lease);
+	free(r->draft);
 }
 
 int mgr_op_readdir(struct mgr_op *op, const struct pvfs_readdir_req *req,
@@ -256,9 +268,10 @@ int mgr_op_readdir(struct mgr_op *op, const struct pvfs_readdir_req *req,
 		r.in = malloc(r.max * sizeof(*r.in));
 		r.attr = calloc(r.max, sizeof(*r.attr));
 		r.lease = calloc(r.max, sizeof(*r.lease));
+		r.draft = calloc(r.max, sizeof(*r.draft));
 	}
 	if (!r.ent || !r.arena || !op->payload ||
-	    ((req->flags & PVFS_RD_ATTRS) && (!r.in || !r.attr || !r.lease))) {
+	    ((req->flags & PVFS_RD_ATTRS) && (!r.in || !r.attr || !r.lease || !r.draft))) {
 		err = -ENOMEM;
 		goto out;
 	}

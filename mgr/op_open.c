@@ -13,7 +13,7 @@
 #define O_ACCESS (PVFS_O_READ | PVFS_O_WRITE | PVFS_O_EXEC)
 #define O_ALL \
 	(O_ACCESS | PVFS_O_CREAT | PVFS_O_EXCL | PVFS_O_TRUNC | PVFS_O_DIRECTORY | \
-	 PVFS_O_TMPFILE | PVFS_O_STRIPED | PVFS_O_EAGER)
+	 PVFS_O_TMPFILE | PVFS_O_STRIPED | PVFS_O_EAGER | PVFS_O_DRAFT)
 
 struct opening {
 	const struct pvfs_cred *cred;	/* NULL: no permission check (it was open before) */
@@ -228,6 +228,12 @@ static int made_file(struct mgr_op *op, struct mgr_make *mk)
 	if (c->req->flags & PVFS_O_WRITE)
 		mgr_opens_reset(&op->m->opens, &mk->in, true);
 	ns_attr(&mk->in, &c->rep->attr);
+	/* Before the commit, too: nobody reads it without finding that it is a draft. */
+	if ((c->req->flags & PVFS_O_DRAFT) && (mk->in.flags & MGR_IF_STUFFED) &&
+	    mgr_lease_begin(op, mk->in.ino)) {
+		mgr_leases_draft(&op->m->leases, mk->in.ino, mgr_op_session(op), true);
+		c->rep->attr.flags |= PVFS_AF_LEASE | PVFS_AF_DRAFT;
+	}
 	make_cap(op, &mk->fid, c->req->flags, &c->rep->cap);
 	c->rep->created = 1;
 	return 0;
@@ -397,18 +403,14 @@ int mgr_orphan_release(struct mgr_op *op, u64 ino, u64 session)
 	return err;
 }
 
-int mgr_op_close(struct mgr_op *op, const struct pvfs_close_req *req, struct pvfs_close_rep *rep)
+static int close_one(struct mgr_op *op, const struct pvfs_closing *req)
 {
 	u64 session = mgr_op_session(op), ino = req->fid.ino;
 	struct mgr_opens_view v;
 	bool released;
 	int err;
 
-	err = mgr_atime(op, &req->fid, &req->report);
-	if (err)
-		return err;
-	/* While it was open for writing nobody had a lease; and a close is not begun twice. */
-	op->recalls = false;
+	mgr_draft_over(op, ino, false);
 	mgr_opens_view(&op->m->opens, ino, session, &v);
 	if (req->flags & PVFS_O_WRITE) {
 		/*
@@ -431,6 +433,37 @@ int mgr_op_close(struct mgr_op *op, const struct pvfs_close_req *req, struct pvf
 	return err == -ERESTART ? err : 0;
 }
 
+int mgr_op_close(struct mgr_op *op, const struct pvfs_close_req *req, struct pvfs_close_rep *rep)
+{
+	struct pvfs_closing c[PVFS_CLOSE_MAX];
+	u32 i, n = req->closings.len / PVFS_CLOSING_LEN;
+	struct pvfs_wire w;
+	int err;
+
+	if (!n || req->closings.len % PVFS_CLOSING_LEN)
+		return -EINVAL;
+	pvfs_wire_init(&w, req->closings.p, req->closings.len);
+	for (i = 0; i < n; i++) {
+		pvfs_get_closing(&w, &c[i]);
+		err = mgr_atime(op, &c[i].fid, &c[i].report);
+		if (err)
+			return err;
+	}
+	/*
+	 * While they were open for writing nobody had a lease. And a close that was begun is not
+	 * begun again: none of them is parked from here on, and after a recovery those that were
+	 * through stay so.
+	 */
+	op->recalls = false;
+	while (op->nclosed < n) {
+		err = close_one(op, &c[op->nclosed]);
+		if (err)
+			return err;
+		op->nclosed++;
+	}
+	return 0;
+}
+
 int mgr_op_report(struct mgr_op *op, const struct pvfs_report_req *req, struct pvfs_report_rep *rep)
 {
 	struct opening o = { .fid = req->fid, .had = true };
@@ -444,7 +477,5 @@ int mgr_op_report(struct mgr_op *op, const struct pvfs_report_req *req, struct p
 	if (err && err != -ENOSPC)
 		return err;
 	err = mgr_run(op, open_fn, &o, MGR_RUN_READ);
-	/* What was written to a head is in the log, and may not be on the disk. */
-	op->need_sync |= o.in.flags & MGR_IF_STUFFED;
 	return err ?: mgr_size_attr(op, &o.in, NULL, &rep->attr);
 }

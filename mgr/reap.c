@@ -10,7 +10,6 @@
  */
 #include "mgr.h"
 #include <stdlib.h>
-#include <time.h>
 
 #define REAP_BATCH 128u		/* inodes asked about at once */
 #define REMOVE_MS 10000u
@@ -158,16 +157,6 @@ static int trim_one(struct mgr_op *op, void *arg)
 	return mgr_trim_finish(op, *(u64 *)arg);
 }
 
-static bool stopping(struct mgr *m)
-{
-	bool stop;
-
-	pthread_mutex_lock(&m->bg_lock);
-	stop = m->bg_stop;
-	pthread_mutex_unlock(&m->bg_lock);
-	return stop;
-}
-
 /* Return: how many are left over, or -errno. */
 static int reap_queue(struct mgr *m, struct mgr_op *op, struct batch *b)
 {
@@ -175,7 +164,7 @@ static int reap_queue(struct mgr *m, struct mgr_op *op, struct batch *b)
 
 	memset(b, 0, sizeof(*b));
 	b->tab = MDB_REAP;
-	while (!b->end && !stopping(m)) {
+	while (!b->end && !mgr_bg_wait(m, 0)) {
 		/*
 		 * The database is entered for each step, not for the batch: the calls may take
 		 * long.
@@ -199,11 +188,11 @@ static int trim_queue(struct mgr *m, struct mgr_op *op, struct batch *b)
 
 	memset(b, 0, sizeof(*b));
 	b->tab = MDB_TRIM;
-	while (!b->end && !stopping(m)) {
+	while (!b->end && !mgr_bg_wait(m, 0)) {
 		err = mgr_bg_run(op, next_batch, b);
 		if (err)
 			return err;
-		for (i = 0; i < b->n && !stopping(m); i++) {
+		for (i = 0; i < b->n && !mgr_bg_wait(m, 0); i++) {
 			err = mgr_bg_run(op, trim_one, &b->ino[i]);
 			if (err && err != -ESTALE)
 				left++;
@@ -242,33 +231,7 @@ out:
 
 void mgr_reap_kick(struct mgr *m)
 {
-	pthread_mutex_lock(&m->bg_lock);
-	if (!m->reap_kicked) {
-		m->reap_kicked = true;
-		pthread_cond_broadcast(&m->bg_cond);
-	}
-	pthread_mutex_unlock(&m->bg_lock);
-}
-
-/* Waits for a kick, or a second when something is left to be done. Return: stop. */
-static bool reap_wait(struct mgr *m, bool left)
-{
-	struct timespec until;
-	bool stop;
-
-	pthread_mutex_lock(&m->bg_lock);
-	clock_gettime(CLOCK_MONOTONIC, &until);
-	until.tv_sec++;
-	while (!m->bg_stop && !m->reap_kicked) {
-		if (!left)
-			pthread_cond_wait(&m->bg_cond, &m->bg_lock);
-		else if (pthread_cond_timedwait(&m->bg_cond, &m->bg_lock, &until) == ETIMEDOUT)
-			break;
-	}
-	m->reap_kicked = false;
-	stop = m->bg_stop;
-	pthread_mutex_unlock(&m->bg_lock);
-	return stop;
+	mgr_bg_kick(m, &m->reap_kicked);
 }
 
 void *mgr_reap_thread(void *arg)
@@ -285,7 +248,7 @@ void *mgr_reap_thread(void *arg)
 		 * What is unlinked together is removed together: a pass now and then, not one per
 		 * file.
 		 */
-	} while (!mgr_bg_wait(m, mgr_mono_ms() + 20) && !reap_wait(m, left));
+	} while (!mgr_bg_wait(m, mgr_mono_ms() + 20) && !mgr_bg_wait_kick(m, &m->reap_kicked, left));
 	return NULL;
 }
 

@@ -73,9 +73,9 @@ bool mgr_lease_begin(struct mgr_op *op, u64 ino)
 		barred = bar_find(&m->recalls, ino);
 		pthread_mutex_unlock(&m->recalls.lock);
 	}
-	if (barred)
-		return false;
 	now = mgr_mono_ms();
+	if (barred || mgr_leases_drafted(&m->leases, ino, op->s->id, now))
+		return false;
 	if (!mgr_leases_grant(&m->leases, ino, op->s->id, now, now + m->conf->lease_ms))
 		return false;
 	/* The sweep comes after @dead was set: it finds this one, or we see @dead. */
@@ -112,7 +112,24 @@ void mgr_lease_note(struct mgr_op *op, u64 ino, bool own)
 	}
 	if (i == op->nnoted)
 		op->noted[op->nnoted++] = (struct mgr_noted){ .ino = ino };
-	op->noted[i].own |= own;
+	op->noted[i].change = true;
+	/* Who has a draft does not believe what it is changing. */
+	op->noted[i].own |= own && !mgr_leases_draft_of(&op->m->leases, ino, mgr_op_session(op));
+}
+
+void mgr_draft_note(struct mgr_op *op, u64 ino)
+{
+	u32 i;
+
+	if (!op->recalls || !atomic_load(&op->m->leases.drafts) ||
+	    !mgr_leases_drafted(&op->m->leases, ino, mgr_op_session(op), mgr_mono_ms()))
+		return;
+	for (i = 0; i < op->nnoted; i++)
+		if (op->noted[i].ino == ino)
+			return;
+	/* Those that there is no room for are waited for next time. */
+	if (i < MGR_NOTED_MAX)
+		op->noted[op->nnoted++] = (struct mgr_noted){ .ino = ino };
 }
 
 /* Whose lease may stay. */
@@ -124,6 +141,7 @@ static u64 exempt(const struct mgr_noted *n, u64 session)
 int mgr_lease_check(struct mgr_op *op)
 {
 	struct mgr *m = op->m;
+	bool changes = false;
 	u32 i, kept = 0;
 	u64 now;
 
@@ -132,13 +150,15 @@ int mgr_lease_check(struct mgr_op *op)
 	/* A transaction that changes more than we can note: none does. */
 	if (!op->noted_all)
 		return -EIO;
-	if (mgr_leases_in_grace(m))
-		return -EAGAIN;
 	now = mgr_mono_ms();
-	for (i = 0; i < op->nnoted; i++)
+	for (i = 0; i < op->nnoted; i++) {
+		changes |= op->noted[i].change;
 		if (mgr_leases_held(&m->leases, op->noted[i].ino,
 				    exempt(&op->noted[i], mgr_op_session(op)), now, NULL, 0))
 			op->noted[kept++] = op->noted[i];
+	}
+	if (changes && mgr_leases_in_grace(m))
+		return -EAGAIN;
 	op->nnoted = kept;
 	return kept ? -EINPROGRESS : 0;
 }
@@ -317,6 +337,13 @@ void mgr_recall_told(struct mgr *m, u64 session, const u64 *inos, u32 n, int err
 	pthread_mutex_unlock(&r->lock);
 	send_all(m, list);
 	resume_all(m, ready);
+}
+
+void mgr_draft_over(struct mgr_op *op, u64 ino, bool recalled)
+{
+	mgr_leases_draft(&op->m->leases, ino, mgr_op_session(op), false);
+	if (recalled)
+		mgr_recall_told(op->m, mgr_op_session(op), &ino, 1, 0);
 }
 
 static void park_free(struct mgr_recalls *r, struct mgr_parked *p)

@@ -6,6 +6,9 @@
  * mgr_run() aborts it and the request ends with -EINPROGRESS; the server parks it here, holding no
  * thread, slot or lock, until each of them has answered a RECALL or its lease has expired, and then
  * executes it again from the start. Until that has ended nobody gets a lease on these inodes.
+ *
+ * A draft is a new file that its maker's session has not told all of yet. Who reads such an inode
+ * notes it as well (mgr_draft_note()), and waits in the same way.
  */
 #ifndef PVFS_MGR_RECALL_H
 #define PVFS_MGR_RECALL_H
@@ -22,12 +25,13 @@ struct mgr_parked;
 struct pvfs_attr;
 struct pvfs_call;
 
-#define MGR_NOTED_MAX	8u	/* inodes that one transaction changes */
+#define MGR_NOTED_MAX	8u	/* inodes that one transaction changes, and drafts that are read */
 #define MGR_RECALL_BUCKETS 256u
 
-/* An inode that a transaction changes. */
+/* An inode that a transaction changes, or a draft that is read. */
 struct mgr_noted {
 	u64 ino;
+	bool change;
 	bool own;		/* the asking session's lease goes too */
 };
 
@@ -74,7 +78,12 @@ void mgr_lease_attr(struct mgr_op *op, bool had, const struct mgr_inode *in, str
  * session's as well.
  */
 void mgr_lease_note(struct mgr_op *op, u64 ino, bool own);
-/* Before it commits. Return: 0, -EINPROGRESS (to be parked), -EAGAIN (nobody knows who has one). */
+/* @ino is read for somebody: if it is another session's draft it must not stay one. */
+void mgr_draft_note(struct mgr_op *op, u64 ino);
+/*
+ * Before it commits, or when it has read. Return: 0, -EINPROGRESS (to be parked), -EAGAIN (nobody
+ * knows who has one).
+ */
 int mgr_lease_check(struct mgr_op *op);
 
 /**
@@ -86,6 +95,11 @@ int mgr_lease_check(struct mgr_op *op);
 int mgr_recall_park(struct mgr *m, const struct mgr_op *op, u64 session, struct pvfs_call *call);
 /* The request has been executed again. */
 void mgr_recall_over(struct mgr *m, struct mgr_parked *p);
+/*
+ * The session has told all there was to its draft. @recalled: it was asked to, and believes nothing
+ * about the inode any more.
+ */
+void mgr_draft_over(struct mgr_op *op, u64 ino, bool recalled);
 /* A RECALL was answered (0), or was not. */
 void mgr_recall_told(struct mgr *m, u64 session, const u64 *inos, u32 n, int err);
 /* Sends what must be sent again, gives up on what has expired. @now: monotonic ms. */

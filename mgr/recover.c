@@ -6,7 +6,7 @@
  * construction, as each operation is one transaction; what an interrupted process leaves is work:
  * sessions that may come back (they get a lease's time, the grace), orphans of sessions that do not
  * exist any more, stored replies of such sessions, trim records and the reap queue, which the
- * reaper takes up.
+ * reaper takes up, and files of heads that no record names (heads.c).
  *
  * Also here: the checkpoint thread, and the watch over the space on the store's disk.
  */
@@ -104,6 +104,36 @@ bool mgr_bg_wait(struct mgr *m, u64 deadline)
 	return stop;
 }
 
+bool mgr_bg_wait_kick(struct mgr *m, bool *kicked, bool left)
+{
+	struct timespec until;
+	bool stop;
+
+	pthread_mutex_lock(&m->bg_lock);
+	clock_gettime(CLOCK_MONOTONIC, &until);
+	until.tv_sec++;
+	while (!m->bg_stop && !*kicked) {
+		if (!left)
+			pthread_cond_wait(&m->bg_cond, &m->bg_lock);
+		else if (pthread_cond_timedwait(&m->bg_cond, &m->bg_lock, &until) == ETIMEDOUT)
+			break;
+	}
+	*kicked = false;
+	stop = m->bg_stop;
+	pthread_mutex_unlock(&m->bg_lock);
+	return stop;
+}
+
+void mgr_bg_kick(struct mgr *m, bool *kicked)
+{
+	pthread_mutex_lock(&m->bg_lock);
+	if (!*kicked) {
+		*kicked = true;
+		pthread_cond_broadcast(&m->bg_cond);
+	}
+	pthread_mutex_unlock(&m->bg_lock);
+}
+
 u64 mgr_files(struct mgr *m)
 {
 	return max(atomic_load_explicit(&m->files, memory_order_relaxed), 0ll);
@@ -127,7 +157,8 @@ static bool meta_get(struct mgr *m, const char *name, u64 *ret)
 }
 
 /*
- * "clean" says that "files" is exact, as nothing happens after it any more. @arg: bool, is it so?
+ * "clean" says that "files" is exact, as nothing happens after it any more, and that every head's
+ * file is named by its record. @arg: bool, is it so?
  */
 static int files_put_fn(struct mgr_op *op, void *arg)
 {
@@ -477,16 +508,23 @@ int mgr_core_open(struct pvfs_conf *conf, const struct pvfs_key *server_key,
 	e = mgr_iodents_make(m);
 	if (e)
 		goto fail_db;
+	e = mgr_heads_open(m, err, errlen);
+	if (e)
+		goto fail_db;
 	mgr_op_init_bg(op, m);
 	e = mgr_bg_run(op, recover, NULL);
 	if (e) {
 		snprintf(err, errlen, "%s: cannot be taken up: %s", dir, strerror(-e));
-		goto fail_db;
+		goto fail_heads;
 	}
+	if (m->files_stale)
+		mgr_heads_suspect(m);
 	free(op);
 	*ret = m;
 	return 0;
 
+fail_heads:
+	mgr_heads_close(m);
 fail_db:
 	mgr_fence_fini(m);
 	mdb_close(m->db);
@@ -510,63 +548,49 @@ fail_alloc:
 
 int mgr_core_start(struct mgr *m)
 {
+	static void *(*const threads[MGR_BG_MAX])(void *) = {
+		mgr_reap_thread, mgr_heads_thread, mgr_expire_thread, checkpoint_thread,
+	};
 	int err;
 
 	m->bg_stop = false;
-	err = pthread_create(&m->reaper, NULL, mgr_reap_thread, m);
-	if (err)
-		return -err;
-	err = pthread_create(&m->expirer, NULL, mgr_expire_thread, m);
-	if (err)
-		goto stop_reaper;
-	err = pthread_create(&m->checkpointer, NULL, checkpoint_thread, m);
-	if (err)
-		goto stop_expirer;
-	m->bg_running = true;
+	for (m->nbg = 0; m->nbg < MGR_BG_MAX; m->nbg++) {
+		err = pthread_create(&m->bg[m->nbg], NULL, threads[m->nbg], m);
+		if (err) {
+			mgr_core_stop(m);
+			return -err;
+		}
+	}
 	return 0;
-
-stop_expirer:
-	pthread_mutex_lock(&m->bg_lock);
-	m->bg_stop = true;
-	pthread_cond_broadcast(&m->bg_cond);
-	pthread_mutex_unlock(&m->bg_lock);
-	pthread_join(m->expirer, NULL);
-stop_reaper:
-	pthread_mutex_lock(&m->bg_lock);
-	m->bg_stop = true;
-	pthread_cond_broadcast(&m->bg_cond);
-	pthread_mutex_unlock(&m->bg_lock);
-	pthread_join(m->reaper, NULL);
-	return -err;
 }
 
 void mgr_core_stop(struct mgr *m)
 {
-	if (!m->bg_running)
+	if (!m->nbg)
 		return;
 	pthread_mutex_lock(&m->bg_lock);
 	m->bg_stop = true;
 	pthread_cond_broadcast(&m->bg_cond);
 	pthread_mutex_unlock(&m->bg_lock);
-	pthread_join(m->reaper, NULL);
-	pthread_join(m->expirer, NULL);
-	pthread_join(m->checkpointer, NULL);
-	m->bg_running = false;
+	while (m->nbg)
+		pthread_join(m->bg[--m->nbg], NULL);
 }
 
 static int last_words(struct mgr_op *op, void *arg)
 {
-	bool clean = true;
-
-	return mgr_run(op, files_put_fn, &clean, 0);
+	return mgr_run(op, files_put_fn, arg, 0);
 }
 
 void mgr_core_close(struct mgr *m)
 {
+	bool clean;
+
 	if (!m)
 		return;
 	mgr_core_stop(m);
-	mgr_bg_do(m, last_words, NULL);
+	clean = mgr_heads_settle(m);
+	mgr_bg_do(m, last_words, &clean);
+	mgr_heads_close(m);
 	mdb_close(m->db);
 	mgr_recalls_fini(&m->recalls);
 	mgr_leases_fini(&m->leases);

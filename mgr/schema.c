@@ -287,6 +287,33 @@ int mgr_head_decode(const struct mgr_head_disk *d, u32 len, u32 *ret_len)
 	return 0;
 }
 
+u32 mgr_headfile_encode(const struct mgr_headfile *f, struct mgr_headfile_disk *d)
+{
+	memset(d, 0, sizeof(*d));
+	d->format = MGR_HEADFILE_FORMAT;
+	d->crc = cpu_to_le32(f->crc);
+	d->len = cpu_to_le32(f->len);
+	d->gen = cpu_to_le32(f->gen);
+	d->epoch = cpu_to_le64(f->epoch);
+	d->nr = cpu_to_le64(f->nr);
+	return sizeof(*d);
+}
+
+int mgr_headfile_decode(struct mgr_headfile *f, u64 ino, const void *rec, u32 len)
+{
+	const struct mgr_headfile_disk *d = rec;
+
+	if (len != sizeof(*d) || d->format != MGR_HEADFILE_FORMAT)
+		return -EUCLEAN;
+	f->ino = ino;
+	f->gen = le32_to_cpu(d->gen);
+	f->epoch = le64_to_cpu(d->epoch);
+	f->nr = le64_to_cpu(d->nr);
+	f->len = le32_to_cpu(d->len);
+	f->crc = le32_to_cpu(d->crc);
+	return f->len && f->len <= PVFS_STUFF_MAX ? 0 : -EUCLEAN;
+}
+
 u32 mgr_super_encode(const struct mgr_super *s, struct mgr_super_disk *d)
 {
 	memset(d, 0, sizeof(*d));

@@ -78,6 +78,15 @@ struct mgr_trim_rec {
 	u64 size;
 };
 
+/* A file that has, or had, a head. The first four are its name, which is never used again. */
+struct mgr_headfile {
+	u64 ino;
+	u32 gen;
+	u64 epoch;		/* of the process that made it */
+	u64 nr;			/* counts its files */
+	u32 len, crc;		/* of its bytes */
+};
+
 /* ---- on disk ---- */
 
 struct mgr_ts_disk {
@@ -183,6 +192,18 @@ struct mgr_head_disk {		/* the bytes of the file follow */
 #define MGR_HEAD_FORMAT 1
 #define MGR_HEAD_MAX (sizeof(struct mgr_head_disk) + PVFS_STUFF_MAX)
 _Static_assert(sizeof(struct mgr_head_disk) == 8, "head record");
+
+struct mgr_headfile_disk {	/* a head whose bytes are in a file of ours: headfile.c */
+	u8 format;		/* MGR_HEADFILE_FORMAT */
+	u8 zero[3];
+	__le32 crc;		/* crc32c of them */
+	__le32 len;
+	__le32 gen;
+	__le64 epoch;
+	__le64 nr;
+} __attribute__((packed));
+#define MGR_HEADFILE_FORMAT 2
+_Static_assert(sizeof(struct mgr_headfile_disk) == 32, "head file record");
 _Static_assert(MGR_HEAD_MAX > MGR_XATTR_MAX, "the largest record");
 
 struct mgr_super_disk {
@@ -273,6 +294,13 @@ int mgr_mark_decode(u32 *ret_gen, const void *rec, u32 len);
 u32 mgr_head_encode(struct mgr_head_disk *d, u32 len);
 /* How many bytes are behind it, in *@ret_len. */
 int mgr_head_decode(const struct mgr_head_disk *d, u32 len, u32 *ret_len);
+/* Bytes that either record of a head may have, and the head when it was read into its place. */
+static inline size_t mgr_head_room(u64 size)
+{
+	return max(sizeof(struct mgr_head_disk) + size, sizeof(struct mgr_headfile_disk));
+}
+u32 mgr_headfile_encode(const struct mgr_headfile *f, struct mgr_headfile_disk *d);
+int mgr_headfile_decode(struct mgr_headfile *f, u64 ino, const void *rec, u32 len);
 u32 mgr_super_encode(const struct mgr_super *s, struct mgr_super_disk *d);
 int mgr_super_decode(struct mgr_super *s, const void *rec, u32 len);
 

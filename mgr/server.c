@@ -24,7 +24,7 @@
  *   5. database page locks      for one transaction; the loser of a deadlock starts again (mgr_run)
  *   6. leaves                   mgr_recalls.lock (the next two inside it), mgr_leases stripes,
  *                               mgr_sessions.lock, mgr_session.lock, opens stripes, mgr_locks.lock,
- *                               work_lock, bg_lock: nothing is waited for under them
+ *                               work_lock, bg_lock, mgr_heads.lock: nothing is waited for under them
  *
  * mdb_enter() is not a lock but recovery waits for its holders: only bounded waits happen inside
  * (iod calls have time-outs). mgr_sessions.lock is a leaf: session ends are worked on a referenced
@@ -116,11 +116,39 @@ static int encode_reply(struct mgr_op *op)
 	return 0;
 }
 
+/* One attempt. *@ret_stored: the reply went with it. */
+static int run_once(struct mgr_op *op, int (*fn)(struct mgr_op *op, void *arg), void *arg,
+		    unsigned int flags, bool *ret_stored)
+{
+	struct mdb *db = op->m->db;
+	bool store;
+	int err;
+
+	err = mdb_begin(db, &op->txn);
+	if (err)
+		return mgr_heads_ended(op, err);
+	op->final = flags & MGR_RUN_FINAL;
+	err = fn(op, arg);
+	if (!err || err == -ENOLINK)
+		err = mgr_lease_check(op) ?: err;
+	store = op->final && op->slot_seq;
+	if (!err && store)
+		err = encode_reply(op);
+	if (!err && store)
+		err = mgr_slot_store(op);
+	if (err)
+		mdb_abort(db, op->txn);
+	else
+		err = mdb_commit(db, op->txn);
+	op->txn = NULL;
+	*ret_stored = store;
+	return mgr_heads_ended(op, err);
+}
+
 int mgr_run(struct mgr_op *op, int (*fn)(struct mgr_op *op, void *arg), void *arg,
 	    unsigned int flags)
 {
-	struct mdb *db = op->m->db;
-	unsigned int attempt;
+	unsigned int attempt = 0;
 	bool store = false;
 	int err;
 
@@ -129,40 +157,22 @@ int mgr_run(struct mgr_op *op, int (*fn)(struct mgr_op *op, void *arg), void *ar
 		if (err)
 			return err;
 	}
-	for (attempt = 0;; attempt++) {
-		if (flags & MGR_RUN_READ) {
-			err = fn(op, arg);
-		} else {
-			err = mdb_begin(db, &op->txn);
-			if (err)
-				return err;
-			op->final = flags & MGR_RUN_FINAL;
-			op->nnoted = 0;
-			op->noted_all = true;
-			err = fn(op, arg);
-			if (!err)
-				err = mgr_lease_check(op);
-			store = op->final && op->slot_seq;
-			if (!err && store)
-				err = encode_reply(op);
-			if (!err && store)
-				err = mgr_slot_store(op);
-			if (err)
-				mdb_abort(db, op->txn);
-			else
-				err = flags & MGR_RUN_WRITTEN ? mdb_commit_written(db, op->txn) :
-								mdb_commit(db, op->txn);
-			op->txn = NULL;
-		}
+	for (;;) {
+		op->nnoted = 0;
+		op->noted_all = true;
+		err = flags & MGR_RUN_READ ? fn(op, arg) ?: mgr_lease_check(op) :
+					     run_once(op, fn, arg, flags, &store);
+		if (err == -ENOLINK)
+			continue;
 		if (err != -EDEADLK)
 			break;
 		count(&op->m->count.retries);
 		if (attempt == 1000) {
 			pvfs_log_limited(PVFS_LOG_WARNING, "%s: gave up after %u deadlocks",
 					 op->h ? op->h->name : "background", attempt);
-			return -EAGAIN;
+			return mgr_heads_ended(op, -EAGAIN);
 		}
-		back_off(op, attempt);
+		back_off(op, attempt++);
 	}
 	if (!err && (flags & MGR_RUN_SYNC))
 		op->need_sync = true;
@@ -177,6 +187,16 @@ void mgr_op_init_bg(struct mgr_op *op, struct mgr *m)
 	op->m = m;
 	op->can_block = true;
 	mgr_wall_now(&op->now);
+}
+
+/* Recovery in place, and then there may be files that what it undid has left. */
+static int restart(struct mgr *m, u64 generation)
+{
+	int err = mdb_restart(m->db, generation);
+
+	if (!err)
+		mgr_bg_kick(m, &m->heads.kicked);
+	return err;
 }
 
 int mgr_bg_run(struct mgr_op *op, int (*fn)(struct mgr_op *op, void *arg), void *arg)
@@ -195,7 +215,7 @@ int mgr_bg_run(struct mgr_op *op, int (*fn)(struct mgr_op *op, void *arg), void 
 		mdb_leave(op->m->db);
 		if (err != -ERESTART)
 			return err;
-		err2 = mdb_restart(op->m->db, op->db_gen);
+		err2 = restart(op->m, op->db_gen);
 		if (err2)
 			return err2 == -ERESTART ? -EIO : err2;
 	}
@@ -289,7 +309,8 @@ int mgr_execute(struct mgr *m, const struct mgr_request *rq, struct mgr_op *op)
 	op->recalls = rq->can_park && !recalls_nothing(rq->op);
 	op->data = rq->data;
 	op->data_len = rq->data_len;
-	if (op->data_len && op->nr != PVFS_OP_SETXATTR && op->nr != PVFS_OP_HEAD_WRITE)
+	if (op->data_len && op->nr != PVFS_OP_SETXATTR && op->nr != PVFS_OP_HEAD_WRITE &&
+	    op->nr != PVFS_OP_FLUSH)
 		return -EINVAL;
 	err = h->decode(op, rq->body, rq->body_len);
 	if (err)
@@ -323,7 +344,7 @@ int mgr_execute(struct mgr *m, const struct mgr_request *rq, struct mgr_op *op)
 		if (err != -ERESTART)
 			break;
 		count(&m->count.restarts);
-		err2 = attempt < 5 ? mdb_restart(m->db, op->db_gen) : -EIO;
+		err2 = attempt < 5 ? restart(m, op->db_gen) : -EIO;
 		err = err2;
 	}
 	if (err == -EINPROGRESS)

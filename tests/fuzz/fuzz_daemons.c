@@ -5,7 +5,9 @@
  *
  * Flags beyond those of client.h:
  *   10 to the iod, else to the mgr
- *   20 in a session of our own, with capabilities that hold
+ *   20 as it is; else, as the seeds are, in a session of our own, with numbers for its slots and
+ *      capabilities that hold. What is for a head is then for that of a file that is there, and
+ *      stuffed until somebody has made it long.
  *
  * Checked: nothing crashes, and after every few inputs a client that keeps to the rules reads what
  * it wrote. At the end the manager's database is consistent.
@@ -20,7 +22,7 @@
 #include <sys/stat.h>
 
 #define F_IOD 0x10
-#define F_SESSION 0x20
+#define F_STRANGE 0x20
 #define MGR "loop:fuzzmgr"
 #define TEXT "what a client that keeps to the rules has written\n"
 
@@ -41,6 +43,7 @@ static struct mgr *mgr;
 static struct pvfs_server *mgr_server;
 static struct iod *iod;
 static struct pvfs_fs *fs;
+static struct pvfs_fid stuffed;		/* /mine/stuffed */
 static struct pvfs_addr addrs[2];
 
 static void put_file(const char *name, const char *text, mode_t mode)
@@ -73,6 +76,7 @@ static void put_conf(void)
 		 "volume: { name = \"vol\"; uuid = \"0f0e0d0c-0b0a-4009-8807-060504030201\";\n"
 		 "  cluster_key = \"cluster.key\"; server_key = \"server.key\"; };\n"
 		 "mgr: { address = \"" MGR "\"; store = \"mgr\"; threads = 2; };\n"
+		 "layout: { stuff_max = \"8k\"; };\n"
 		 "iods: ( { address = \"%s\"; store = \"iod\"; } );\n", addrs[1].text);
 	put_file("pvfs.conf", text, 0600);
 }
@@ -113,6 +117,20 @@ static void start_mgr(void)
 		die("mgr_core_start");
 }
 
+/* Another one: they don't stay stuffed. It stays the old one when the others have seen to that. */
+static void make_stuffed(void)
+{
+	struct pvfs_file *f;
+	struct pvfs_stat st;
+
+	pvfs_unlink(fs, "/mine/stuffed");
+	if (pvfs_open(fs, "/mine/stuffed", O_RDWR | O_CREAT | O_EXCL, 0600, &f))
+		return;
+	if (pvfs_pwrite(f, TEXT, sizeof(TEXT), 0) == sizeof(TEXT) && !pvfs_fstat(f, &st))
+		stuffed = (struct pvfs_fid){ .ino = st.fh.ino, .gen = st.fh.gen };
+	pvfs_close(f);
+}
+
 /* Something of every kind, so that small numbers name it. */
 static void populate(void)
 {
@@ -133,6 +151,9 @@ static void populate(void)
 		die("populate");
 	if (pvfs_open(fs, "/dir/file", O_RDWR | O_CREAT, 0666, &f) ||
 	    pvfs_pwrite(f, TEXT, sizeof(TEXT), 0) != sizeof(TEXT) || pvfs_close(f))
+		die("populate");
+	make_stuffed();
+	if (!stuffed.ino)
 		die("populate");
 }
 
@@ -181,11 +202,24 @@ static u64 open_session(struct pvfs_xprt *x)
 	return rep.session;
 }
 
-#define SEAL(name) do { \
+/* Half of them: the others are refused at first sight. */
+static void tame(struct pvfs_head_write_req *m)
+{
+	if (m->flags & 8)
+		return;
+	m->flags &= PVFS_HW_APPEND;
+	m->off = m->flags ? 0 : m->off % 16384;
+}
+
+/* The generations of inodes can't be guessed: @of is whose capability it is, NULL for any. */
+#define SEAL(name, of, also) do { \
 		struct pvfs_##name##_req m; \
+		const struct pvfs_fid *of_ = of; \
 		int k; \
 		if (pvfs_##name##_req_decode(&m, body, h->body_len)) \
 			break; \
+		m.fid = of_ ? *of_ : m.fid; \
+		also; \
 		pvfs_cap_make(&server_key, conf->uuid, session, &m.fid, m.cap.rights | 3, &m.cap); \
 		k = pvfs_##name##_req_encode(&m, body, h->body_len); \
 		if (k != (int)h->body_len) \
@@ -196,13 +230,22 @@ static void seal(const struct pvfs_head *h, u8 *body, u64 session)
 {
 	switch (h->op) {
 	case PVFS_OP_READ:
-		SEAL(read);
+		SEAL(read, NULL, );
 		break;
 	case PVFS_OP_WRITE:
-		SEAL(write);
+		SEAL(write, NULL, );
 		break;
 	case PVFS_OP_FSYNC:
-		SEAL(fsync);
+		SEAL(fsync, NULL, );
+		break;
+	case PVFS_OP_HEAD_READ:
+		SEAL(head_read, &stuffed, );
+		break;
+	case PVFS_OP_HEAD_WRITE:
+		SEAL(head_write, &stuffed, tame(&m));
+		break;
+	case PVFS_OP_UNSTUFF:
+		SEAL(unstuff, &stuffed, );
 		break;
 	}
 }
@@ -211,11 +254,12 @@ static void seal(const struct pvfs_head *h, u8 *body, u64 session)
 static void inside(struct pvfs_xprt *x, u8 flags, u8 *p, size_t n)
 {
 	u64 session = flags & F_IOD ? 5 : 0;
+	static atomic_uint seq;
 	struct pvfs_head h;
 	struct pvfs_hdr hdr;
 	size_t at = 0;
 
-	if (!(flags & F_SESSION))
+	if (flags & F_STRANGE)
 		return;
 	if (!session)
 		session = open_session(x);
@@ -226,6 +270,9 @@ static void inside(struct pvfs_xprt *x, u8 flags, u8 *p, size_t n)
 		h.session = session;
 		h.flags &= PVFS_HF_PAYLOAD_CRC;		/* a request */
 		h.status = 0;
+		/* Odd ones, as the seeds have, are the next one; the others may have been used. */
+		if (h.slot_seq)
+			h.slot_seq = h.slot_seq % 2 ? atomic_fetch_add(&seq, 1) + 1 : h.slot_seq % 1024;
 		seal(&h, p + at + PVFS_HDR_LEN, session);
 		h.body_crc = h.body_len ? pvfs_crc32c(0, p + at + PVFS_HDR_LEN, h.body_len) : 0;
 		pvfs_head_encode(&h, &hdr);
@@ -292,7 +339,9 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	memcpy(copy, data + 1, size - 1);
 	at_server(&addrs[!!(data[0] & F_IOD)], "vol", data[0] & F_IOD ? 5 : 0, inside, data[0], copy, size - 1);
 	free(copy);
-	if (++count % 32 == 0)
+	if (++count % 32 == 0) {
 		check_mine();
+		make_stuffed();
+	}
 	return 0;
 }

@@ -71,9 +71,10 @@ static void try_body(const struct pvfs_head *h, const u8 *p, size_t n)
 	}
 }
 
-/* The lists that READDIR and SESSION_OPEN answer with. */
+/* The lists that READDIR and SESSION_OPEN answer with, and CLOSE's. */
 static void try_lists(const u8 *p, size_t n)
 {
+	struct pvfs_closing closing;
 	struct pvfs_iodent iod;
 	struct pvfs_dent dent;
 	struct pvfs_wire w;
@@ -87,6 +88,11 @@ static void try_lists(const u8 *p, size_t n)
 	while (!w.err && pvfs_wire_left(&w)) {
 		pvfs_get_iodent(&w, &iod);
 		touch_iodent(&iod);
+	}
+	pvfs_wire_init(&w, p, n);
+	while (!w.err && pvfs_wire_left(&w)) {
+		pvfs_get_closing(&w, &closing);
+		touch_closing(&closing);
 	}
 }
 

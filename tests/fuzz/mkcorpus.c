@@ -53,19 +53,23 @@ int main(int argc, char **argv)
 		h = (struct pvfs_head){ .op = num, .flags = fl_, .tag = num, .session = 7, .slot_seq = 1 }; \
 		h.body_len = pvfs_##name##_encode(&m, body, sizeof(body)); \
 	} while (0)
+/* Requests with a payload. */
+#define PAYLOAD(num) (num == PVFS_OP_WRITE || num == PVFS_OP_SETXATTR || num == PVFS_OP_HEAD_WRITE || \
+		      num == PVFS_OP_FILL ? 64 : 0)
 #define PVFS_OP(num, NAME, lower, who, opf) \
 	ONE(num, lower##_req, 0, 0); \
-	h.payload_len = num == PVFS_OP_WRITE || num == PVFS_OP_SETXATTR ? 64 : 0; \
+	h.payload_len = PAYLOAD(num); \
 	write_seed(#NAME, "req", &h, body); \
 	/* With small numbers, such as inodes that exist have. */ \
 	ONE(num, lower##_req, 0, 4); \
-	h.payload_len = num == PVFS_OP_WRITE || num == PVFS_OP_SETXATTR ? 64 : 0; \
+	h.payload_len = PAYLOAD(num); \
 	write_seed(#NAME, "small", &h, body); \
 	ONE(num, lower##_rep, PVFS_HF_REPLY, 0); \
 	h.slot_seq = 0; \
 	h.credits = 64; \
 	h.payload_len = num == PVFS_OP_READ || num == PVFS_OP_STATS || num == PVFS_OP_READDIR || \
-			num == PVFS_OP_SESSION_OPEN || num == PVFS_OP_GETXATTR || num == PVFS_OP_LISTXATTR ? 40 : 0; \
+			num == PVFS_OP_SESSION_OPEN || num == PVFS_OP_GETXATTR || num == PVFS_OP_LISTXATTR || \
+			num == PVFS_OP_HEAD_READ ? 40 : 0; \
 	write_seed(#NAME, "rep", &h, body);
 #include "common/ops.def"
 #undef PVFS_OP

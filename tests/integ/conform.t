@@ -50,10 +50,10 @@ start_cluster "$C"
 run libpvfs -b lib "$(mgr_address "$C"),test,$C/cluster.key"
 
 "$PVFS" stop "$C" >/dev/null
-C=$T/stuffed
-make_cluster "$C" 4 --stuff-max 16k
+C=$T/striped
+make_cluster "$C" 4 --stuff-max 0
 start_cluster "$C"
-run "libpvfs, stuffed" -b lib "$(mgr_address "$C"),test,$C/cluster.key"
+run "libpvfs, striped" -b lib "$(mgr_address "$C"),test,$C/cluster.key"
 
 # The control. A file system of its own, where root may have one; else a directory, if it is on ext4.
 control=''

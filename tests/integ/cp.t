@@ -23,7 +23,7 @@ done
 for l in "4096 1" "4096 3" "131072 2" "1048576 4"; do
 	set -- $l
 	p mkdir "pvfs:/l$1-$2"
-	ok "setstripe -S $1 -n $2" p setstripe -S "$1" -n "$2" "pvfs:/l$1-$2"
+	ok "setstripe -S $1 -n $2" p setstripe -S "$1" -n "$2" -s 0 "pvfs:/l$1-$2"
 	s=$((3 * $1 * $2 + $1 / 2 + 1))
 	make_file "$T/in/x" $s
 	p cp "$T/in/x" "pvfs:/l$1-$2/x" && p cp "pvfs:/l$1-$2/x" "$T/out/x"

@@ -53,10 +53,18 @@ for d in mgr iod1; do
 	ok "... copied out" p cp pvfs:/within "$T/big"
 	is "... every byte is right" "$(sum "$T/big")" "$big"
 	ok "... and removed" p rm pvfs:/within
-	ok "$d killed while a tree goes in" copy_through $d -r "$T/in/small" "pvfs:/small-$d"
-	ok "... copied out" p cp -r "pvfs:/small-$d" "$T/small-$d"
-	ok "... every file is right" diff -r "$T/in/small" "$T/small-$d"
-	ok "the tree is removed" p rm -r "pvfs:/small-$d" pvfs:/big
+	ok "... and removed" p rm pvfs:/big
+done
+# Of small files an I/O daemon has only those that are striped.
+p mkdir pvfs:/stuffed pvfs:/striped
+p setstripe -s 0 pvfs:/striped
+for how in "mgr stuffed" "mgr striped" "iod1 striped"; do
+	set -- $how
+	ok "$1 killed while a tree goes in, small files $2" copy_through "$1" -r "$T/in/small" "pvfs:/$2"
+	ok "... copied out" p cp -r "pvfs:/$2/small" "$T/small"
+	ok "... every file is right" diff -r "$T/in/small" "$T/small"
+	ok "the tree is removed" p rm -r "pvfs:/$2/small"
+	rm -r "$T/small"
 done
 
 # A size that only a dead daemon knows is not guessed: a copy would end early. The writer is gone, so the daemons have to

@@ -57,10 +57,12 @@ static void test_defaults(void **state)
 	assert_int_equal(conf->uuid[0], 0x00);
 	assert_int_equal(conf->uuid[15], 0xff);
 	assert_int_equal(conf->durability, PVFS_DURABLE_SYNC);
+	assert_int_equal(conf->stuff_store, PVFS_STUFF_DB);
 	assert_int_equal(conf->db_cache, 64 << 20);
 	assert_int_equal(conf->lease_ms, 30000);
 	assert_int_equal(conf->stripe_count, 0);
 	assert_int_equal(conf->stripe_size, 65536);
+	assert_int_equal(conf->stuff_max, 16384);
 	assert_int_equal(conf->io_max, 1 << 20);
 	assert_int_equal(conf->iod_buffers, 64 << 20);
 	assert_int_equal(conf->fd_cache, 1024);
@@ -79,18 +81,20 @@ static void test_all_set(void **state)
 {
 	if (load("volume: { name = \"vol-1.x\"; " UUID "cluster_key = \"/k/c\"; server_key = \"s\"; };\n"
 		 "mgr: { address = \"[::1]:7100\"; listen = \"0.0.0.0:7100\"; store = \"/m\"; durability = \"write\";\n"
-		 " db_cache = \"1G\"; threads = 3; max_conns = 100; lease_ms = 5000; checkpoint_ms = 1000; };\n"
-		 "layout: { stripe_count = 1; stripe_size = 131072; };\n"
+		 " stuff_store = \"file\"; db_cache = \"1G\"; threads = 3; max_conns = 100; lease_ms = 5000; checkpoint_ms = 1000; };\n"
+		 "layout: { stripe_count = 1; stripe_size = 131072; stuff_max = 0; };\n"
 		 "iod: { threads = 2; max_conns = 77; buffers = 8589934592L; io_max = \"4m\"; fd_cache = 99; };\n"
 		 "iods: ( { address = \"[::1]:7101\"; store = \"/i\"; listen = \"[::]:7101\"; } );\n"))
 		fail_msg("%s", msg);
 	assert_int_equal(conf->durability, PVFS_DURABLE_WRITE);
+	assert_int_equal(conf->stuff_store, PVFS_STUFF_FILE);
 	assert_int_equal(conf->db_cache, 1 << 30);
 	assert_int_equal(conf->mgr_threads, 3);
 	assert_int_equal(conf->mgr_max_conns, 100);
 	assert_int_equal(conf->checkpoint_ms, 1000);
 	assert_int_equal(conf->stripe_count, 1);
 	assert_int_equal(conf->stripe_size, 131072);
+	assert_int_equal(conf->stuff_max, 0);
 	assert_int_equal(conf->iod_threads, 2);
 	assert_int_equal(conf->iod_max_conns, 77);
 	assert_true(conf->iod_buffers == 8ull << 30);
@@ -142,6 +146,8 @@ static void test_bad_values(void **state)
 	refused(VOL "mgr: { address = \"\"; store = \"m\"; };\n" IODS, 2, "0 bytes long");
 	refused(VOL "mgr: { address = \"h\"; store = \"m\"; durability = \"no\"; };\n" IODS, 2,
 		"must be \"sync\" or \"write\"");
+	refused(VOL "mgr: { address = \"h\"; store = \"m\";\n stuff_store = \"disk\"; };\n" IODS, 3,
+		"'mgr.stuff_store' \"disk\" must be \"db\" or \"file\"");
 }
 
 static void test_whole(void **state)

@@ -336,7 +336,7 @@ struct fx_client {
 	u8 groups[32];
 	u32 ngroups;
 	u32 umask;
-	const void *data;	/* payload of the next SETXATTR or HEAD_WRITE */
+	const void *data;	/* payload of the next SETXATTR, HEAD_WRITE or FLUSH */
 	u32 data_len;
 };
 
@@ -347,6 +347,11 @@ static inline struct pvfs_cred fx_cred(const struct fx_client *c)
 	};
 }
 
+static inline bool fx_has_data(u16 nr)
+{
+	return nr == PVFS_OP_SETXATTR || nr == PVFS_OP_HEAD_WRITE || nr == PVFS_OP_FLUSH;
+}
+
 /* One execution, as the server makes it: again where it may block when it asks for that. */
 static inline int fx_execute(struct fx_client *c, u16 nr, u32 seq, const void *body, u32 len,
 			     struct mgr_op *op)
@@ -354,8 +359,8 @@ static inline int fx_execute(struct fx_client *c, u16 nr, u32 seq, const void *b
 	struct mgr_request rq = {
 		.op = nr, .slot = c->slot, .slot_seq = seq, .session = c->session, .body = body,
 		.body_len = len,
-		.data = nr == PVFS_OP_SETXATTR || nr == PVFS_OP_HEAD_WRITE ? c->data : NULL,
-		.data_len = nr == PVFS_OP_SETXATTR || nr == PVFS_OP_HEAD_WRITE ? c->data_len : 0,
+		.data = fx_has_data(nr) ? c->data : NULL,
+		.data_len = fx_has_data(nr) ? c->data_len : 0,
 		.can_block = pvfs_op_info(nr)->flags & PVFS_OPF_SLOW, .can_park = c->park,
 	};
 	int err = mgr_execute(c->f->m, &rq, op);
@@ -489,11 +494,14 @@ static inline int do_open(struct fx_client *c, struct pvfs_fid fid, u32 flags, s
 static inline int do_close(struct fx_client *c, struct pvfs_fid fid, u32 flags,
 			   const struct pvfs_wreport *r)
 {
-	struct pvfs_close_req rq = { .fid = fid, .flags = flags };
+	struct pvfs_closing cl = { .fid = fid, .flags = flags };
+	u8 raw[PVFS_CLOSING_LEN];
+	struct pvfs_close_req rq;
 	struct pvfs_close_rep rp;
 
 	if (r)
-		rq.report = *r;
+		cl.report = *r;
+	pvfs_close_req_one(&rq, &cl, raw);
 	return fx_close(c, &rq, &rp);
 }
 

@@ -1,132 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * mgr_head_test.c - stuffed files: reading, writing and cutting heads, capabilities, unstuffing with
- * iods that are away or full, leases, restarts, damage.
+ * mgr_head_test.c - stuffed files: reading, writing and cutting heads, capabilities, unstuffing
+ * with iods that are away or full, leases, restarts; with heads in the database, and in files.
  */
-#include "mgr_fixture.h"
-
-#define MKRW (PVFS_O_CREAT | PVFS_O_READ | PVFS_O_WRITE)
-#define STUFF 16384u
-
-/* A file that is open for reading and writing by a client. */
-struct hf {
-	struct pvfs_attr at;
-	struct pvfs_cap cap;
-};
-
-struct hs {
-	struct fx *f;
-	struct fx_client a, b;
-	u8 bytes[STUFF + 10];
-};
-
-static int set_layout(struct fx_client *c, struct pvfs_fid fid, struct pvfs_layout l)
-{
-	struct pvfs_setlayout_req rq = { .cred = fx_cred(c), .fid = fid, .layout = l };
-	struct pvfs_setlayout_rep rp;
-
-	return fx_setlayout(c, &rq, &rp);
-}
-
-static const struct pvfs_layout small_units = {
-	.base = MGR_BASE_ANY, .pcount = 3, .ssize = 4096, .stuff_max = STUFF,
-};
-
-static int setup(void **state)
-{
-	struct hs *t = calloc(1, sizeof(*t));
-	u32 i;
-
-	t->f = fx_new();
-	fx_client_init(&t->a, t->f, 1);
-	fx_client_init(&t->b, t->f, 2);
-	for (i = 0; i < sizeof(t->bytes); i++)
-		t->bytes[i] = i * 7 + i / 251;
-	assert_int_equal(set_layout(&t->a, fx_root, small_units), 0);
-	*state = t;
-	return 0;
-}
-
-static int teardown(void **state)
-{
-	struct hs *t = *state;
-
-	fx_free(t->f);
-	free(t);
-	free(fx_op.payload);
-	fx_op.payload = NULL;
-	return 0;
-}
-
-static struct hf make(struct fx_client *c, const char *name, u32 flags)
-{
-	struct pvfs_create_req rq = { .cred = fx_cred(c), .dir = fx_root, .name = PVFS_STR(name),
-				      .flags = MKRW | flags, .mode = 0755 };
-	struct pvfs_create_rep rp;
-
-	assert_int_equal(fx_create(c, &rq, &rp), 0);
-	return (struct hf){ rp.attr, rp.cap };
-}
-
-static struct hf open_it(struct fx_client *c, struct pvfs_fid fid, u32 flags)
-{
-	struct pvfs_open_req rq = { .cred = fx_cred(c), .fid = fid, .flags = flags };
-	struct pvfs_open_rep rp;
-
-	assert_int_equal(fx_open(c, &rq, &rp), 0);
-	return (struct hf){ rp.attr, rp.cap };
-}
-
-static int head_write(struct fx_client *c, struct hf *h, u32 flags, u64 off, const void *p, u32 n,
-		      bool *done)
-{
-	struct pvfs_head_write_req rq = { .fid = h->at.fid, .flags = flags, .off = off,
-					  .cap = h->cap };
-	struct pvfs_head_write_rep rp;
-	int err;
-
-	c->data = p;
-	c->data_len = n;
-	err = fx_head_write(c, &rq, &rp);
-	if (!err) {
-		h->at = rp.attr;
-		*done = rp.done;
-	}
-	return err;
-}
-
-/* It is written, and stays stuffed. */
-static void put(struct fx_client *c, struct hf *h, u32 flags, u64 off, const void *p, u32 n)
-{
-	bool done = false;
-
-	assert_int_equal(head_write(c, h, flags, off, p, n, &done), 0);
-	assert_true(done);
-	assert_true(h->at.flags & PVFS_AF_STUFFED);
-}
-
-static int head_read(struct fx_client *c, const struct hf *h, struct pvfs_attr *at)
-{
-	struct pvfs_head_read_req rq = { .fid = h->at.fid, .cap = h->cap };
-	struct pvfs_head_read_rep rp;
-	int err = fx_head_read(c, &rq, &rp);
-
-	fx_take(at, err, &rp.attr);
-	return err;
-}
-
-/* The file is stuffed and consists of these bytes. */
-static void is(struct fx_client *c, const struct hf *h, const void *p, u32 n)
-{
-	struct pvfs_attr at;
-
-	assert_int_equal(head_read(c, h, &at), 0);
-	assert_true(at.flags & PVFS_AF_STUFFED);
-	assert_int_equal(at.size, n);
-	assert_int_equal(fx_op.payload_len, n);
-	if (n)
-		assert_memory_equal(fx_op.payload, p, n);
-}
+#include "mgr_head_fixture.h"
 
 /* It is striped, and its datafiles together consist of these bytes. */
 static void is_striped(struct hs *t, const struct pvfs_attr *at, const u8 *p, u32 n)
@@ -367,6 +244,61 @@ static void once(void **state)
 	is(&t->a, &h, "abcd", 4);
 }
 
+/* A database whose next commit loses against another, which has meanwhile unstuffed the file. */
+static struct {
+	struct mdb_ops ops;
+	const struct mdb_ops *real;
+	struct hs *t;
+	struct hf *by;			/* how the other has it open */
+	bool lost;
+} loser;
+
+static void *unstuff_it(void *arg)
+{
+	bool done = true;
+
+	assert_int_equal(head_write(&loser.t->b, loser.by, 0, STUFF, "x", 1, &done), 0);
+	assert_false(done);
+	free(fx_op.payload);
+	return NULL;
+}
+
+static int losing_commit(struct mdb *db, struct mdb_txn *t)
+{
+	pthread_t other;
+
+	if (loser.lost)
+		return loser.real->commit(db, t);
+	loser.lost = true;
+	loser.real->abort(db, t);
+	assert_int_equal(pthread_create(&other, NULL, unstuff_it, NULL), 0);
+	pthread_join(other, NULL);
+	return -EDEADLK;
+}
+
+/* What was to be written when the transaction lost is not said to be written. */
+static void deadlock(void **state)
+{
+	struct hs *t = *state;
+	struct hf h = make(&t->a, "f", 0), o = open_it(&t->b, h.at.fid, PVFS_O_READ | PVFS_O_WRITE);
+	struct mdb *db = t->f->m->db;
+	bool done = true;
+
+	put(&t->a, &h, 0, 0, t->bytes, 100);
+	loser.real = db->ops;
+	loser.ops = *db->ops;
+	loser.ops.commit = losing_commit;
+	loser.t = t;
+	loser.by = &o;
+	loser.lost = false;
+	db->ops = &loser.ops;
+	assert_int_equal(head_write(&t->a, &h, 0, 50, "lost?", 5, &done), 0);
+	db->ops = loser.real;
+	assert_true(loser.lost);
+	assert_false(done);
+	is_striped(t, &h.at, t->bytes, 100);
+}
+
 /* Not every file is stuffed, and not every layout says whether. */
 static void which(void **state)
 {
@@ -430,6 +362,109 @@ static void leases(void **state)
 	assert_false(done);
 }
 
+static int flush(struct fx_client *c, const struct hf *h, struct pvfs_flush_req rq, const void *p,
+		 u32 n, struct pvfs_flush_rep *rp)
+{
+	rq.cred = fx_cred(c);
+	rq.fid = h->at.fid;
+	rq.cap = h->cap;
+	rq.version = h->at.version;
+	c->data = p;
+	c->data_len = n;
+	return fx_flush(c, &rq, rp);
+}
+
+/* What its maker keeps back for a while, and nobody else is told of until it comes. */
+static void drafts(void **state)
+{
+	struct hs *t = *state;
+	struct pvfs_flush_req set = {
+		.valid = PVFS_SA_MODE | PVFS_SA_UID | PVFS_SA_GID | PVFS_SA_MTIME,
+		.mode = 04640, .uid = 7, .gid = 8, .mtime = { .sec = 1000, .nsec = 5 },
+	};
+	struct pvfs_readdir_req rd = { .dir = fx_root, .bytes = 65536, .flags = PVFS_RD_ATTRS };
+	struct pvfs_readdir_rep rdp;
+	struct mgr_leases *l = &t->f->m->leases;
+	struct pvfs_flush_rep rp;
+	struct fx_client c, b;
+	struct pvfs_attr at;
+	struct pvfs_dent e;
+	struct pvfs_wire w;
+	struct hf h, g, o;
+
+	fx_client_open(&c, t->f, 3, PVFS_SO_LEASES);
+	fx_client_open(&b, t->f, 4, PVFS_SO_LEASES);
+	/* Only for who answers RECALLs, of what is stuffed, and only when it is new. */
+	assert_int_equal(make(&t->a, "x", PVFS_O_DRAFT).at.flags & PVFS_AF_DRAFT, 0);
+	assert_int_equal(make(&c, "s", PVFS_O_DRAFT | PVFS_O_STRIPED).at.flags & PVFS_AF_DRAFT, 0);
+	assert_int_equal(make(&c, "x", PVFS_O_DRAFT).at.flags & PVFS_AF_DRAFT, 0);
+	h = make(&c, "f", PVFS_O_DRAFT);
+	g = make(&c, "g", PVFS_O_DRAFT);
+	assert_int_equal(h.at.flags & (PVFS_AF_DRAFT | PVFS_AF_LEASE), PVFS_AF_DRAFT | PVFS_AF_LEASE);
+	/* Its maker asks what it likes; others wait, whatever they ask, and get no lease by asking. */
+	assert_int_equal(do_lookup(&c, fx_root, "f", &at), 0);
+	b.park = true;
+	assert_int_equal(do_lookup(&b, fx_root, "f", &at), -EINPROGRESS);
+	assert_int_equal(fx_op.nnoted, 1);
+	assert_int_equal(fx_op.noted[0].ino, h.at.fid.ino);
+	assert_int_equal(do_getattr(&b, h.at.fid, NULL, &at), -EINPROGRESS);
+	assert_int_equal(do_open(&b, h.at.fid, PVFS_O_READ, NULL), -EINPROGRESS);
+	assert_int_equal(do_unlink(&b, fx_root, "f"), -EINPROGRESS);
+	assert_int_equal(mgr_leases_held(l, h.at.fid.ino, c.session, mgr_mono_ms(), NULL, 0), 0);
+	/* A listing does not wait: there it has no attributes. */
+	assert_int_equal(fx_readdir(&b, &rd, &rdp), 0);
+	pvfs_wire_init(&w, fx_op.payload, fx_op.payload_len);
+	assert_int_equal(rdp.count, 4);
+	while (pvfs_wire_left(&w)) {
+		bool draft;
+
+		pvfs_get_dent(&w, &e);
+		assert_int_equal(w.err, 0);
+		draft = e.attr.fid.ino == h.at.fid.ino || e.attr.fid.ino == g.at.fid.ino;
+		assert_int_equal(!e.attr.version, draft);
+		assert_int_equal(e.attr.mode & S_IFMT, S_IFREG);
+	}
+	/* It comes, all of it at once. */
+	assert_int_equal(flush(&c, &h, set, t->bytes, 5000, &rp), 0);
+	assert_true(rp.done);
+	assert_int_equal(do_getattr(&b, h.at.fid, NULL, &at), 0);
+	assert_int_equal(at.size, 5000);
+	assert_int_equal(at.mode, S_IFREG | 04640);
+	assert_int_equal(at.uid, 7);
+	assert_int_equal(at.gid, 8);
+	assert_int_equal(at.mtime.sec, 1000);
+	assert_true(at.version == rp.attr.version && at.version > h.at.version);
+	o = open_it(&b, h.at.fid, PVFS_O_READ);
+	is(&b, &o, t->bytes, 5000);
+	/* It is no draft any more: nothing comes of the version that was. Unless it may have come. */
+	mgr_leases_drop(l, h.at.fid.ino, b.session);
+	assert_int_equal(flush(&c, &h, set, "x", 1, &rp), 0);
+	assert_false(rp.done);
+	is(&b, &o, t->bytes, 5000);
+	mgr_leases_drop(l, h.at.fid.ino, b.session);
+	set.flags = PVFS_FL_AGAIN;
+	assert_int_equal(flush(&c, &h, set, "x", 1, &rp), 0);
+	assert_true(rp.done);
+	/* Closed without any, it is none either. Nor when the session is over. */
+	assert_int_equal(do_close(&c, g.at.fid, PVFS_O_READ | PVFS_O_WRITE, NULL), 0);
+	assert_int_equal(do_getattr(&b, g.at.fid, NULL, &at), 0);
+	h = make(&c, "h", PVFS_O_DRAFT);
+	assert_int_equal(do_getattr(&b, h.at.fid, NULL, &at), -EINPROGRESS);
+	mgr_recall_session_end(t->f->m, c.session);
+	assert_int_equal(do_getattr(&b, h.at.fid, NULL, &at), 0);
+	assert_int_equal(atomic_load(&l->drafts), 0);
+	/* Nonsense. */
+	set.flags = 4;
+	assert_int_equal(flush(&c, &h, set, "x", 1, &rp), -EINVAL);
+	set.flags = 0;
+	assert_int_equal(flush(&c, &h, set, t->bytes, PVFS_STUFF_MAX + 1, &rp), -EINVAL);
+	set.valid |= PVFS_SA_SIZE;
+	assert_int_equal(flush(&c, &h, set, "x", 1, &rp), -EINVAL);
+	h.cap.mac[0] ^= 1;
+	set.valid = 0;
+	assert_int_equal(flush(&c, &h, set, "x", 1, &rp), -EACCES);
+}
+
 /* Who opens it to read may have it along, if it can be believed. */
 static void eager(void **state)
 {
@@ -471,44 +506,14 @@ static void eager(void **state)
 	assert_int_equal(fx_op.payload_len, 0);
 }
 
-/* A head that is not what was put there: an error for it alone. */
-static void damaged(void **state)
-{
-	struct hs *t = *state;
-	struct hf h = make(&t->a, "f", 0), g = make(&t->a, "g", 0);
-	struct mgr *m = t->f->m;
-	u8 rec[200], key[MGR_INO_KEY];
-	struct mgr_check_result res;
-	struct pvfs_attr at;
-	int n;
-
-	put(&t->a, &h, 0, 0, t->bytes, 100);
-	put(&t->a, &g, 0, 0, t->bytes, 100);
-	mgr_ino_key(key, h.at.fid.ino);
-	mdb_enter(m->db);
-	n = mdb_get(m->db, NULL, MDB_HEAD, key, sizeof(key), rec, sizeof(rec), 0);
-	assert_int_equal(n, 108);
-	rec[50] ^= 4;
-	assert_int_equal(mdb_put(m->db, NULL, MDB_HEAD, key, sizeof(key), rec, n), 0);
-	mdb_leave(m->db);
-	assert_int_equal(head_read(&t->a, &h, &at), -EIO);
-	assert_int_equal(head_write(&t->a, &h, 0, 0, "x", 1, &(bool){ 0 }), -EIO);
-	assert_int_equal(head_write(&t->a, &h, 0, STUFF, "x", 1, &(bool){ 0 }), -EIO);
-	assert_int_equal(do_getattr(&t->a, h.at.fid, NULL, &at), 0);
-	is(&t->a, &g, t->bytes, 100);
-	assert_int_equal(mgr_check(m, NULL, &res), 0);
-	assert_int_equal(res.problems, 1);
-	/* It can still be removed. */
-	assert_int_equal(do_close(&t->a, h.at.fid, PVFS_O_READ | PVFS_O_WRITE, NULL), 0);
-	assert_int_equal(do_unlink(&t->a, fx_root, "f"), 0);
-}
-
 int main(void)
 {
-#define T(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
+#define T(name) \
+	{ #name, name, hs_setup_db, hs_teardown, NULL }, \
+	{ #name ", files", name, hs_setup_file, hs_teardown, NULL }
 	const struct CMUnitTest tests[] = {
-		T(life), T(refused), T(unstuffing), T(cuts), T(iods_away), T(once), T(which),
-		T(leases), T(eager), T(damaged),
+		T(life), T(refused), T(unstuffing), T(cuts), T(iods_away), T(once), T(deadlock),
+		T(which), T(leases), T(drafts), T(eager),
 	};
 
 	cmocka_set_message_output(CM_OUTPUT_TAP);

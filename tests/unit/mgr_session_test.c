@@ -71,7 +71,9 @@ static void slots_in_memory(void **state)
 {
 	struct fx_client *c = *state;
 	struct pvfs_open_req rq = { .cred = fx_cred(c), .flags = RW };
-	struct pvfs_close_req cl = { .flags = RW };
+	struct pvfs_closing cl = { .flags = RW };
+	u8 raw[PVFS_CLOSING_LEN];
+	struct pvfs_close_req crq;
 	struct pvfs_open_rep rp;
 	struct pvfs_attr a;
 	u8 body[512];
@@ -88,7 +90,8 @@ static void slots_in_memory(void **state)
 	assert_int_equal(c->f->m->count.replays, 2);
 	assert_int_equal(fx_execute(c, PVFS_OP_OPEN, 11, body, n, &fx_op), 0);
 	/* Open twice; closed once, however often that is said. */
-	n = pvfs_close_req_encode(&cl, body, sizeof(body));
+	pvfs_close_req_one(&crq, &cl, raw);
+	n = pvfs_close_req_encode(&crq, body, sizeof(body));
 	for (i = 0; i < 3; i++)
 		assert_int_equal(fx_execute(c, PVFS_OP_CLOSE, 12, body, n, &fx_op), 0);
 	assert_int_equal(c->f->m->opens.files, 1);
@@ -100,6 +103,57 @@ static void slots_in_memory(void **state)
 	assert_int_equal(c->f->m->count.replays, 5);
 	c->seq = 13;
 	assert_int_equal(do_mkdir(c, fx_root, "d", 0755, NULL), 0);
+}
+
+static u32 put_closings(const struct pvfs_closing *c, u32 n, u8 *raw, size_t room)
+{
+	struct pvfs_wire w;
+
+	pvfs_wire_init(&w, raw, room);
+	while (n--)
+		pvfs_put_closing(&w, c++);
+	assert_int_equal(w.err, 0);
+	return w.p - raw;
+}
+
+/* One CLOSE ends many opens: each of them once, also of one file, also of one without a name. */
+static void many_closed(void **state)
+{
+	struct fx_client *c = *state;
+	u8 raw[PVFS_CLOSE_MAX * PVFS_CLOSING_LEN];
+	struct pvfs_closing cl[PVFS_CLOSE_MAX];
+	struct pvfs_close_req rq = { .closings.p = raw };
+	struct pvfs_close_rep rp;
+	struct pvfs_attr a;
+	char name[8];
+	u32 i;
+
+	for (i = 0; i < PVFS_CLOSE_MAX; i++) {
+		sprintf(name, "f%u", i / 2);
+		if (i % 2 == 0)
+			do_mkfile(c, fx_root, name, 0644, &a);
+		cl[i] = (struct pvfs_closing){ .fid = a.fid, .flags = i % 4 ? PVFS_O_READ : RW };
+		assert_int_equal(do_open(c, a.fid, cl[i].flags, NULL), 0);
+	}
+	assert_int_equal(do_unlink(c, fx_root, "f0"), 0);
+	assert_int_equal(c->f->m->opens.files, PVFS_CLOSE_MAX / 2);
+	/* Of what is no whole number of them nothing is done. */
+	rq.closings.len = put_closings(cl, PVFS_CLOSE_MAX, raw, sizeof(raw)) - 1;
+	assert_int_equal(fx_close(c, &rq, &rp), -EINVAL);
+	rq.closings.len = 0;
+	assert_int_equal(fx_close(c, &rq, &rp), -EINVAL);
+	assert_int_equal(c->f->m->opens.files, PVFS_CLOSE_MAX / 2);
+	/* All but the last two, which are one file's. */
+	rq.closings.len = put_closings(cl, PVFS_CLOSE_MAX - 2, raw, sizeof(raw));
+	assert_int_equal(fx_close(c, &rq, &rp), 0);
+	assert_int_equal(c->f->m->opens.files, 1);
+	assert_int_equal(do_getattr(c, cl[0].fid, NULL, &a), -ESTALE);
+	for (i = PVFS_CLOSE_MAX - 2; i < PVFS_CLOSE_MAX; i++) {
+		assert_int_equal(c->f->m->opens.files, 1);
+		rq.closings.len = put_closings(&cl[i], 1, raw, sizeof(raw));
+		assert_int_equal(fx_close(c, &rq, &rp), 0);
+	}
+	assert_int_equal(c->f->m->opens.files, 0);
 }
 
 /* Two copies at once: one runs, the other is told to wait. */
@@ -601,7 +655,7 @@ int main(void)
 {
 #define T(f) cmocka_unit_test_setup_teardown(f, fx_setup, fx_teardown)
 	const struct CMUnitTest tests[] = {
-		T(slots), T(slots_in_memory), T(slot_busy), T(create_replayed), T(same_client), T(reaping),
+		T(slots), T(slots_in_memory), T(many_closed), T(slot_busy), T(create_replayed), T(same_client), T(reaping),
 		T(many_reaped), T(orphans), T(nameless),
 		T(orphans_and_restarts), T(expiry), T(eviction_told), T(threads), T(recovery_in_place), T(full_disk),
 		T(statistics),

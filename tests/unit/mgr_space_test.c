@@ -4,7 +4,7 @@
  * else's bytes down to the last one. Needs to mount a small tmpfs; skipped where that is not
  * allowed.
  */
-#include "mgr_fixture.h"
+#include "mgr_head_fixture.h"
 #include <fcntl.h>
 #include <sched.h>
 #include <sys/mount.h>
@@ -157,11 +157,66 @@ static void filled_by_others(void **state)
 	fx_free(f);
 }
 
+/* Heads that are files: what was answered is there, and what was not is as before. */
+static void heads_fill_it(void **state)
+{
+	static u8 bytes[PVFS_STUFF_MAX];
+	struct pvfs_layout l = small_units;
+	bool done = false;
+	struct hf h, first;
+	u32 made = 0, last;
+	char name[32];
+	struct hs *t;
+	int err, fd;
+
+	if (!mounted)
+		skip();
+	t = hs_new(PVFS_STUFF_FILE);
+	l.stuff_max = PVFS_STUFF_MAX;
+	assert_int_equal(set_layout(&t->a, fx_root, l), 0);
+	first = make(&t->a, "first", 0);
+	put(&t->a, &first, 0, 0, bytes, sizeof(bytes));
+	memset(bytes, 1, sizeof(bytes));
+	do {
+		snprintf(name, sizeof(name), "f%u", made);
+		err = do_create(&t->a, fx_root, name, MKRW, 0644, &h.at);
+		if (err)
+			break;
+		h = open_it(&t->a, h.at.fid, PVFS_O_WRITE);
+		err = head_write(&t->a, &h, 0, 0, bytes, sizeof(bytes), &done);
+		made += !err;
+	} while (!err && made < 10000);
+	print_message("# %u heads fit\n", made);
+	assert_int_equal(err, -ENOSPC);
+	assert_true(made > 100 && made < 10000);
+	assert_int_equal(head_write(&t->a, &first, 0, 0, bytes, 1, &done), -ENOSPC);
+	/* The watch is blind, so that files hit the wall. */
+	t->f->m->space_checked = mgr_mono_ms() + 10000000;
+	t->f->m->space_avail = ~0ull >> 8;
+	fd = open(in_small("/filler"), O_WRONLY | O_CREAT, 0600);
+	assert_true(fd >= 0);
+	eat_all(fd);
+	last = hs_files(t);
+	assert_int_equal(head_write(&t->a, &first, 0, 0, bytes, 1, &done), -ENOSPC);
+	assert_int_equal(hs_files(t), last);
+	assert_int_equal(ftruncate(fd, 0), 0);
+	close(fd);
+	memset(bytes, 0, sizeof(bytes));
+	is(&t->a, &first, bytes, sizeof(bytes));
+	put(&t->a, &first, 0, 0, "x", 1);
+	t->f->m->space_checked = 0;
+	hs_clean(t);
+	unlink(in_small("/filler"));
+	fx_free(t->f);
+	free(t);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(fills_itself),
 		cmocka_unit_test(filled_by_others),
+		cmocka_unit_test(heads_fill_it),
 	};
 
 	cmocka_set_message_output(CM_OUTPUT_TAP);

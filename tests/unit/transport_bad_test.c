@@ -118,6 +118,11 @@ static void expect_closed(unsigned int want)
  * client sees it
  */
 
+#define TEXT_OF(n) #n
+#define TEXT(n) TEXT_OF(n)
+
+static const char speaks_9[] = "it speaks version 9 of the protocol, we speak " TEXT(PVFS_PROTO_VERSION);
+
 static void expect_refused(struct pvfs_peer_params *pp, int want, const char *text)
 {
 	struct pvfs_peer *p;
@@ -268,13 +273,13 @@ static void test_version(void **state)
 
 	fake_start(&f);
 	pp.addr = f.addr;
-	expect_refused(&pp, -EPROTO, "it speaks version 9 of the protocol, we speak 2");
+	expect_refused(&pp, -EPROTO, speaks_9);
 	fake_end(&f);
 	/* One that thinks that this is no reason to refuse. */
 	f = (struct fake){ .version = 9 };
 	fake_start(&f);
 	pp.addr = f.addr;
-	expect_refused(&pp, -EPROTO, "it speaks version 9 of the protocol, we speak 2");
+	expect_refused(&pp, -EPROTO, speaks_9);
 	fake_end(&f);
 	f = (struct fake){ .version = PVFS_PROTO_VERSION, .status = 71 };
 	fake_start(&f);

@@ -26,8 +26,9 @@ static const struct command commands[] = {
 	  "  -n, --name VOLUME      name of the volume (the directory's)\n"
 	  "      --host H           address that the daemons listen on (127.0.0.1)\n"
 	  "      --stripe-size S    stripe unit, as 64k\n"
-	  "      --stuff-max S      the manager keeps files of at most S bytes (0: none, to 64k)\n"
 	  "      --stripe-count N   daemons a file is spread over (all)\n"
+	  "      --stuff-max S      the manager keeps files of at most S bytes (16k; 0: none, to 64k)\n"
+	  "      --stuff-store W    as records of its database (db) or as files beside it (file)\n"
 	  "      --mgr, --iod N     only these stores of a configuration\n"
 	  "      --force            move stores that are there already aside, as NAME.old-TIME; nothing is deleted\n",
 	  cmd_mkfs },

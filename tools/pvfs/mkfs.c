@@ -22,7 +22,7 @@
 #include <unistd.h>
 
 struct mkfs_opts {
-	const char *dir, *name, *host, *stripe_size, *stripe_count, *stuff_max;
+	const char *dir, *name, *host, *stripe_size, *stripe_count, *stuff_max, *stuff_store;
 	unsigned long iods, port;
 	bool force, only, mgr;
 	bool iod[PVFS_IOD_MAX];
@@ -274,8 +274,11 @@ static char *conf_text(const struct mkfs_opts *o, const char *name, const unsign
 		"# A PVFS cluster of one machine, made by pvfs mkfs. See pvfs.conf(5).\n\n"
 		"volume: {\n\tname = \"%s\";\n\tuuid = \"%s\";\n"
 		"\tcluster_key = \"cluster.key\";\t# clients need it too\n\tserver_key = \"server.key\";\n};\n\n"
-		"mgr: {\n\taddress = \"%s%s%s:%u\";\n\tstore = \"mgr\";\n};\n\n",
+		"mgr: {\n\taddress = \"%s%s%s:%u\";\n\tstore = \"mgr\";\n",
 		name, id, l, o->host, r, ports[0]);
+	if (o->stuff_store)
+		fprintf(f, "\tstuff_store = \"%s\";\n", o->stuff_store);
+	fprintf(f, "};\n\n");
 	if (o->stripe_size || o->stripe_count || o->stuff_max) {
 		fprintf(f, "layout: {\n");
 		if (o->stripe_count)
@@ -403,7 +406,7 @@ static int make_cluster(const struct mkfs_opts *o)
 
 int cmd_mkfs(int argc, char **argv)
 {
-	enum { HOST = 1, MGR, IOD, FORCE, SSIZE, SCOUNT, STUFF };
+	enum { HOST = 1, MGR, IOD, FORCE, SSIZE, SCOUNT, STUFF, STUFF_STORE };
 	static const struct option longopts[] = { { "dir", required_argument, NULL, 'd' },
 						  { "iods", required_argument, NULL, 'i' },
 						  { "port", required_argument, NULL, 'p' },
@@ -416,6 +419,8 @@ int cmd_mkfs(int argc, char **argv)
 						  { "stripe-count", required_argument, NULL,
 						    SCOUNT },
 						  { "stuff-max", required_argument, NULL, STUFF },
+						  { "stuff-store", required_argument, NULL,
+						    STUFF_STORE },
 						  TOOL_LONG };
 	static struct mkfs_opts o = { .iods = 4, .port = PVFS_PORT_MGR, .host = "127.0.0.1" };
 	struct target t;
@@ -424,7 +429,8 @@ int cmd_mkfs(int argc, char **argv)
 	int c, rc;
 
 	while ((c = getopt_long(argc, argv, TOOL_SHORT "d:i:p:n:", longopts, NULL)) != -1) {
-		if (strchr("ipn", c) || c == HOST || c == SSIZE || c == SCOUNT || c == STUFF)
+		if (strchr("ipn", c) || c == HOST || c == SSIZE || c == SCOUNT || c == STUFF ||
+		    c == STUFF_STORE)
 			o.local_opts = true;
 		switch (c) {
 		case 'd':
@@ -459,6 +465,11 @@ int cmd_mkfs(int argc, char **argv)
 			if (pvfs_parse_size(optarg, &size) || size > PVFS_STUFF_MAX)
 				return tool_usage("--stuff-max is at most %uk", PVFS_STUFF_MAX >> 10);
 			o.stuff_max = optarg;
+			break;
+		case STUFF_STORE:
+			if (strcmp(optarg, "db") && strcmp(optarg, "file"))
+				return tool_usage("--stuff-store is db or file");
+			o.stuff_store = optarg;
 			break;
 		case MGR:
 			o.only = o.mgr = true;

@@ -7,7 +7,7 @@
 # shellcheck disable=SC2317 # functions are called by check
 . "${0%/*}/lib.sh"
 
-plan 38
+plan 39
 KEY=key
 TIMEO=timeo=30
 conf=/run/pvfs-cluster/volume/pvfs.conf
@@ -105,9 +105,12 @@ prepare()
 {
 	# Its first block is to be on iod 0, whatever the mgr would choose.
 	: >"$M/big"
+	# Small files whose bytes the iods have.
+	mkdir "$M/striped"
+	pvfs setstripe -s 0 "$M/striped"
 	setfattr -n pvfs.layout -v "base=0 pcount=4 ssize=65536" "$M/big"
 	"$tools/pario" write "$M/big" 64 4
-	[ "$(getfattr --only-values -n pvfs.layout "$M/big")" = "base=0 pcount=4 ssize=65536 stuff_max=0" ]
+	[ "$(getfattr --only-values -n pvfs.layout "$M/big")" = "base=0 pcount=4 ssize=65536 stuff_max=16384" ]
 	cp -r "$src/include/net" "$M/tree"
 	sync
 }
@@ -176,8 +179,11 @@ soft_read()
 	[ $rc = 1 ]
 	grep -q 'Input/output error' "$tmp/dd"
 	[ $((SECONDS - t0)) -le 30 ]
-	# Names and attributes are not the iods' business.
+	# Names, attributes and small files are not the iods' business.
 	ls -l /mnt/soft
+	echo small >/mnt/soft/small
+	[ "$(cat "$M/small")" = small ]
+	rm /mnt/soft/small
 	"$cluster" start iod3
 	eventually 30 cmp -n 8388608 /mnt/soft/big "$M/big"
 	"$cluster" umount /mnt/soft
@@ -187,7 +193,7 @@ soft_read()
 # program may take it for shorter.
 size_unknown()
 {
-	local f=unsure rc=0
+	local f=striped/unsure rc=0
 
 	: >"$M/$f"
 	setfattr -n pvfs.layout -v "base=0 pcount=2 ssize=4096" "$M/$f"
@@ -259,19 +265,23 @@ hard_mgr()
 # Files open over a restart of the mgr stay open, unlinked ones too.
 open_over_restart()
 {
-	local rc=0
+	local f
 
 	cp "$M/big" "$M/gone"
-	exec 5<"$M/gone" 6>"$M/held"
+	exec 5<"$M/gone" 6>"$M/held" 7>"$M/striped/held"
 	rm "$M/gone"
 	"$cluster" kill mgr
 	"$cluster" start mgr
 	echo after >&6
+	echo after >&7
 	cmp -n 8388608 - "$M/big" <&5
 	echo more >&6
-	exec 5<&- 6>&-
-	[ "$(cat "$M/held")" = $'after\nmore' ]
-	rm "$M/held"
+	echo more >&7
+	exec 5<&- 6>&- 7>&-
+	for f in "$M/held" "$M/striped/held"; do
+		[ "$(cat "$f")" = $'after\nmore' ]
+		rm "$f"
+	done
 }
 
 # Kills a daemon once N names are there, and starts it again.
@@ -283,21 +293,22 @@ kill_at()
 	"$cluster" start "$1"
 }
 
+# Into directory $1.
 untar_through_kills()
 {
-	mkdir "$M/untar"
+	mkdir "$1/untar"
 	tar -C "$src" -cf "$tmp/u.tar" include/uapi/rdma include/net
-	background tar -C "$M/untar" -xf "$tmp/u.tar"
-	kill_at mgr "$M/untar" 60
-	kill_at iod0 "$M/untar" 160
-	kill_at mgr "$M/untar" 260
+	background tar -C "$1/untar" -xf "$tmp/u.tar"
+	kill_at mgr "$1/untar" 60
+	kill_at iod0 "$1/untar" 160
+	kill_at mgr "$1/untar" 260
 	ended 300
 	cat "$tmp/bg"
 	[ "$(cat "$tmp/bg.rc")" = 0 ]
 	drop_caches
-	diff -r "$src/include/uapi/rdma" "$M/untar/include/uapi/rdma"
-	diff -r "$src/include/net" "$M/untar/include/net"
-	rm -r "$M/untar"
+	diff -r "$src/include/uapi/rdma" "$1/untar/include/uapi/rdma"
+	diff -r "$src/include/net" "$1/untar/include/net"
+	rm -r "$1/untar"
 }
 
 # A server that stops answering without a word: what is in flight can be given
@@ -375,29 +386,29 @@ killed_and_unmounted()
 killed_layout()
 {
 	"$cluster" mount -o actimeo=30 /mnt/laid
-	: >/mnt/laid/hard
-	: >/mnt/laid/soft
-	kill_setfattr /mnt/laid/hard
+	: >/mnt/laid/striped/hard
+	: >/mnt/laid/striped/soft
+	kill_setfattr /mnt/laid/striped/hard
 	background to_laid "$src/Makefile"
 	refuse ended 2
 	"$cluster" kill mgr CONT
 	ended 60
 	[ "$(cat "$tmp/bg.rc")" = 0 ]
 	exec 7>&-
-	getfattr -n pvfs.layout "$M/hard" | grep "pcount=2 ssize=4096"
-	cmp "$src/Makefile" "$M/hard"
+	getfattr -n pvfs.layout "$M/striped/hard" | grep "pcount=2 ssize=4096"
+	cmp "$src/Makefile" "$M/striped/hard"
 	"$cluster" umount /mnt/laid
 	"$cluster" mount -o "soft,$TIMEO,actimeo=30" /mnt/laid
-	kill_setfattr /mnt/laid/soft
+	kill_setfattr /mnt/laid/striped/soft
 	background to_laid "$src/Makefile"
 	ended 10
 	[ "$(cat "$tmp/bg.rc")" != 0 ]
 	"$cluster" kill mgr CONT
 	to_laid "$src/Makefile"
 	exec 7>&-
-	cmp "$src/Makefile" "$M/soft"
+	cmp "$src/Makefile" "$M/striped/soft"
 	"$cluster" umount /mnt/laid
-	rm "$M/hard" "$M/soft"
+	rm "$M/striped/hard" "$M/striped/soft"
 }
 
 to_laid()
@@ -488,6 +499,8 @@ full_mgr()
 	done
 	cat "$tmp/err"
 	[ $rc = 1 ]
+	grep -q 'No space left' "$tmp/err"
+	LC_ALL=C refuse tee -a "$M/dir/before" <<<more 2>"$tmp/err"
 	grep -q 'No space left' "$tmp/err"
 	[ "$(cat "$M/dir/before")" = before ]
 	rm /run/pvfs-cluster/volume/mgr/filler
@@ -593,7 +606,8 @@ try "mgr killed: hard waits, kill works, comes back" hard_mgr
 try "mgr killed: soft gives up in time, and recovers" soft_mgr
 try "open files outlive the mgr's restart" open_over_restart
 try "a layout being set by who is killed: writes wait for it" killed_layout
-try "untar through kill -9 of mgr, iod, mgr" untar_through_kills
+try "untar through kill -9 of mgr, iod, mgr" untar_through_kills "$M"
+try "the same, small files striped" untar_through_kills "$M/striped"
 try "umount -f with requests in flight, unload, mount" umount_in_flight
 try "umount -f with locks" umount_with_locks
 try "killed reader, umount at once" killed_and_unmounted

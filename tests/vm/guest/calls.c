@@ -181,6 +181,20 @@ int main(int argc, char **argv)
 		whole(fd, buf, len, 1);
 		close(fd);
 		usleep(100000);
+	} else if (!strcmp(op, "untar")) {
+		/* As tar does it: in two writes, then times, owner and mode. */
+		const struct timespec times[2] = { { .tv_nsec = UTIME_OMIT }, { .tv_sec = 1000 } };
+
+		begin();
+		fd = open(argv[0], O_WRONLY | O_CREAT | O_EXCL, 0600);
+		if (fd < 0)
+			err(1, "%s", argv[0]);
+		whole(fd, buf, len / 2, 1);
+		whole(fd, buf + len / 2, len - len / 2, 1);
+		if (futimens(fd, times) < 0 || fchown(fd, 7, 8) < 0 || fchmod(fd, 0644) < 0)
+			err(1, "%s", argv[0]);
+		close(fd);
+		usleep(100000);
 	} else if (!strcmp(op, "unlink")) {
 		begin();
 		if (unlink(argv[0]) < 0)

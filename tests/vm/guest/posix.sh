@@ -288,11 +288,15 @@ proc_files()
 	grep -q '^mgr .*state up' $S/servers
 	reset_stats
 	[ "$(count WRITE)" = 0 ]
+	[ "$(count HEAD_WRITE)" = 0 ]
 	echo x >"$M/proc-test"
-	[ "$(count WRITE)" = 1 ]
+	[ "$(count HEAD_WRITE)" = 1 ]
 	[ "$(count CREATE)" = 1 ]
 	rm "$M/proc-test"
 	[ "$(count UNLINK)" = 1 ]
+	echo x >"$M/striped/proc-test"
+	[ "$(count WRITE)" = 1 ]
+	rm "$M/striped/proc-test"
 	refuse echo nonsense >$S/stats
 }
 
@@ -522,7 +526,7 @@ restart_keeps_all()
 layouts()
 {
 	mkdir "$M/wide" "$M/narrow"
-	pvfs setstripe --size 4k --count 1 "$M/narrow"
+	pvfs setstripe --size 4k --count 1 --stuff-max 0 "$M/narrow"
 	pvfs setstripe --size 256k "$M/wide"
 	head -c 3000000 /dev/urandom >"$tmp/l"
 	cp "$tmp/l" "$M/wide/l"
@@ -705,6 +709,8 @@ check "rsync there, again, changed, back" rsync_tool
 check "programs run from the mount" programs
 check "an unprivileged user" unprivileged
 check "df, du, and space comes back" space
+mkdir "$M/striped"
+pvfs setstripe -s 0 "$M/striped"
 check "/proc/fs/pvfs" proc_files
 check "tracepoints" tracepoints
 check "mount options ro noexec nodev, remount" mount_options

@@ -97,14 +97,16 @@ layout()
 	mkdir "$M/$1"
 	setfattr -n pvfs.layout -v "$2" "$M/$1"
 }
-check "directories with layouts of their own" eval 'layout one pcount=1 && layout units "pcount=4 ssize=4096"'
+check "directories with layouts of their own" eval 'layout one "pcount=1 stuff_max=0" &&
+	layout units "pcount=4 ssize=4096 stuff_max=0"'
 try "dataops, two clients, one iod" "$rnd/dataops" -s "$seed" -n 1000 "$M/one" $two/one
 try "dataops, two clients, small units" "$rnd/dataops" -s "$seed" -n 1000 "$M/units" $two/units
-check "a directory of stuffed files" layout stuffed stuff_max=16384
-try "dataops, one client, stuffed" "$rnd/dataops" -s "$seed" -n 1000 -l 24000 "$M/stuffed"
-try "dataops, two clients, stuffed" "$rnd/dataops" -s "$seed" -n 1500 -l 24000 "$M/stuffed" $two/stuffed
-try "nameops, two clients, stuffed" "$rnd/nameops" -s "$seed" -n 1000 "$M/stuffed" $two/stuffed
-try "coherence, two clients, stuffed" "$rnd/coherence" -s "$seed" -r 12 -n 40 "$M/stuffed" $two/stuffed
+# Files about as long as what may be stuffed, and small ones that are not.
+try "dataops, one client, around the limit" "$rnd/dataops" -s "$seed" -n 1000 -l 24000 "$M"
+try "dataops, two clients, around the limit" "$rnd/dataops" -s "$seed" -n 1500 -l 24000 "$M" $two
+check "a directory of striped files" layout striped stuff_max=0
+try "nameops, two clients, striped" "$rnd/nameops" -s "$seed" -n 1000 "$M/striped" $two/striped
+try "coherence, two clients, striped" "$rnd/coherence" -s "$seed" -r 12 -n 40 "$M/striped" $two/striped
 # Seeds that once found something.
 try "nameops, two clients, seed 975398789" "$rnd/nameops" -s 975398789 -n 700 "$M" $two
 try "nameops, two clients, seed 3512914197" "$rnd/nameops" -s 3512914197 -n 250 "$M" $two

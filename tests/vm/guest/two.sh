@@ -406,6 +406,7 @@ append_of_the_lost()
 
 	dir=$M/late
 	mkdir "$dir"
+	setfattr -n pvfs.layout -v stuff_max=0 "$dir"
 	here 'echo first >log'
 	knew=$(evictions)
 	for i in 0 1 2 3; do

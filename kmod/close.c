@@ -1,0 +1,223 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * close.c - giving opens back to the mgr.
+ *
+ * Nobody waits for a CLOSE. One that tells of writes goes at once: until it is there, others have
+ * to ask the iods how long the file is. The others wait a moment for more of them: small files are
+ * opened and closed by the thousand, and one message tells of many.
+ */
+#include <linux/slab.h>
+#include "vfs.h"
+
+#define CLOSE_DELAY_MS 10		/* that one may wait for others */
+
+/* Opens that one CLOSE ends. */
+struct batch {
+	struct pvfs_volume *vol;
+	u32 n;
+	struct pvfs_ending end[PVFS_CLOSE_MAX];
+	u8 raw[PVFS_CLOSE_MAX * PVFS_CLOSING_LEN];
+};
+
+static void ended(struct pvfs_volume *vol, const struct pvfs_ending *e, int err)
+{
+	struct pvfs_use *use = e->use;
+
+	if (!use)
+		return;
+	if (!err)
+		pvfs_writes_ack(use, &e->c.report);
+	spin_lock(&vol->open_lock);
+	if (use->pi) {
+		struct pvfs_inode *pi = use->pi;
+
+		pi->nopen[e->c.flags]--;
+		if (!(pi->nopen[1] | pi->nopen[2] | pi->nopen[3]))
+			list_del_init(&pi->opened.link);
+	}
+	spin_unlock(&vol->open_lock);
+	if (e->c.report.end)		/* see pvfs_close_at_mgr() */
+		pvfs_use_iput(use);
+	pvfs_use_put(use);
+}
+
+static void batch_ended(struct batch *b, int err)
+{
+	u32 i;
+
+	for (i = 0; i < b->n; i++)
+		ended(b->vol, &b->end[i], err);
+	kfree(b);
+}
+
+static void close_done(struct pvfs_request *req)
+{
+	batch_ended(req->priv, req->err);
+}
+
+/* Takes @b. */
+static void batch_send(struct batch *b)
+{
+	struct pvfs_volume *vol = b->vol;
+	struct pvfs_close_req m = { .closings.p = b->raw };
+	struct pvfs_request *req;
+	struct pvfs_wire w;
+	u32 i;
+
+	pvfs_wire_init(&w, b->raw, sizeof(b->raw));
+	for (i = 0; i < b->n; i++)
+		pvfs_put_closing(&w, &b->end[i].c);
+	m.closings.len = w.p - b->raw;
+	req = pvfs_req_alloc(vol->mgr, PVFS_OP_CLOSE, sizeof(u32) + m.closings.len);
+	if (IS_ERR(req)) {		/* every slot is taken, and none comes free */
+		pr_warn_ratelimited("%s: cannot close inode %llu at the mgr\n", vol->opts.volume,
+				    b->end[0].c.fid.ino);
+		batch_ended(b, PTR_ERR(req));
+		return;
+	}
+	req->flags = PVFS_RF_ASYNC;
+	req->done = close_done;
+	req->priv = b;
+	req->body_len = pvfs_close_req_encode(&m, req->body, req->body_room);
+	pvfs_req_submit(req);
+	pvfs_req_put(req);
+}
+
+static struct batch *batch_alloc(struct pvfs_volume *vol)
+{
+	struct batch *b = kmalloc(sizeof(*b), GFP_NOFS | __GFP_NOFAIL);
+
+	b->vol = vol;
+	return b;
+}
+
+/**
+ * pvfs_closes_send - send the CLOSE of what waits for more of its kind
+ * @vol: the volume
+ */
+void pvfs_closes_send(struct pvfs_volume *vol)
+{
+	struct pvfs_closes *w = &vol->closes;
+	struct batch *b;
+
+	if (!READ_ONCE(w->n))
+		return;
+	b = batch_alloc(vol);
+	spin_lock(&w->lock);
+	b->n = w->n;
+	memcpy(b->end, w->end, b->n * sizeof(b->end[0]));
+	w->n = 0;
+	spin_unlock(&w->lock);
+	if (!b->n) {
+		kfree(b);
+		return;
+	}
+	batch_send(b);
+	/* They counted as one from the first on. */
+	if (atomic_dec_and_test(&vol->async))
+		wake_up_all(&vol->async_wait);
+}
+
+static void closes_work(struct work_struct *work)
+{
+	pvfs_closes_send(container_of(work, struct pvfs_volume, closes.work.work));
+}
+
+/* Return: false: there is no room. */
+static bool closes_add(struct pvfs_volume *vol, const struct pvfs_ending *e)
+{
+	struct pvfs_closes *w = &vol->closes;
+	u32 n;
+
+	spin_lock(&w->lock);
+	n = w->n;
+	if (n < ARRAY_SIZE(w->end)) {
+		w->end[n] = *e;
+		WRITE_ONCE(w->n, n + 1);
+		if (!n)
+			atomic_inc(&vol->async);
+	}
+	spin_unlock(&w->lock);
+	if (!n)
+		schedule_delayed_work(&w->work, msecs_to_jiffies(CLOSE_DELAY_MS));
+	return n < ARRAY_SIZE(w->end);
+}
+
+/**
+ * pvfs_close_at_mgr - give an open back, without waiting
+ * @vol: the volume
+ * @fid: which inode
+ * @flags: as opened
+ * @inode: if the open was counted by pvfs_file_opened(); it counts until the mgr has answered. Else
+ *	NULL
+ *
+ * A CLOSE that tells of writes holds the inode until it is answered: what else is asked about it
+ * meanwhile must carry the same report, because the mgr may deal with it before the CLOSE.
+ * pvfs_closes_wait() is for unmounting.
+ */
+void pvfs_close_at_mgr(struct pvfs_volume *vol, const struct pvfs_fid *fid, u32 flags,
+		       struct inode *inode)
+{
+	struct pvfs_ending e = { .c = { .fid = *fid, .flags = pvfs_open_class(flags) } };
+	struct batch *b;
+
+	if (inode) {
+		atomic_dec(&PVFS_I(inode)->nlive);
+		e.use = PVFS_I(inode)->use;
+	}
+	if (e.use) {
+		if (flags & PVFS_O_WRITE)
+			pvfs_writes_report(inode, &e.c.report);
+		else
+			pvfs_atime_report(inode, &e.c.report);
+		refcount_inc(&e.use->ref);
+	}
+	if (!e.c.report.end) {
+		while (!closes_add(vol, &e))
+			pvfs_closes_send(vol);
+		return;
+	}
+	ihold(inode);
+	atomic_inc(&vol->closing);
+	b = batch_alloc(vol);
+	b->n = 1;
+	b->end[0] = e;
+	batch_send(b);
+}
+
+/**
+ * pvfs_closes_hurry - a name of a file is about to be removed
+ * @inode: the file
+ *
+ * If it is the last one, and the mgr takes the file for open only because nobody has told it, tell
+ * it: it need not make an orphan of it then.
+ */
+void pvfs_closes_hurry(struct inode *inode)
+{
+	struct pvfs_volume *vol = PVFS_VOL(inode);
+	struct pvfs_inode *pi = PVFS_I(inode);
+
+	if (inode->i_nlink != 1 || !READ_ONCE(vol->closes.n) || atomic_read(&pi->nlive))
+		return;
+	if (READ_ONCE(pi->nopen[1]) | READ_ONCE(pi->nopen[2]) | READ_ONCE(pi->nopen[3]))
+		pvfs_closes_send(vol);
+}
+
+void pvfs_closes_init(struct pvfs_volume *vol)
+{
+	spin_lock_init(&vol->closes.lock);
+	INIT_DELAYED_WORK(&vol->closes.work, closes_work);
+}
+
+/* Unmounting: what waits is sent, by somebody else if it takes long. It counts as ASYNC. */
+void pvfs_closes_flush(struct pvfs_volume *vol)
+{
+	mod_delayed_work(system_wq, &vol->closes.work, 0);
+}
+
+/* Nothing is sent any more. */
+void pvfs_closes_end(struct pvfs_volume *vol)
+{
+	cancel_delayed_work_sync(&vol->closes.work);
+	pvfs_closes_send(vol);
+}

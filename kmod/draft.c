@@ -1,0 +1,486 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * draft.c - new small files that the mgr has not been told all of.
+ *
+ * Who makes a file writes a few bytes, often sets times, owner and mode, and closes it. If the file
+ * is stuffed, and nobody else can have heard of it, CREATE makes it a draft: what is written and
+ * set stays here, and goes to the mgr in one request (FLUSH) when the descriptor is closed, or after
+ * a second; to the iods when it becomes too long for a head. The mgr tells nobody else anything of
+ * the inode before it has recalled it from us, and then that request goes at once.
+ *
+ * Nothing but this file knows what is in a draft: the inode is as the mgr has it. Whoever on this
+ * node wants to know or do anything else with the inode ends the draft first (pvfs_draft_end()).
+ * Once ended it does not begin again.
+ *
+ * Lock order: inode->i_rwsem, pvfs_inode.draft_mutex. The FLUSH is sent under the mutex.
+ */
+#include <linux/cred.h>
+#include <linux/highmem.h>
+#include <linux/pagemap.h>
+#include <linux/slab.h>
+#include <linux/writeback.h>
+#include "meta.h"
+
+#define DRAFT_MS 1000			/* that a draft is kept back */
+
+META_DATA(FLUSH, flush)
+
+/* pvfs_inode.draft_mutex protects it. */
+struct pvfs_draft {
+	struct inode *inode;		/* a reference, which counts in vol->closing */
+	struct delayed_work work;	/* ends it */
+	const struct cred *cred;	/* who wrote and set; NULL: nobody yet */
+	u64 version;
+	bool outgrown;			/* what comes does not fit a head */
+	u32 len;			/* bytes written, from the start of the file */
+	unsigned int npages;
+	struct page *page[PVFS_STUFF_MAX / PAGE_SIZE];
+	struct pvfs_setattr_req set;	/* valid, and what it says */
+};
+
+static bool dirty(const struct pvfs_draft *d)
+{
+	return d->len || d->set.valid;
+}
+
+static void draft_free(struct pvfs_draft *d)
+{
+	while (d->npages)
+		put_page(d->page[--d->npages]);
+	if (d->cred)
+		put_cred(d->cred);
+	kfree(d);
+}
+
+/* ---------------------------------------------------------------- to the mgr */
+
+static int flush_once(struct pvfs_draft *d, const struct pvfs_cap *cap, u32 flags, bool *done)
+{
+	struct bio_vec bv[PVFS_STUFF_MAX / PAGE_SIZE];
+	struct inode *inode = d->inode;
+	struct pvfs_flush_req m = {
+		.fid = fid_of(inode), .version = d->version, .valid = d->set.valid,
+		.flags = flags,
+		.mode = d->set.mode, .uid = d->set.uid, .gid = d->set.gid,
+		.atime = d->set.atime, .mtime = d->set.mtime, .cap = *cap,
+	};
+	struct payload p = { .bv = bv, .len = d->len, .write = true };
+	struct pvfs_flush_rep r = { };
+	struct who w;
+	int err;
+
+	while (p.nbv * PAGE_SIZE < d->len) {
+		bv[p.nbv] = (struct bio_vec){
+			.bv_page = d->page[p.nbv],
+			.bv_len = min_t(u32, d->len - p.nbv * PAGE_SIZE, PAGE_SIZE),
+		};
+		p.nbv++;
+	}
+	err = pvfs_who_get(&w, inode, PVFS_NOP_IDMAP, &m.cred);
+	if (err)
+		return err;
+	pvfs_own_begin(inode);
+	err = data_flush(PVFS_VOL(inode), room(&w), &m, &r, d->len ? &p : NULL);
+	err = pvfs_own_changed(inode, err, &r.attr);
+	pvfs_who_put(&w);
+	*done = r.done;
+	return err;
+}
+
+static int flush(struct pvfs_draft *d, u32 flags)
+{
+	const struct cred *old = NULL;
+	struct inode *inode = d->inode;
+	bool done = false, more = true;
+	unsigned int tries;
+	struct pvfs_cap cap;
+	u64 session;
+	int err = 0;
+
+	if (d->cred)
+		old = override_creds(d->cred);
+	for (tries = 0; more && tries < 5; tries++) {
+		err = pvfs_file_cap(inode, PVFS_CAP_WRITE, &cap, &session);
+		if (err)
+			break;
+		err = flush_once(d, &cap, flags, &done);
+		more = err == -EACCES && pvfs_session_over(inode, session);
+		/* Its session ended under it: nobody can say whether it was done. */
+		if (err == -EIO && READ_ONCE(PVFS_VOL(inode)->session) != session) {
+			flags |= PVFS_FL_AGAIN;
+			more = true;
+		}
+	}
+	if (old)
+		revert_creds(old);
+	/* We were gone for so long that others went on without us. */
+	if (!err && !done && dirty(d)) {
+		pr_warn_ratelimited("%s: inode %llu was changed by others while the manager did not hear of us: what was written here is lost\n",
+				    PVFS_VOL(inode)->opts.volume, PVFS_I(inode)->fid.ino);
+		err = -EIO;
+	}
+	return err;
+}
+
+/*
+ * It has outgrown a head. To the mgr the file is empty: it is made a striped one now, which is one
+ * exchange, and the iods get what was written. The mgr tells nobody of it before we have given up
+ * our lease, or closed it.
+ */
+static int write_striped(struct pvfs_draft *d)
+{
+	u32 done = 0;
+	int err;
+
+	/* The mgr does not ask us for the lease. */
+	pvfs_unlease(d->inode);
+	err = pvfs_unstuff(d->inode);
+	pvfs_unlease_end(d->inode);
+	while (done < d->len && !err) {
+		struct pvfs_io *io = pvfs_io_get(d->inode, true, done, d->len - done, true);
+		u32 n, at;
+
+		if (IS_ERR(io))
+			return PTR_ERR(io);
+		for (at = done; at < d->len && io->nmem < io->mem_room; at += n) {
+			n = min_t(u32, d->len - at, PAGE_SIZE - at % PAGE_SIZE);
+			io->mem[io->nmem++] = (struct bio_vec){
+				.bv_page = d->page[at / PAGE_SIZE], .bv_len = n,
+				.bv_offset = at % PAGE_SIZE,
+			};
+		}
+		io->len = at - done;
+		err = pvfs_io_run(io);
+		done += io->len;
+		pvfs_io_put(io);
+	}
+	return err;
+}
+
+/* Takes it from the inode, which it does not come back to. The mutex is held. */
+static int end(struct inode *inode, u32 flags)
+{
+	struct pvfs_inode *pi = PVFS_I(inode);
+	struct pvfs_draft *d = pi->draft;
+	int err = 0;
+
+	if (!d)
+		return 0;
+	/* Also with nothing in it, if it was recalled: that answers the RECALL. */
+	if (dirty(d) || flags)
+		err = d->outgrown ? write_striped(d) : flush(d, flags);
+	if (err == -EINTR)		/* killed: it stays for somebody else */
+		return err;
+	WRITE_ONCE(pi->draft, NULL);
+	if (!cancel_delayed_work(&d->work))
+		return err;		/* @work is at it, or is this task */
+	draft_free(d);
+	pvfs_use_iput(pi->use);
+	return err;
+}
+
+static int draft_end(struct inode *inode, u32 flags)
+{
+	struct pvfs_inode *pi = PVFS_I(inode);
+	int err;
+
+	mutex_lock(&pi->draft_mutex);
+	err = end(inode, flags);
+	mutex_unlock(&pi->draft_mutex);
+	return err;
+}
+
+/**
+ * pvfs_draft_end - what is known of an inode here only is told to the mgr
+ * @inode: the inode; most have no draft
+ *
+ * Context: the caller has a reference. May sleep.
+ *
+ * Return: 0; -EINTR: killed, and the draft is still there; or why it could not be written. That is
+ * told once: to fsync and close. Others want pvfs_draft_settle().
+ */
+int pvfs_draft_end(struct inode *inode)
+{
+	return likely(!READ_ONCE(PVFS_I(inode)->draft)) ? 0 : draft_end(inode, 0);
+}
+
+/* @flags: of the FLUSH */
+static int settle(struct inode *inode, u32 flags)
+{
+	int err = draft_end(inode, flags);
+
+	if (!err || err == -EINTR)
+		return err;
+	mapping_set_error(inode->i_mapping, err);
+	return 0;
+}
+
+/**
+ * pvfs_draft_settle - the same, for who is about to do something else with the inode
+ * @inode: the inode
+ *
+ * Return: 0 or -EINTR.
+ */
+int pvfs_draft_settle(struct inode *inode)
+{
+	return likely(!READ_ONCE(PVFS_I(inode)->draft)) ? 0 : settle(inode, 0);
+}
+
+/**
+ * pvfs_draft_show - the same, for who wants to know the attributes
+ * @inode: the inode
+ *
+ * One that nothing was done to stays a draft.
+ *
+ * Return: 0 or -EINTR.
+ */
+int pvfs_draft_show(struct inode *inode)
+{
+	struct pvfs_inode *pi = PVFS_I(inode);
+	bool told;
+
+	if (likely(!READ_ONCE(pi->draft)))
+		return 0;
+	mutex_lock(&pi->draft_mutex);
+	told = !pi->draft || !dirty(pi->draft);
+	mutex_unlock(&pi->draft_mutex);
+	return told ? 0 : settle(inode, 0);
+}
+
+static void draft_work(struct work_struct *work)
+{
+	struct pvfs_draft *d = container_of(work, struct pvfs_draft, work.work);
+	struct pvfs_inode *pi = PVFS_I(d->inode);
+
+	/* Or somebody else is ending it: that is over when we get the mutex. */
+	if (settle(d->inode, 0)) {
+		schedule_delayed_work(&d->work, msecs_to_jiffies(DRAFT_MS));
+		return;
+	}
+	draft_free(d);
+	pvfs_use_iput(pi->use);
+}
+
+struct recalled {
+	struct work_struct work;
+	struct inode *inode;
+};
+
+static void recalled_work(struct work_struct *work)
+{
+	struct recalled *r = container_of(work, struct recalled, work);
+
+	settle(r->inode, PVFS_FL_RECALLED);
+	pvfs_use_iput(PVFS_I(r->inode)->use);
+	kfree(r);
+}
+
+/**
+ * pvfs_draft_recalled - RECALL names an inode; the lease on it has been given up
+ * @inode: the inode, found under RCU
+ *
+ * Context: where replies are received; does not sleep.
+ *
+ * Return: true: it is a draft, which will be flushed: not yet, is the answer.
+ */
+bool pvfs_draft_recalled(struct inode *inode)
+{
+	struct recalled *r;
+
+	if (!READ_ONCE(PVFS_I(inode)->draft))
+		return false;
+	r = kmalloc(sizeof(*r), GFP_ATOMIC);
+	if (!r)				/* the mgr asks again, and @work comes */
+		return true;
+	if (!igrab(inode)) {
+		kfree(r);
+		return false;
+	}
+	atomic_inc(&PVFS_VOL(inode)->closing);
+	INIT_WORK(&r->work, recalled_work);
+	r->inode = inode;
+	queue_work(system_unbound_wq, &r->work);
+	return true;
+}
+
+/* ---------------------------------------------------------------- from programs */
+
+/**
+ * pvfs_draft_begin - CREATE has made a draft
+ * @inode: the file
+ * @attr: came with it; the lease has been taken, or was recalled already
+ */
+void pvfs_draft_begin(struct inode *inode, const struct pvfs_attr *attr)
+{
+	struct pvfs_inode *pi = PVFS_I(inode);
+	struct pvfs_draft *d;
+
+	d = kzalloc(sizeof(*d), GFP_KERNEL);
+	if (!d)
+		return;
+	d->inode = inode;
+	d->version = attr->version;
+	INIT_DELAYED_WORK(&d->work, draft_work);
+	mutex_lock(&pi->draft_mutex);
+	spin_lock(&pi->lock);
+	/* A RECALL comes first, and the lease is gone; or it finds the draft. */
+	WRITE_ONCE(pi->draft, d);
+	if (!pvfs_inode_leased(inode) || pi->version != attr->version)
+		WRITE_ONCE(pi->draft, NULL);
+	spin_unlock(&pi->lock);
+	if (pi->draft) {
+		ihold(inode);
+		atomic_inc(&PVFS_VOL(inode)->closing);
+		schedule_delayed_work(&d->work, msecs_to_jiffies(DRAFT_MS));
+	} else {
+		kfree(d);
+	}
+	mutex_unlock(&pi->draft_mutex);
+}
+
+/* Is it @d's to take what this task brings? */
+static bool same_cred(struct pvfs_draft *d)
+{
+	if (!d->cred)
+		d->cred = get_current_cred();
+	return d->cred == current_cred();
+}
+
+static bool fits(const struct inode *inode, const struct pvfs_draft *d, loff_t pos, size_t n)
+{
+	u32 max = READ_ONCE(PVFS_I(inode)->layout.stuff_max);
+
+	/* Nor may it leave a block out: a stuffed file has no holes. */
+	return n <= max && pos <= max - n && pos <= round_up(d->len, SZ_4K);
+}
+
+/*
+ * Page faults are off: they take locks that mmap(2) holds when it wants the mutex. Return: bytes
+ * that were there, or -ENOMEM.
+ */
+static ssize_t fill(struct pvfs_draft *d, u32 pos, struct iov_iter *from)
+{
+	u32 done = 0, n = iov_iter_count(from);
+	size_t part, copied;
+
+	do {
+		u32 at = pos + done, off = at % PAGE_SIZE, i = at / PAGE_SIZE;
+
+		while (d->npages <= i) {
+			struct page *page = alloc_page(GFP_KERNEL | __GFP_ZERO);
+
+			if (!page)
+				return done ?: -ENOMEM;
+			d->page[d->npages++] = page;
+		}
+		part = min_t(u32, n - done, PAGE_SIZE - off);
+		pagefault_disable();
+		copied = copy_page_from_iter_atomic(d->page[i], off, part, from);
+		pagefault_enable();
+		done += copied;
+		if (copied)
+			d->len = max(d->len, pos + done);
+	} while (copied == part && done < n);
+	return done;
+}
+
+/* Return: bytes written, none when they are not in memory; -EAGAIN: it is not for a draft. */
+static ssize_t write_some(struct inode *inode, loff_t pos, struct iov_iter *from)
+{
+	struct pvfs_inode *pi = PVFS_I(inode);
+	struct pvfs_draft *d;
+	ssize_t n = -EAGAIN;
+
+	mutex_lock(&pi->draft_mutex);
+	d = pi->draft;
+	/* What was set comes after what was written. */
+	if (d && !d->set.valid && same_cred(d)) {
+		d->outgrown |= !fits(inode, d, pos, iov_iter_count(from));
+		n = d->outgrown ? end(inode, 0) ?: -EAGAIN : fill(d, pos, from);
+	}
+	mutex_unlock(&pi->draft_mutex);
+	return n;
+}
+
+/**
+ * pvfs_draft_write - write(2), if it is to a draft
+ * @iocb: as of write_iter
+ * @from: the same
+ *
+ * Return: bytes written; -EAGAIN: it is none, any more; or another -errno.
+ */
+ssize_t pvfs_draft_write(struct kiocb *iocb, struct iov_iter *from)
+{
+	struct inode *inode = file_inode(iocb->ki_filp);
+	ssize_t n, total = 0;
+	size_t want;
+
+	if ((iocb->ki_flags & (IOCB_APPEND | IOCB_DIRECT)) || (inode->i_mode & (S_ISUID | S_ISGID)))
+		return -EAGAIN;
+	if (down_write_killable(&inode->i_rwsem))
+		return -EINTR;
+	n = generic_write_checks(iocb, from);
+	while (n > 0 && iov_iter_count(from)) {
+		want = min_t(size_t, iov_iter_count(from), PVFS_STUFF_MAX);
+		if (fault_in_iov_iter_readable(from, want) == want) {
+			n = -EFAULT;
+			break;
+		}
+		n = write_some(inode, iocb->ki_pos, from);
+		if (n < 0)
+			break;
+		iocb->ki_pos += n;
+		total += n;
+		n = 1;
+	}
+	up_write(&inode->i_rwsem);
+	return total ?: n;
+}
+
+#define DRAFT_TIMES (PVFS_SA_ATIME | PVFS_SA_MTIME | PVFS_SA_ATIME_NOW | PVFS_SA_MTIME_NOW)
+#define DRAFT_OWNERS (PVFS_SA_UID | PVFS_SA_GID)
+
+/**
+ * pvfs_draft_setattr - chmod, chown or utimes, if it is of a draft
+ * @inode: the file; the caller has found that this task may do it
+ * @m: what is to be set
+ *
+ * Return: whether it is done.
+ */
+bool pvfs_draft_setattr(struct inode *inode, const struct pvfs_setattr_req *m)
+{
+	struct pvfs_inode *pi = PVFS_I(inode);
+	struct pvfs_setattr_req *set;
+	struct pvfs_draft *d;
+	bool ret = false;
+
+	if (m->valid & ~(DRAFT_TIMES | DRAFT_OWNERS | PVFS_SA_MODE))
+		return false;
+	mutex_lock(&pi->draft_mutex);
+	d = pi->draft;
+	if (!d || !same_cred(d))
+		goto out;
+	set = &d->set;
+	/* A chown may take bits of the mode away; the mgr does the chown first. */
+	if ((m->valid & DRAFT_OWNERS) && (set->valid & PVFS_SA_MODE))
+		goto out;
+	if (m->valid & PVFS_SA_MODE)
+		set->mode = m->mode;
+	if (m->valid & PVFS_SA_UID)
+		set->uid = m->uid;
+	if (m->valid & PVFS_SA_GID)
+		set->gid = m->gid;
+	if (m->valid & (PVFS_SA_ATIME | PVFS_SA_ATIME_NOW)) {
+		set->atime = m->atime;
+		set->valid &= ~(PVFS_SA_ATIME | PVFS_SA_ATIME_NOW);
+	}
+	if (m->valid & (PVFS_SA_MTIME | PVFS_SA_MTIME_NOW)) {
+		set->mtime = m->mtime;
+		set->valid &= ~(PVFS_SA_MTIME | PVFS_SA_MTIME_NOW);
+	}
+	set->valid |= m->valid;
+	ret = true;
+out:
+	mutex_unlock(&pi->draft_mutex);
+	return ret;
+}

@@ -1,5 +1,0 @@
-#!/bin/bash
-# SPDX-License-Identifier: GPL-2.0
-# libpvfs against a cluster whose small files are stuffed: space, holes, copies.
-. "$(dirname "$0")/lib.sh"
-libpvfs_test libpvfs_space_test --stuff-max 16k
