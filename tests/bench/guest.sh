@@ -9,7 +9,7 @@
 #
 # "sweep" measures PVFS alone, by connections to a server and by stripe unit: the
 # defaults are chosen from it.
-set -u
+set -u -o pipefail
 
 top=$(cd "${0%/*}/../.." && pwd -P)
 build=${PVFS_BUILD:-$top/build}
@@ -22,7 +22,7 @@ mkdir -p $work
 cp "$build/tests/vm/bench" $work/bench
 b=$work/bench
 mkdir -p $work/lib
-for p in tar ls rm; do
+for p in tar ls rm cat; do
 	cp "$(command -v $p)" $work/
 	ldd $work/$p | awk '{ for (i = 1; i <= NF; i++) if ($i ~ /^\//) print $i }' | xargs -I{} cp -Lu {} $work/lib/
 done
@@ -51,14 +51,23 @@ put()
 	echo "  $fs $what $out"
 }
 
-# How long one of the programs that were copied takes.
+program()
+{
+	local p=$1
+
+	shift
+	$work/lib/ld-linux-x86-64.so.2 --library-path $work/lib "$work/$p" "$@"
+}
+
+# How long one of the programs that were copied takes. (What it prints goes through a pipe: tar reads
+# no file when it writes to /dev/null.)
 seconds()
 {
 	local t0 t1 p=$1
 
 	shift
 	t0=$EPOCHREALTIME
-	$work/lib/ld-linux-x86-64.so.2 --library-path $work/lib "$work/$p" "$@" >/dev/null || return 1
+	program "$p" "$@" | program cat >/dev/null || return 1
 	t1=$EPOCHREALTIME
 	awk -v a="$t0" -v b="$t1" 'BEGIN { printf "%.2f\n", b - a }'
 }
@@ -228,6 +237,6 @@ for ((r = 1; r <= rounds; r++)); do
 		round nfs /mnt/nfs
 		round pvfs /mnt/pvfs
 	fi
-	round stuffed /mnt/pvfs "$build/pvfs" setstripe -s 16k
+	round striped /mnt/pvfs "$build/pvfs" setstripe -s 0
 done
 cat /proc/fs/pvfs/vol/stats >"$PVFS_OUT/pvfs-stats.txt"
