@@ -24,6 +24,11 @@ is "... each is up" "$(p status --json | perl -MJSON::PP -e 'local $/; print joi
 ok "status by -m and -k" "$PVFS" status -m "$(mgr_address "$C")/vol1" -k "$C/cluster.key"
 ok "ping" p ping -n 3
 is "ping --json counts" "$(p ping -n 3 --json | json '{pings}[1]{count}')" 3
+ok "tune" p tune -n 2
+like "... ends with a limit" "$(p tune -n 2 | tail -n 1)" "^stuff_max = [0-9]+k$"
+is "... or with the medians of seven sizes" "$(p tune -n 2 --json | json '{sizes} && scalar @{$j->{sizes}}')" 7
+is "... and leaves nothing behind" "$(p ls -a / | grep tune)" ""
+fails "tune where there is no directory" 1 "/nowhere/.*No such file" p tune /nowhere
 ok "df" p df
 is "df knows the daemons" "$(p df --json | json '{volumes}[0]{iods_up}')" 3
 
@@ -94,7 +99,7 @@ if [ -e /proc/net/if_inet6 ] && grep -q ' lo$' /proc/net/if_inet6; then
 else
 	pass "IPv6 # SKIP: lo has no ::1 on this machine, so nothing was tried over IPv6"
 fi
-for c in mkfs start stop status ping df cp ls stat rm mkdir setstripe getstripe; do
+for c in mkfs start stop status ping df cp ls stat rm mkdir setstripe getstripe tune; do
 	ok "pvfs $c --help" "$PVFS" $c --help
 done
 like "pvfs --version" "$("$PVFS" --version)" "^pvfs [0-9]"

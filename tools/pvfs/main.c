@@ -84,6 +84,10 @@ static const struct command commands[] = {
 	  cmd_setstripe },
 	{ "getstripe", "PATH...", "how a file is laid out, or new files of a directory are", "",
 	  cmd_getstripe },
+	{ "tune", "[-n FILES] [DIR]", "measure up to what size files are better off with the manager",
+	  "  -n, --files N          so many files of each size and kind (50)\n"
+	  "  In a directory of its own, which it makes in DIR (/) and removes.\n",
+	  cmd_tune },
 };
 
 /* "pvfs cp: " and the message. */
