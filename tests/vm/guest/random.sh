@@ -15,7 +15,7 @@ rnd=$build/tests/random
 two=/mnt/second
 e=/mnt/ext4
 e2=/mnt/ext4b
-plan 48
+plan 52
 
 # As check, but what the tester says of itself is shown, and all of it when it failed; what it left is kept.
 try()
@@ -62,6 +62,8 @@ try "ext4: dataops, two mounts" "$rnd/dataops" -s "$seed" -n 4000 $e $e2
 try "ext4: nameops" "$rnd/nameops" -s 12 -n 4000 $e
 try "ext4: nameops, two mounts" "$rnd/nameops" -s "$seed" -n 4000 $e $e2
 try "ext4: coherence, two mounts" "$rnd/coherence" -s "$seed" -r 20 $e $e2
+try "ext4: churn, two mounts" "$rnd/churn" -s "$seed" -n 300 $e $e2
+check "churn finds a byte that was changed" finds "^FAILED: .*byte 0 of [0-9]+ is" "$rnd/churn" -s 13 -n 100 -x $e $e2
 far=127.0.0.1:7200
 "$rnd/far" serve $far &
 check "far serves" eventually 10 "$rnd/far" run $far true
@@ -113,6 +115,26 @@ try "nameops, two clients, seed 3512914197" "$rnd/nameops" -s 3512914197 -n 250 
 try "nameops, one client, seed 3883827210" "$rnd/nameops" -s 3883827210 -n 1102 "$M"
 try "coherence, one client" "$rnd/coherence" -s "$seed" -r 6 -n 40 "$M"
 try "coherence, two clients" "$rnd/coherence" -s "$seed" -r 12 -n 40 "$M" $two
+try "churn, two clients" "$rnd/churn" -s "$seed" -n 100 "$M" $two
+# The same, while daemons are killed and come back: nothing that was answered is lost, nothing is done twice.
+churn_killed()
+{
+	local pid d n=0
+
+	"$rnd/churn" -s "$((seed + 1))" -n 150 "$M" $two &
+	pid=$!
+	while kill -0 $pid 2>/dev/null; do
+		d=mgr
+		((RANDOM % 2)) || d=iod$((RANDOM % 4))
+		sleep 0.$((RANDOM % 7 + 3))
+		"$cluster" kill $d
+		"$cluster" start $d
+		n=$((n + 1))
+	done
+	echo "# $n daemons were killed meanwhile"
+	wait $pid && [ $n -ge 3 ]
+}
+try "churn, two clients, daemons are killed" churn_killed
 # Without leases, all of them or some.
 off=/mnt/off
 off2=/mnt/off2
