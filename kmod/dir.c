@@ -8,7 +8,9 @@
  * "..", 2 before the first entry.
  *
  * With actimeo or leases the entries come with attributes, and names and inodes are filled in: `ls
- * -l' asks nothing more.
+ * -l' asks nothing more. Under a lease the whole listing is kept (listing.c), and is used for as
+ * long as that spares requests: when the attributes of several entries would have to be asked for,
+ * one READDIR brings them all.
  */
 #include <linux/dcache.h>
 #include <linux/fs_types.h>
@@ -25,7 +27,11 @@ static atomic_t dir_kept = ATOMIC_INIT(0);
 
 /* An open directory. Used by one task at a time: the VFS holds the file's position lock. */
 struct pvfs_dir {
-	u8 *buf;		/* PVFS_READDIR_MAX bytes of entries; NULL: none */
+	u8 *buf;		/* PVFS_READDIR_MAX bytes of entries; NULL: none, or in @known */
+	struct pvfs_listing *known;	/* a listing that is kept, and a reference; NULL: none */
+	/* all that came so far, from the first entry on; NULL: it is not to be kept */
+	struct pvfs_listing *build;
+	u64 owns;			/* from before that */
 	bool kept;		/* counted in dir_kept */
 	struct pvfs_wire next;	/* the entry after pos */
 	u32 left;		/* entries from there on */
@@ -39,10 +45,18 @@ static void dir_forget(struct pvfs_dir *d)
 {
 	kvfree(d->buf);
 	d->buf = NULL;
+	pvfs_listing_put(d->known);
+	d->known = NULL;
 	if (d->kept)
 		atomic_dec(&dir_kept);
 	d->kept = false;
 	d->left = 0;
+}
+
+static void dir_build_end(struct pvfs_dir *d)
+{
+	pvfs_listing_put(d->build);
+	d->build = NULL;
 }
 
 /*
@@ -76,7 +90,7 @@ static bool primes(const struct inode *dir)
 }
 
 /* Asks for the entries behind @pos. */
-static int dir_fill(struct inode *dir, struct pvfs_dir *d, loff_t pos)
+static int dir_ask(struct inode *dir, struct pvfs_dir *d, loff_t pos)
 {
 	struct pvfs_readdir_rep rep;
 	struct bio_vec *bv;
@@ -93,6 +107,10 @@ static int dir_fill(struct inode *dir, struct pvfs_dir *d, loff_t pos)
 		return -ENOMEM;
 	}
 	d->left = 0;
+	if (pos <= 2) {
+		dir_build_end(d);
+		pvfs_listing_begin(dir, &d->owns);
+	}
 	err = pvfs_meta_readdir(dir, pos > 2 ? pos : 0, primes(dir), bv,
 				buf_bvecs(d->buf, bv), PVFS_READDIR_MAX, &rep, &len, &d->ask,
 				&d->token);
@@ -103,6 +121,12 @@ static int dir_fill(struct inode *dir, struct pvfs_dir *d, loff_t pos)
 	d->left = rep.count;
 	d->eof = rep.eof;
 	d->pos = pos;
+	if (pos <= 2 || d->build)
+		d->build = pvfs_listing_add(d->build, d->owns, d->token, d->buf, len, rep.count);
+	if (d->eof && d->build) {
+		pvfs_listing_keep(dir, d->build);
+		dir_build_end(d);
+	}
 	return 0;
 }
 
@@ -168,6 +192,70 @@ static void dir_prime(struct dentry *parent, const struct pvfs_dent *e, const st
 	dput(dentry);
 }
 
+/* Would a stat of an entry ask nothing? */
+static bool dent_known(struct dentry *parent, const struct pvfs_dent *e, unsigned long token)
+{
+	struct qstr name = QSTR_INIT(e->name.p, e->name.len);
+	struct dentry *dentry;
+	struct inode *inode;
+	bool ret;
+
+	name.hash = full_name_hash(parent, name.name, name.len);
+	dentry = d_lookup(parent, &name);
+	if (!dentry)
+		return false;
+	inode = d_inode(dentry);
+	ret = inode && READ_ONCE(dentry->d_time) == token &&
+	      PVFS_I(inode)->fid.ino == e->attr.fid.ino && pvfs_attrs_leased(inode);
+	dput(dentry);
+	return ret;
+}
+
+/* Goes on behind @pos in a listing that was kept, if that is better than to ask. */
+static bool dir_use_kept(struct dentry *parent, struct pvfs_dir *d, loff_t pos)
+{
+	struct pvfs_listing *l = pvfs_listing_get(d_inode(parent));
+	u32 i, unknown = 0, behind = 0;
+	struct pvfs_wire w, at;
+	struct pvfs_dent e;
+
+	if (!l)
+		return false;
+	pvfs_wire_init(&w, l->raw, l->len);
+	d->next = w;
+	for (i = 0; i < l->count; i++) {
+		at = w;
+		pvfs_get_dent(&w, &e);
+		if (w.err || !dent_sane(&e))
+			break;
+		if (e.cookie <= pos)
+			continue;
+		if (!behind++)
+			d->next = at;
+		if (!dent_known(parent, &e, l->token) && ++unknown > 1 + l->count / 64)
+			break;
+	}
+	if (i < l->count) {
+		pvfs_listing_drop(d_inode(parent), l);
+		pvfs_listing_put(l);
+		return false;
+	}
+	dir_forget(d);
+	d->known = l;
+	d->left = behind;
+	d->eof = true;
+	d->pos = pos;
+	return true;
+}
+
+/* Gets the entries behind @pos. */
+static int dir_fill(struct dentry *parent, struct pvfs_dir *d, loff_t pos)
+{
+	if (!d->build && dir_use_kept(parent, d, pos))
+		return 0;
+	return dir_ask(d_inode(parent), d, pos);
+}
+
 static int pvfs_iterate(struct file *file, struct dir_context *ctx)
 {
 	struct inode *dir = file_inode(file);
@@ -179,7 +267,8 @@ static int pvfs_iterate(struct file *file, struct dir_context *ctx)
 	 * From the start, or from elsewhere than where we are: what we have is not what is wanted.
 	 */
 	if (ctx->pos < 2 || ctx->pos != d->pos) {
-		d->left = 0;
+		dir_forget(d);
+		dir_build_end(d);
 		d->eof = false;
 	}
 	if (!dir_emit_dots(file, ctx))
@@ -190,7 +279,7 @@ static int pvfs_iterate(struct file *file, struct dir_context *ctx)
 		struct pvfs_dent e;
 
 		if (!d->left) {
-			err = dir_fill(dir, d, ctx->pos);
+			err = dir_fill(file->f_path.dentry, d, ctx->pos);
 			if (err == -ESTALE && pvfs_dir_removed(dir))
 				err = -ENOENT;		/* as the VFS says of those removed here */
 			if (err)
@@ -212,7 +301,7 @@ static int pvfs_iterate(struct file *file, struct dir_context *ctx)
 		d->left--;
 		ctx->pos = e.cookie;
 		d->pos = e.cookie;
-		if (prime)
+		if (prime && !d->known)
 			dir_prime(file->f_path.dentry, &e, d);
 	}
 	if (!d->left) {
@@ -222,6 +311,7 @@ static int pvfs_iterate(struct file *file, struct dir_context *ctx)
 		if (!d->kept) {
 			atomic_dec(&dir_kept);
 			dir_forget(d);
+			dir_build_end(d);
 			d->eof = false;
 		}
 	}
@@ -250,6 +340,7 @@ static int pvfs_dir_release(struct inode *inode, struct file *file)
 	pvfs_locks_released(inode, file);
 	pvfs_meta_atime(inode);
 	dir_forget(file->private_data);
+	dir_build_end(file->private_data);
 	kfree(file->private_data);
 	return 0;
 }

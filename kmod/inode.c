@@ -136,6 +136,7 @@ void pvfs_evict_inode(struct inode *inode)
 	truncate_inode_pages_final(&inode->i_data);
 	clear_inode(inode);
 	pvfs_locks_evict(inode);
+	pvfs_listing_drop(inode, NULL);
 	if (pi->use) {
 		/* What is left are closes of readers that the mgr has not answered. */
 		spin_lock(&vol->open_lock);

@@ -186,6 +186,13 @@ struct pvfs_leases {
 	u64 recalled[PVFS_RECALLS_KEPT];	/* the last ones: number i at i % KEPT */
 };
 
+/* Listings that are kept: listing.c. */
+struct pvfs_listings {
+	spinlock_t lock;		/* protects list, bytes, and what is kept of each inode */
+	struct list_head list;		/* struct pvfs_listing; last used, last */
+	u64 bytes, max;
+};
+
 struct pvfs_use;
 
 /* An open that is given back. */
@@ -252,6 +259,7 @@ struct pvfs_volume {
 	bool idmapped;			/* was seen through a mount that maps ids; never reset */
 
 	struct pvfs_leases leases;
+	struct pvfs_listings listings;
 	struct pvfs_closes closes;
 
 	struct pvfs_stats __percpu *stats;
@@ -304,6 +312,7 @@ void pvfs_closes_end(struct pvfs_volume *vol);
 int pvfs_leases_recalled(struct pvfs_volume *vol, const struct pvfs_recall_req *req);
 /* VFS half: see lease.c. From anywhere. */
 void pvfs_leases_init(struct pvfs_volume *vol);
+void pvfs_listings_init(struct pvfs_volume *vol);
 void pvfs_leases_void(struct pvfs_volume *vol);
 void pvfs_leases_unsure(struct pvfs_volume *vol, int delta);
 

@@ -222,6 +222,7 @@ void pvfs_own_begin(struct inode *inode)
 
 	spin_lock(&pi->lock);
 	WRITE_ONCE(pi->own_pending, pi->own_pending + 1);
+	pi->owns_begun++;
 	spin_unlock(&pi->lock);
 }
 

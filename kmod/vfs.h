@@ -9,7 +9,7 @@
  *   meta*.c  one function per operation of the mgr
  *   io.c     one transfer between memory and the iods   space.c  fallocate, holes
  *   head.c   the same for files whose bytes are with the mgr   draft.c  new ones
- *   close.c  giving opens back
+ *   close.c  giving opens back                  listing.c  listings that are kept
  *   lock*.c  file locks                        lease.c  what may be believed, and for how long
  *   export.c file handles
  *
@@ -19,7 +19,7 @@
  * that the mgr has promised to recall are believed until it does.
  *
  * Lock order: inode->i_rwsem, pvfs_inode.draft_mutex, pvfs_inode.sync_mutex,
- * mapping->invalidate_lock, folio lock, then the leaves: vol->open_lock, vol->locks_lock (the VFS's
+ * mapping->invalidate_lock, folio lock, then the leaves: vol->open_lock, vol->listings.lock, vol->locks_lock (the VFS's
  * flc_lock and a call's wait queue inside), pvfs_inode.lock, pvfs_use.lock; inode->i_lock may be
  * taken under vol->open_lock. No request is made under a leaf. Requests are made under i_rwsem (as
  * the VFS takes it; shared by writers), draft_mutex, invalidate_lock and folio locks (filling a
@@ -118,6 +118,8 @@ struct pvfs_inode {
 	unsigned long lease_end;	/* jiffies */
 	bool lease_attrs;		/* the attributes too, not only the names */
 	u32 own_pending;		/* changes of our own under way: none is taken, or believed */
+	u64 owns_begun;			/* how many began so far */
+	struct pvfs_listing *listing;	/* vol->listings.lock. Looked for without, too */
 	struct mutex draft_mutex;	/* protects what is in the draft */
 	struct pvfs_draft *draft;	/* changed under it; NULL: none. Looked for without, too */
 	u64 own_last;			/* of the volume's own changes the last that was to it */
@@ -210,6 +212,27 @@ void pvfs_own_begin(struct inode *inode);
 void pvfs_own_end(struct inode *inode);
 void pvfs_unlease(struct inode *inode);
 void pvfs_unlease_end(struct inode *inode);
+
+/* ---------------------------------------------------------------- listing.c */
+
+/* Entries of a directory from the first on, as READDIR brings them; all of them when it is kept. */
+struct pvfs_listing {
+	refcount_t ref;
+	struct list_head link;		/* on vol->listings.list while it is kept; its lock */
+	struct pvfs_inode *pi;		/* whose it is then; the same lock */
+	unsigned long token;		/* of the directory's lease */
+	u64 owns;			/* pvfs_inode.owns_begun, from before */
+	u32 count, len;
+	u8 raw[];
+};
+
+void pvfs_listing_begin(struct inode *dir, u64 *owns);
+struct pvfs_listing *pvfs_listing_add(struct pvfs_listing *l, u64 owns, unsigned long token,
+				      const u8 *raw, u32 len, u32 count);
+void pvfs_listing_put(struct pvfs_listing *l);
+void pvfs_listing_keep(struct inode *dir, struct pvfs_listing *l);
+struct pvfs_listing *pvfs_listing_get(struct inode *dir);
+void pvfs_listing_drop(struct inode *dir, const struct pvfs_listing *l);
 
 /* ---------------------------------------------------------------- inode.c */
 

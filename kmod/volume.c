@@ -412,6 +412,7 @@ int pvfs_volume_open(const struct pvfs_opts *opts, unsigned int timeout_ms,
 	spin_lock_init(&vol->lock);
 	spin_lock_init(&vol->open_lock);
 	pvfs_leases_init(vol);
+	pvfs_listings_init(vol);
 	pvfs_closes_init(vol);
 	INIT_LIST_HEAD(&vol->open_list);
 	spin_lock_init(&vol->locks_lock);

@@ -7,7 +7,7 @@
 . "${0%/*}/lib.sh"
 
 calls=$tools/calls
-plan 52
+plan 60
 
 # An attribute of the mount M: the value of option $1.
 option()
@@ -103,7 +103,32 @@ check "stat of a known directory, leases: 0" cost 0 0 -- /mnt/leased/d stat sub
 check "stat of what is known not to be there, leases: 0" cost 0 0 -- /mnt/leased absent d/none
 check "fstat, leases: 0" cost 0 0 -- /mnt/leased/d fstat big
 check "ls -l of 5000 entries, leases: a request per 256 KiB, 0 stats" listing 5000 /mnt/leased/many list 0
-check "... for the second time, too" listing 5000 /mnt/leased/many relist 0
+check "... for the second time: 0" cost 0 0 -- /mnt/leased/many relist
+# After $3, ls -l twice: $2 entries, and $1 READDIRs. The attributes of the directory itself are asked for, when it has
+# changed, and again when the mgr is to hear that it was read.
+relisted()
+{
+	local readdirs=$1 entries=$2
+
+	ls -l /mnt/leased/few
+	eval "$3"
+	echo reset >$S/stats
+	[ "$(ls -lA /mnt/leased/few | grep -c ^-)" = "$entries" ]
+	[ "$(ls -lA /mnt/leased/few | grep -c ^-)" = "$entries" ]
+	cat $S/stats
+	[ "$(count READDIR)" = "$readdirs" ]
+	[ "$(count GETATTR)" -le $((2 * readdirs)) ]
+}
+check "a listing that is known: 0" relisted 0 3 true
+check "... a name made by another is listed, and asked for once" relisted 1 4 'touch $M/few/other'
+check "... one removed by another is not" relisted 1 3 'rm $M/few/other'
+check "... a name of its own is listed" relisted 1 4 'touch /mnt/leased/few/own'
+check "... nor one that was removed" relisted 1 3 'rm /mnt/leased/few/own'
+check "... one that another renamed has its new name" eval \
+	'relisted 1 3 "mv $M/few/* $M/d/sub; touch $M/few/x $M/few/y $M/few/z" && [ "$(echo $(ls /mnt/leased/few))" = "x y z" ]'
+check "... attributes that another changed come with the names" relisted 1 3 'chmod 600 $M/few/*'
+check "... from the middle, too" eval 'ls /mnt/leased/many >"$tmp/names"; echo reset >$S/stats
+	"$tools/manyfiles" seek /mnt/leased/many 5000 && cat $S/stats; [ "$(count READDIR)" = 0 ]'
 check "readlink of a known link, leases: 0" eval '
 	stat /mnt/leased/d/link; echo reset >$S/stats; readlink /mnt/leased/d/link; [ "$(count_to mgr)" = 0 ]'
 check "striped: cat, leases: open, read, close: it ends where it is known to end" eval '

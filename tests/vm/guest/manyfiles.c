@@ -4,6 +4,7 @@
  *
  *	manyfiles create|stat|unlink DIR N [PROCS]	files entry-000000 ... of DIR, shares of them per process
  *	manyfiles list DIR N				every one of them is listed exactly once, and nothing else
+ *	manyfiles seek DIR N				the same; the second half by another open, from where the first was
  */
 #include <dirent.h>
 #include <err.h>
@@ -47,7 +48,7 @@ static void share(const char *op, long from, long to)
 	}
 }
 
-static int list(long n)
+static int list(long n, int again)
 {
 	unsigned char *seen = calloc(1, n);
 	struct dirent *e;
@@ -64,6 +65,15 @@ static int list(long n)
 		if (seen[i]++)
 			errx(1, "%s is listed twice", e->d_name);
 		got++;
+		if (again && got == n / 2) {
+			long pos = telldir(d);
+
+			closedir(d);
+			d = opendir(".");
+			if (!d)
+				err(1, "opendir");
+			seekdir(d, pos);
+		}
 	}
 	if (errno)
 		err(1, "readdir");
@@ -79,15 +89,15 @@ int main(int argc, char **argv)
 	double t = now();
 
 	if (argc < 4)
-		errx(2, "usage: manyfiles create|stat|unlink|list DIR N [PROCS]");
+		errx(2, "usage: manyfiles create|stat|unlink|list|seek DIR N [PROCS]");
 	n = atol(argv[3]);
 	procs = argc > 4 ? atol(argv[4]) : 1;
 	if (n < 1 || procs < 1)
 		errx(2, "bad number");
 	if (chdir(argv[2]) < 0)
 		err(1, "%s", argv[2]);
-	if (!strcmp(argv[1], "list")) {
-		rc = list(n);
+	if (!strcmp(argv[1], "list") || !strcmp(argv[1], "seek")) {
+		rc = list(n, !strcmp(argv[1], "seek"));
 	} else {
 		for (i = 0; i < procs; i++) {
 			if (fork())
