@@ -7,7 +7,7 @@
 . "${0%/*}/lib.sh"
 
 calls=$tools/calls
-plan 60
+plan 73
 
 # An attribute of the mount M: the value of option $1.
 option()
@@ -223,33 +223,53 @@ check "unlink: 1, the datafiles behind the reply" eval '
 	mkdir -p "$tmp/cost"; cp "$tmp/n" "$tmp/cost/stats"
 	[ "$(count UNLINK "$tmp/cost")" = 1 ] && [ "$(count_to iods "$tmp/cost")" = 0 ] &&
 	[ $(($(count_to mgr "$tmp/cost") - $(count LOOKUP "$tmp/cost"))) = 1 ]'
-# Small files: no iod hears of them.
-check "small: create, write, close: 3, none to iods" \
-	cost 3 0 CREATE=1 HEAD_WRITE=1 CLOSE=1 -- "$M/d" create new 10000
-check "small: open, read, close: lookup and open, read, close" eval '
-	cost 4 0 HEAD_READ=1 CLOSE=1 -- "$M/d" whole new 10000 || cost 3 0 HEAD_READ=1 CLOSE=1 -- "$M/d" whole new 10000'
-check "small: a write: 1" cost 1 0 HEAD_WRITE=1 -- "$M/d" write new 1000
-check "small: stores to a mapping and msync: a write" cost 1 0 HEAD_WRITE=1 -- "$M/d" msync new 4096
-"$cluster" mount -o lease=on /mnt/leased || diag "the mount with leases failed"
-S=/proc/fs/pvfs/vol-2
-check "small, leases: open, read, close: open, close" cost 2 0 CREATE=1 CLOSE=1 -- /mnt/leased/d whole new 10000
-check "... again" cost 2 0 CREATE=1 CLOSE=1 -- /mnt/leased/d whole new 10000
-check "small, leases: create, two writes, times, owner, mode, close: create, flush, close" \
-	cost 3 0 CREATE=1 FLUSH=1 CLOSE=1 -- /mnt/leased/d untar tarred 9000
-check "... and that is what others see" eval '
-	[ "$(stat -c "%s %u %g %a %Y" $M/d/tarred)" = "9000 7 8 644 1000" ] && [ "$(tr -d c <$M/d/tarred | wc -c)" = 0 ]'
-check "... which others need not wait for" eval '
-	exec 5>/mnt/leased/d/kept; printf draft >&5; chmod 640 /dev/fd/5
-	[ "$(stat -c "%s %a" $M/d/kept)" = "5 640" ] && [ "$(cat $M/d/kept)" = draft ] &&
-	[ "$(count FLUSH)" = 1 ] && printf more >&5 && [ "$(cat $M/d/kept)" = draftmore ]; rc=$?
-	exec 5>&-; [ $rc = 0 ]'
-check "... a change by another is read at once, and asked for once" eval '
-	printf changed >$M/d/changed; cat /mnt/leased/d/changed; printf CHANGED >$M/d/changed
-	[ "$(cat /mnt/leased/d/changed)" = CHANGED ]; exec 5</mnt/leased/d/changed; printf again.. >$M/d/changed
-	echo reset >$S/stats; [ "$(cat <&5)" = again.. ]; cat $S/stats; [ $(($(count_to mgr) - $(count CLOSE))) -le 2 ]; exec 5<&-'
-S=/proc/fs/pvfs/vol
-"$cluster" umount /mnt/leased || diag "the umount with leases failed"
-check "a write past the limit: 1, and to the iods" cost 1 1 UNSTUFF=1 WRITE=1 -- "$M/d" write new 20000
-check "... and only there from then on" cost 0 1 WRITE=1 -- "$M/d" write new 4096
+# Small files, whose bytes are in the store $1: no iod hears of them.
+small()
+{
+	local store=$1
+
+	rm -f "$M/d/new" "$M/d/tarred" "$M/d/kept" "$M/d/changed"
+	check "$store: create, write, close: 3, none to iods" \
+		cost 3 0 CREATE=1 HEAD_WRITE=1 CLOSE=1 -- "$M/d" create new 10000
+	check "$store: open, read, close: lookup and open, read, close" eval '
+		cost 4 0 HEAD_READ=1 CLOSE=1 -- "$M/d" whole new 10000 || cost 3 0 HEAD_READ=1 CLOSE=1 -- "$M/d" whole new 10000'
+	check "$store: a write: 1" cost 1 0 HEAD_WRITE=1 -- "$M/d" write new 1000
+	check "$store: stores to a mapping and msync: a write" cost 1 0 HEAD_WRITE=1 -- "$M/d" msync new 4096
+	"$cluster" mount -o lease=on /mnt/leased || diag "the mount with leases failed"
+	S=/proc/fs/pvfs/vol-2
+	check "$store, leases: open, read, close: open, close" cost 2 0 CREATE=1 CLOSE=1 -- /mnt/leased/d whole new 10000
+	check "$store: ... again" cost 2 0 CREATE=1 CLOSE=1 -- /mnt/leased/d whole new 10000
+	check "$store, leases: create, two writes, times, owner, mode, close: create, flush, close" \
+		cost 3 0 CREATE=1 FLUSH=1 CLOSE=1 -- /mnt/leased/d untar tarred 9000
+	check "$store: ... and that is what others see" eval '
+		[ "$(stat -c "%s %u %g %a %Y" $M/d/tarred)" = "9000 7 8 644 1000" ] && [ "$(tr -d c <$M/d/tarred | wc -c)" = 0 ]'
+	check "$store: ... which others need not wait for" eval '
+		exec 5>/mnt/leased/d/kept; printf draft >&5; chmod 640 /dev/fd/5
+		[ "$(stat -c "%s %a" $M/d/kept)" = "5 640" ] && [ "$(cat $M/d/kept)" = draft ] &&
+		[ "$(count FLUSH)" = 1 ] && printf more >&5 && [ "$(cat $M/d/kept)" = draftmore ]; rc=$?
+		exec 5>&-; [ $rc = 0 ]'
+	check "$store: ... a change by another is read at once, and asked for once" eval '
+		printf changed >$M/d/changed; cat /mnt/leased/d/changed; printf CHANGED >$M/d/changed
+		[ "$(cat /mnt/leased/d/changed)" = CHANGED ]; exec 5</mnt/leased/d/changed; printf again.. >$M/d/changed
+		echo reset >$S/stats; [ "$(cat <&5)" = again.. ]; cat $S/stats; [ $(($(count_to mgr) - $(count CLOSE))) -le 2 ]; exec 5<&-'
+	S=/proc/fs/pvfs/vol
+	"$cluster" umount /mnt/leased || diag "the umount with leases failed"
+	check "$store: a write past the limit: 1, and to the iods" cost 1 1 UNSTUFF=1 WRITE=1 -- "$M/d" write new 20000
+	check "$store: ... and only there from then on" cost 0 1 WRITE=1 -- "$M/d" write new 4096
+}
+small db
+heads=/run/pvfs-cluster/volume/mgr/heads
+in_files()
+{
+	find $heads -type f | grep . && return 1
+	sed -i 's/^mgr: {/mgr: {\n\tstuff_store = "file";/' /run/pvfs-cluster/volume/pvfs.conf
+	"$cluster" kill mgr TERM
+	"$cluster" start mgr
+	echo file >"$M/d/a"
+	find $heads -type f | grep .
+	[ "$(cat "$M/d/a" "$M/d/b")" = "$(printf 'file\nb')" ]
+}
+check "the bytes of new heads go to files" in_files
+small file
 "$cluster" down || diag "down failed"
 finish
