@@ -5,26 +5,6 @@
  */
 #include "mgr_head_fixture.h"
 
-/* It is striped, and its datafiles together consist of these bytes. */
-static void is_striped(struct hs *t, const struct pvfs_attr *at, const u8 *p, u32 n)
-{
-	struct pvfs_extent e;
-	u32 off;
-
-	assert_false(at->flags & PVFS_AF_STUFFED);
-	for (off = 0; off < n; off += e.len) {
-		struct fx_datafile *d;
-
-		pvfs_stripe_map(&at->layout, off, n - off, &e);
-		d = fx_df(&t->f->x, pvfs_stripe_iod(&at->layout, e.df, FX_NIODS), &at->fid, false);
-		assert_non_null(d);
-		assert_non_null(d->filled);
-		assert_true(d->size >= e.off + e.len);
-		assert_memory_equal(d->filled + e.off, p + off, e.len);
-		assert_true(mgr_ts_zero(&d->wtime));
-	}
-}
-
 /* From its making to its end no iod hears of it. */
 static void life(void **state)
 {

@@ -211,12 +211,78 @@ static void heads_fill_it(void **state)
 	free(t);
 }
 
+/* @blind: the log hits the wall, and the database may have to be recovered. */
+static bool full_error(int err, bool blind)
+{
+	return err == -ENOSPC || (blind && (err == -EIO || err == -EAGAIN));
+}
+
+/*
+ * A file that does not fit any more, and no room to write down that it is striped: it is whole, and
+ * goes to the iods when there is room.
+ */
+static void unstuffed_when_full(void **state)
+{
+	static const u8 x[100];
+	enum pvfs_stuff_store store;
+	int err, fd, blind;
+	struct pvfs_attr at;
+	struct hs *t;
+	struct hf h;
+	bool done, moved;
+
+	if (!mounted)
+		skip();
+	for (store = PVFS_STUFF_DB; store <= PVFS_STUFF_FILE; store++) {
+		t = hs_new(store);
+		t->f->conf.durability = PVFS_DURABLE_SYNC;
+		fx_reopen(t->f);
+		for (blind = 0; blind < 2; blind++) {
+			h = make(&t->a, blind ? "blind" : "seeing", 0);
+			put(&t->a, &h, 0, 0, t->bytes, STUFF - 10);
+			fd = open(in_small("/filler"), O_WRONLY | O_CREAT, 0600);
+			assert_true(fd >= 0);
+			/* What the log has in reserve is used up, too. */
+			do {
+				eat_all(fd);
+				t->f->m->space_checked = blind ? mgr_mono_ms() + 10000000 : 0;
+				t->f->m->space_avail = blind ? ~0ull >> 8 : 0;
+				err = head_write(&t->a, &h, 0, 0, t->bytes, STUFF - 10, &done);
+			} while (!err);
+			assert_true(full_error(err, blind));
+			eat_all(fd);
+			err = head_write(&t->a, &h, 0, STUFF - 10, x, sizeof(x), &done);
+			/* Files need room where the log has some left in its own. */
+			moved = blind && store == PVFS_STUFF_FILE && !err;
+			assert_true(moved || full_error(err, blind));
+			if (!moved)
+				assert_true(full_error(do_truncate(&t->a, h.at.fid, 10 * STUFF, NULL, &at),
+						       blind));
+			assert_int_equal(ftruncate(fd, 0), 0);
+			close(fd);
+			unlink(in_small("/filler"));
+			t->f->m->space_checked = 0;
+			fx_reopen(t->f);
+			h = open_it(&t->a, h.at.fid, PVFS_O_READ | PVFS_O_WRITE);
+			if (!moved)
+				is(&t->a, &h, t->bytes, STUFF - 10);
+			assert_int_equal(head_write(&t->a, &h, 0, STUFF - 10, x, sizeof(x), &done), 0);
+			assert_false(done);
+			is_striped(t, &h.at, t->bytes, STUFF - 10);
+		}
+		hs_clean(t);
+		fx_free(t->f);
+		free(t);
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(fills_itself),
 		cmocka_unit_test(filled_by_others),
 		cmocka_unit_test(heads_fill_it),
+		cmocka_unit_test(unstuffed_when_full),
 	};
 
 	cmocka_set_message_output(CM_OUTPUT_TAP);
