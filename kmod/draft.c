@@ -384,8 +384,11 @@ static ssize_t fill(struct pvfs_draft *d, u32 pos, struct iov_iter *from)
 	return done;
 }
 
-/* Return: bytes written, none when they are not in memory; -EAGAIN: it is not for a draft. */
-static ssize_t write_some(struct inode *inode, loff_t pos, struct iov_iter *from)
+/*
+ * @ppos: where to; set to the end, if it is to go there. Return: bytes written, none when they are
+ * not in memory; -EAGAIN: it is not for a draft.
+ */
+static ssize_t write_some(struct inode *inode, loff_t *ppos, bool append, struct iov_iter *from)
 {
 	struct pvfs_inode *pi = PVFS_I(inode);
 	struct pvfs_draft *d;
@@ -395,8 +398,10 @@ static ssize_t write_some(struct inode *inode, loff_t pos, struct iov_iter *from
 	d = pi->draft;
 	/* What was set comes after what was written. */
 	if (d && !d->set.valid && same_cred(d)) {
-		d->outgrown |= !fits(inode, d, pos, iov_iter_count(from));
-		n = d->outgrown ? end(inode, 0) ?: -EAGAIN : fill(d, pos, from);
+		if (append)
+			*ppos = d->len;
+		d->outgrown |= !fits(inode, d, *ppos, iov_iter_count(from));
+		n = d->outgrown ? end(inode, 0) ?: -EAGAIN : fill(d, *ppos, from);
 	}
 	mutex_unlock(&pi->draft_mutex);
 	return n;
@@ -412,10 +417,12 @@ static ssize_t write_some(struct inode *inode, loff_t pos, struct iov_iter *from
 ssize_t pvfs_draft_write(struct kiocb *iocb, struct iov_iter *from)
 {
 	struct inode *inode = file_inode(iocb->ki_filp);
+	bool append = iocb->ki_flags & IOCB_APPEND;
 	ssize_t n, total = 0;
 	size_t want;
 
-	if ((iocb->ki_flags & (IOCB_APPEND | IOCB_DIRECT)) || (inode->i_mode & (S_ISUID | S_ISGID)))
+	if ((iocb->ki_flags & IOCB_DIRECT) || (inode->i_mode & (S_ISUID | S_ISGID)) ||
+	    (append && rlimit(RLIMIT_FSIZE) != RLIM_INFINITY))
 		return -EAGAIN;
 	if (down_write_killable(&inode->i_rwsem))
 		return -EINTR;
@@ -426,7 +433,7 @@ ssize_t pvfs_draft_write(struct kiocb *iocb, struct iov_iter *from)
 			n = -EFAULT;
 			break;
 		}
-		n = write_some(inode, iocb->ki_pos, from);
+		n = write_some(inode, &iocb->ki_pos, append, from);
 		if (n < 0)
 			break;
 		iocb->ki_pos += n;

@@ -692,22 +692,24 @@ static ssize_t pvfs_read_iter(struct kiocb *iocb, struct iov_iter *to)
 /* ---------------------------------------------------------------- write */
 
 /*
- * @ppos: where to; where it went, when it was to go to the end. @most: bytes; @appender: if it is to
- * go to the end, who holds the lock. Return: bytes written, or -errno; -EAGAIN: the lock was lost, or
- * the end has to be asked for again, and nothing was written.
+ * @ppos: where to; where it went, when it was to go to the end. @most: bytes; @append: to the end;
+ * @appender: who holds the lock then, if that is needed. Return: bytes written, or -errno; -EAGAIN:
+ * the lock was lost, or is needed, or the end has to be asked for again, and nothing was written.
  */
 static ssize_t write_some(struct inode *inode, loff_t *ppos, struct iov_iter *from, size_t most,
-			  struct lock_owner *appender)
+			  bool append, struct lock_owner *appender)
 {
 	loff_t pos = *ppos;
 	bool pin = can_pin(from), user = user_backed_iter(from);
 	struct pvfs_io *io;
+	size_t want = min(iov_iter_count(from), most);
 	u32 n = 0, had;
 	int err;
 
-	io = pvfs_io_get(inode, true, pos, min(iov_iter_count(from), most), false);
+	io = pvfs_io_get(inode, true, pos, want, false);
 	if (IS_ERR(io))
 		return PTR_ERR(io);
+	io->append = append;
 	io->appender = appender;
 	err = -EFAULT;
 	if (pin)
@@ -722,6 +724,11 @@ static ssize_t write_some(struct inode *inode, loff_t *ppos, struct iov_iter *fr
 	if (err)
 		goto out_io;
 	had = io->len;
+	/* One part after the other: nobody else's may come between. */
+	if (append && !appender && had < want) {
+		err = -EAGAIN;
+		goto out_mem;
+	}
 	/*
 	 * The memory is there already: it may be a mapping of this file, whose pages take the same
 	 * lock to come in.
@@ -736,6 +743,7 @@ static ssize_t write_some(struct inode *inode, loff_t *ppos, struct iov_iter *fr
 		*ppos = pos = io->pos;
 		pvfs_cache_drop(inode, pos, had);
 	}
+out_mem:
 	if (!err || io->nparts)
 		n = err ? io->good : io->len;
 	if (pin)
@@ -761,15 +769,28 @@ static bool has_priv_bits(struct inode *inode)
 }
 
 /*
- * Where a write is to go, and how much of it may. Who appends has the lock from then on: *@appender,
- * which is NULL, or the one that was lost. Return: bytes, or -errno.
+ * Can the mgr append it? It is one request of a file that is still stuffed then. Where the end is
+ * nobody knows before; so not where that matters.
  */
-static ssize_t write_begin(struct kiocb *iocb, struct iov_iter *from, struct lock_owner **appender)
+static bool mgr_appends(struct inode *inode, const struct iov_iter *from)
+{
+	return pvfs_stuffed(inode) && rlimit(RLIMIT_FSIZE) == RLIM_INFINITY &&
+	       i_size_read(inode) + iov_iter_count(from) <=
+		       READ_ONCE(PVFS_I(inode)->layout.stuff_max);
+}
+
+/*
+ * Where a write is to go, and how much of it may. Who appends has the lock from then on, unless the
+ * mgr is to do it: *@appender, which is NULL, or the one that was lost. @again: it was not done.
+ * Return: bytes, or -errno.
+ */
+static ssize_t write_begin(struct kiocb *iocb, struct iov_iter *from, struct lock_owner **appender,
+			   bool again)
 {
 	struct inode *inode = file_inode(iocb->ki_filp);
 	int err;
 
-	if (iocb->ki_flags & IOCB_APPEND) {
+	if ((iocb->ki_flags & IOCB_APPEND) && (again || !mgr_appends(inode, from))) {
 		if (*appender)
 			pvfs_append_end(*appender);
 		*appender = NULL;
@@ -807,7 +828,7 @@ static ssize_t pvfs_write_iter(struct kiocb *iocb, struct iov_iter *from)
 	err = excl ? down_write_killable(&inode->i_rwsem) : down_read_killable(&inode->i_rwsem);
 	if (err)
 		return err;
-	n = write_begin(iocb, from, &appender);
+	n = write_begin(iocb, from, &appender, false);
 	if (n <= 0) {
 		err = n;
 		goto out_unlock;
@@ -819,7 +840,7 @@ static ssize_t pvfs_write_iter(struct kiocb *iocb, struct iov_iter *from)
 	}
 	pvfs_cache_prepare(inode, iocb->ki_pos, iov_iter_count(from));
 	while (iov_iter_count(from)) {
-		n = write_some(inode, &iocb->ki_pos, from, most, appender);
+		n = write_some(inode, &iocb->ki_pos, from, most, append, appender);
 		/*
 		 * What fits below the largest size of the iods' file systems, which only they know,
 		 * is written.
@@ -831,7 +852,7 @@ static ssize_t pvfs_write_iter(struct kiocb *iocb, struct iov_iter *from)
 		}
 		/* What had been written of it stays where it is: it was a short write. */
 		if (n == -EAGAIN && !total) {
-			n = write_begin(iocb, from, &appender);
+			n = write_begin(iocb, from, &appender, true);
 			if (n > 0) {
 				pvfs_cache_prepare(inode, iocb->ki_pos, n);
 				continue;

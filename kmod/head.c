@@ -184,8 +184,8 @@ out:
 static int write_head(struct pvfs_io *io, const struct pvfs_cap *cap)
 {
 	struct pvfs_head_write_req m = {
-		.fid = fid_of(io->inode), .off = io->appender ? 0 : io->pos, .cap = *cap,
-		.flags = io->appender ? PVFS_HW_APPEND : 0,
+		.fid = fid_of(io->inode), .off = io->append ? 0 : io->pos, .cap = *cap,
+		.flags = io->append ? PVFS_HW_APPEND : 0,
 	};
 	struct payload p = { .bv = io->mem, .nbv = io->nmem, .len = io->len, .write = true };
 	struct pvfs_head_write_rep r;
@@ -198,7 +198,7 @@ static int write_head(struct pvfs_io *io, const struct pvfs_cap *cap)
 		return err;
 	if (!r.done)
 		return -EREMCHG;
-	if (io->appender)
+	if (io->append)
 		io->pos = r.attr.size - io->len;
 	io->good = io->len;
 	return 0;
@@ -277,9 +277,9 @@ static int transfer(struct inode *inode, const struct pvfs_cap *cap, void *arg)
  */
 int pvfs_head_run(struct pvfs_io *io)
 {
-	int err = with_cap(io->inode, io->write ? PVFS_CAP_WRITE : PVFS_CAP_READ, !io->appender,
+	int err = with_cap(io->inode, io->write ? PVFS_CAP_WRITE : PVFS_CAP_READ, !io->append,
 			   transfer, io);
 
 	/* The end that was asked for may have been moved by appends to the head. */
-	return err == -EREMCHG && io->appender ? -EAGAIN : err;
+	return err == -EREMCHG && io->append ? -EAGAIN : err;
 }

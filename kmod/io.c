@@ -442,7 +442,7 @@ int pvfs_io_start(struct pvfs_io *io)
 	if (err)
 		return err;
 	/* In a new session the lock is gone, and the end may be elsewhere. */
-	if (io->appender && !pvfs_append_holds(io->appender))
+	if (io->append && !(io->appender && pvfs_append_holds(io->appender)))
 		return -EAGAIN;
 	spin_lock(&pi->lock);
 	io->trunc_gen = pi->trunc_gen;

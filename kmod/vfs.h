@@ -448,7 +448,8 @@ struct pvfs_io {
 	u32 trunc_gen;			/* known when it started, */
 	u64 size;			/* and that the file was at least so long in it */
 	u64 session;			/* whose capability it carries */
-	struct lock_owner *appender;	/* a write at the end: holds the lock that keeps it there */
+	bool append;			/* a write at the end; pos is where that seems to be */
+	struct lock_owner *appender;	/* holds the lock that keeps it there; NULL: the mgr finds it */
 	bool head;			/* it went to or came from the mgr */
 	bool keep;			/* what comes from there may go into the page cache */
 	/* io.c's */

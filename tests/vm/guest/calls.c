@@ -10,7 +10,7 @@
  *	calls STATS DIR absent NAME	stat a name that is known not to be there
  *	calls STATS DIR fstat NAME	of an open file
  *	calls STATS DIR read NAME LEN [OFF]	one read of LEN bytes at OFF
- *	calls STATS DIR write NAME LEN [OFF]	one write
+ *	calls STATS DIR write|append NAME LEN [OFF]	one write
  *	calls STATS DIR msync NAME LEN	stores to a mapping, and msync
  *	calls STATS DIR whole NAME LEN	open, read all, close
  *	calls STATS DIR create NAME LEN	create, write, close
@@ -144,8 +144,8 @@ int main(int argc, char **argv)
 		r = pread(fd, buf, len, off);
 		if (r != (ssize_t)len)
 			errx(1, "read %zd of %zu: %s", r, len, strerror(errno));
-	} else if (!strcmp(op, "write")) {
-		fd = open(argv[0], O_RDWR | O_CREAT, 0644);
+	} else if (!strcmp(op, "write") || !strcmp(op, "append")) {
+		fd = open(argv[0], O_RDWR | O_CREAT | (*op == 'a' ? O_APPEND : 0), 0644);
 		begin();
 		r = pwrite(fd, buf, len, off);
 		if (r != (ssize_t)len)
@@ -182,7 +182,7 @@ int main(int argc, char **argv)
 		close(fd);
 		usleep(100000);
 	} else if (!strcmp(op, "untar")) {
-		/* As tar does it: in two writes, then times, owner and mode. */
+		/* As tar does it: in two writes (one of them an append), then times, owner and mode. */
 		const struct timespec times[2] = { { .tv_nsec = UTIME_OMIT }, { .tv_sec = 1000 } };
 
 		begin();
@@ -190,6 +190,8 @@ int main(int argc, char **argv)
 		if (fd < 0)
 			err(1, "%s", argv[0]);
 		whole(fd, buf, len / 2, 1);
+		if (fcntl(fd, F_SETFL, O_APPEND) < 0)
+			err(1, "O_APPEND");
 		whole(fd, buf + len / 2, len - len / 2, 1);
 		if (futimens(fd, times) < 0 || fchown(fd, 7, 8) < 0 || fchmod(fd, 0644) < 0)
 			err(1, "%s", argv[0]);

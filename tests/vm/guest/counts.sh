@@ -7,7 +7,7 @@
 . "${0%/*}/lib.sh"
 
 calls=$tools/calls
-plan 73
+plan 75
 
 # An attribute of the mount M: the value of option $1.
 option()
@@ -228,12 +228,14 @@ small()
 {
 	local store=$1
 
-	rm -f "$M/d/new" "$M/d/tarred" "$M/d/kept" "$M/d/changed"
+	rm -f "$M/d/new" "$M/d/tarred" "$M/d/kept" "$M/d/changed" "$M/d/appended"
 	check "$store: create, write, close: 3, none to iods" \
 		cost 3 0 CREATE=1 HEAD_WRITE=1 CLOSE=1 -- "$M/d" create new 10000
 	check "$store: open, read, close: lookup and open, read, close" eval '
 		cost 4 0 HEAD_READ=1 CLOSE=1 -- "$M/d" whole new 10000 || cost 3 0 HEAD_READ=1 CLOSE=1 -- "$M/d" whole new 10000'
 	check "$store: a write: 1" cost 1 0 HEAD_WRITE=1 -- "$M/d" write new 1000
+	echo first >"$M/d/appended"
+	check "$store: an append: 1" cost 1 0 HEAD_WRITE=1 -- "$M/d" append appended 100
 	check "$store: stores to a mapping and msync: a write" cost 1 0 HEAD_WRITE=1 -- "$M/d" msync new 4096
 	"$cluster" mount -o lease=on /mnt/leased || diag "the mount with leases failed"
 	S=/proc/fs/pvfs/vol-2
