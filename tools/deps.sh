@@ -16,9 +16,10 @@ export LC_ALL=C DEBIAN_FRONTEND=noninteractive
 usage()
 {
 	cat <<-END
-	usage: tools/deps.sh [--check] [--no-kernels]
+	usage: tools/deps.sh [--check] [--bench] [--no-kernels]
 	  --check       also what only checks of the source text need: shellcheck, and
 	                checkpatch.pl, put into the cache as scripts/checkpatch.pl
+	  --bench       also what benchmarks run, compare with and draw with
 	  --no-kernels  packages only, don't fetch kernels
 	environment: PVFS_KERNELS  kernel cache (default /var/cache/pvfs-kernels)
 	END
@@ -44,6 +45,7 @@ tests="perl attr acl nfs-kernel-server nfs-common rpcbind git rsync man-db fio
 	e2fsprogs procps
 	sqlite3 zip unzip postgresql dbench stress-ng debootstrap dpkg-dev
 	bzip2 gpgv tzdata python3 libpython3.11-testsuite"
+bench="postmark bonnie++ glusterfs-server glusterfs-client gnuplot-nox"
 source="shellcheck linux-source-6.1"
 
 here=$(cd "$(dirname "$0")" && pwd -P)
@@ -56,6 +58,8 @@ while [ $# -gt 0 ]; do
 	--check)
 		checkpatch=1
 		packages="$packages $source";;
+	--bench)
+		packages="$packages $bench";;
 	--no-kernels)
 		kernels="";;
 	-h|--help)

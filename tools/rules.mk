@@ -47,6 +47,10 @@ $(CONFORM): $(call obj,$(wildcard tests/posix/*.c)) $(CORE) $(LIBO)
 	@mkdir -p $(@D)
 	$(LINK) $(LIBS)
 
+$(B)/tests/bench/crowd: $(call obj,tests/bench/crowd.c) $(CORE) $(LIBO)
+	@mkdir -p $(@D)
+	$(LINK) $(LIBS)
+
 comma := ,
 -include $(shell find $(B)/obj -name '*.d' 2>/dev/null)
 
@@ -115,10 +119,13 @@ shell: all ## a prompt inside the guest with the file system mounted
 	$(MAKE) modules KVER=$(or $(KVER),6.1)
 	tests/vm/run --kernel $(or $(KVER),6.1) --timeout 86400 --shell -- tests/vm/cluster shell
 
-bench: ## measure, beside NFS in the same guest; raw runs go to docs/results
-	$(MAKE) -j2 test-build
+bench: ## measure, beside NFS and others in the same guest; raw runs go to docs/results
+	tools/deps.sh --bench
+	$(MAKE) -j2 test-build $(B)/tests/bench/crowd
 	$(MAKE) modules KVER=$(or $(KVER),6.1)
-	tests/bench/vm.sh
+	tests/bench/crowd.sh
+	tests/bench/vm.sh beside
+	tests/bench/vm.sh postmark
 
 check: ## gcc and clang -Werror, sparse, clang-tidy, checkpatch
 	tools/check.sh

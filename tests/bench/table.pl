@@ -2,8 +2,9 @@
 # SPDX-License-Identifier: GPL-2.0-only
 #
 # Makes the table of a benchmark from its raw runs (tests/bench/guest.sh):
-# medians, the ratio (above 1: PVFS is better), what is asked for; and PVFS with
-# small files striped as well, and its ratio.
+# medians, the ratio to NFS (above 1: PVFS is better), what is asked for; and
+# what was measured with PVFS and small files striped as well, with NFS as
+# coherent as it can be, and with GlusterFS.
 #
 #	table.pl RAW
 use strict;
@@ -57,21 +58,31 @@ my @rows = (
 	['ls-lR-warm', 0, 'ls -lR, warm', 's', 0, 1],
 	['read-all', 0, 'read all of them, cold', 's', 0, 3],
 	['rm-rf', 0, 'rm -rf', 's', 0, 2.5],
+	['postmark', 0, 'PostMark, 500 files, 1000', 's', 0, 3],
+	['bonnie-seq-create', 0, 'Bonnie++ create, in order', '/s', 1, undef],
+	['bonnie-seq-read', 0, '  stat and read', '/s', 1, undef],
+	['bonnie-seq-delete', 0, '  delete', '/s', 1, undef],
+	['bonnie-random-create', 0, 'Bonnie++ create, at random', '/s', 1, undef],
+	['bonnie-random-read', 0, '  stat and read', '/s', 1, undef],
+	['bonnie-random-delete', 0, '  delete', '/s', 1, undef],
 );
 
-printf("%-28s %-7s %9s %9s %7s  %-6s %9s %7s  %s\n", 'measure', 'unit', 'PVFS', 'NFSv4.2', 'ratio', 'asked', 'striped', 'ratio',
-       'PVFS min..max');
+sub number {
+	my ($v) = @_;
+	return defined($v) ? sprintf($v >= 1000 ? '%.0f' : $v >= 100 ? '%.0f' : '%.2f', $v) : '-';
+}
+
+printf("%-28s %-5s %8s %8s %6s  %-6s %8s %8s %8s  %s\n", 'measure', 'unit', 'PVFS', 'NFSv4.2', 'ratio', 'asked', 'striped',
+       'noac', 'gluster', 'PVFS min..max');
 for (@rows) {
 	my ($what, $i, $text, $unit, $more, $goal) = @$_;
-	my ($p, $n) = (median("pvfs $what", $i), median("nfs $what", $i));
-	next unless defined($p) && defined($n);
-	my $ratio = $more ? ($n ? $p / $n : 0) : ($p ? $n / $p : 0);
-	my $asked = defined($goal) ? sprintf('%.1f%s', $goal, $ratio >= $goal ? ' ok' : ' NO') : '';
-	my $fmt = $p >= 1000 || $n >= 1000 ? '%.0f' : $p >= 100 ? '%.0f' : '%.2f';
-	my $s = median("striped $what", $i);
-	my $with = !defined($s) ? '' : sprintf('%.2f', $more ? ($n ? $s / $n : 0) : ($s ? $n / $s : 0));
-	printf("%-28s %-7s %9s %9s %7.2f  %-6s %9s %7s  %s\n", $text, $unit, sprintf($fmt, $p), sprintf($fmt, $n), $ratio,
-	       $asked, defined($s) ? sprintf($fmt, $s) : '', $with, spread("pvfs $what", $i));
+	my ($p, $n) = map { median("$_ $what", $i) } qw(pvfs nfs);
+	next unless defined($p);
+	my $ratio = $p && $n && ($more ? $p / $n : $n / $p);
+	my $asked = defined($goal) ? sprintf('%.1f%s', $goal, ($ratio // 0) >= $goal ? ' ok' : ' NO') : '';
+	printf("%-28s %-5s %8s %8s %6s  %-6s %8s %8s %8s  %s\n", $text, $unit, number($p), number($n),
+	       $ratio ? sprintf('%.2f', $ratio) : '-', $asked, map({ number(median("$_ $what", $i)) } qw(striped noac gluster)),
+	       spread("pvfs $what", $i));
 }
 my ($stream, $trip) = (median('raw stream'), median('raw trip'));
 if (defined $stream) {

@@ -1,25 +1,27 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-only
 #
-# `make bench`: PVFS with four I/O daemons on tmpfs beside the kernel's NFSv4.2
-# in the same guest and the same run. The raw runs, the table and what they were
-# made with are kept in docs/results/.
+# `make bench`: a benchmark of this directory in the guest, PVFS with four I/O
+# daemons on tmpfs. The raw runs, what was made of them and what they were made
+# with are kept in docs/results/.
 set -u
 
 usage()
 {
 	cat <<-END
-	usage: tests/bench/vm.sh [--kernel 6.1|6.12] [--rounds N] [--out DIR] [--sweep]
+	usage: tests/bench/vm.sh [--kernel 6.1|6.12] [--rounds N] [--out DIR] [beside|postmark|sweep]
 	  --kernel  stock kernel of the guest (default 6.1)
-	  --rounds  runs of each measure, medians count (default 3)
+	  --rounds  runs of each measure, medians count (default 3; postmark and sweep: 1)
 	  --out     where to keep the results (default docs/results/DATE-COMMIT)
-	  --sweep   PVFS alone, by nconnect and by stripe unit
+	  beside    PVFS beside the kernel's NFSv4.2 and GlusterFS: a table (the default)
+	  postmark  PostMark by file size, large files beside small ones; with and without stuffing
+	  sweep     PVFS alone, by nconnect and by stripe unit
 	END
 }
 
 command="$0 $*"
 cd "${0%/*}/../.." || exit 1
-kernel=6.1 rounds=3 out='' sweep=''
+kernel=6.1 rounds='' out='' what=beside
 while [ $# -gt 0 ]; do
 	case $1 in
 	--kernel|--rounds|--out)
@@ -33,8 +35,8 @@ while [ $# -gt 0 ]; do
 		rounds=$2; shift;;
 	--out)
 		out=$2; shift;;
-	--sweep)
-		sweep=sweep;;
+	beside|postmark|sweep)
+		what=$1;;
 	-h|--help)
 		usage
 		exit 0;;
@@ -44,7 +46,9 @@ while [ $# -gt 0 ]; do
 	esac
 	shift
 done
+[ -n "$rounds" ] || { [ $what = beside ] && rounds=3 || rounds=1; }
 build=${PVFS_BUILD:-$PWD/build}
+load=$(cut -d' ' -f1-3 /proc/loadavg)
 export PVFS_BUILD=$build
 commit=$(git rev-parse --short HEAD 2>/dev/null || echo none)
 [ -z "$(git status --porcelain -uno 2>/dev/null)" ] || commit=$commit+
@@ -54,28 +58,32 @@ run=$(mktemp -d "${TMPDIR:-/tmp}/pvfs-bench.XXXXXX") || exit 1
 trap 'rm -rf "$run"' EXIT
 trap 'exit 130' INT TERM HUP
 
-tests/vm/run --kernel "$kernel" --mem 6144 --prealloc --timeout $((300 + 300 * rounds)) --out "$run" -- \
-	env PVFS_BUILD="$build" tests/bench/guest.sh "$rounds" $sweep || exit
+tests/vm/run --kernel "$kernel" --mem 6144 --prealloc --timeout $((1500 + 600 * rounds)) --out "$run" -- \
+	env PVFS_BUILD="$build" tests/bench/$what.sh "$rounds" || exit
 
 mkdir -p "$out" || exit 1
-if [ -n "$sweep" ]; then
-	cp "$run/raw.txt" "$out/sweep-$kernel.txt"
-	echo "kept in $out"
-	exit
-fi
-cp "$run/raw.txt" "$out/raw-$kernel.txt"
-cp "$run/pvfs-stats.txt" "$out/stats-$kernel.txt"
+cp "$run/raw.txt" "$out/$what-$kernel.txt"
+for f in pvfs-stats tune; do
+	[ ! -e "$run/$f.txt" ] || cp "$run/$f.txt" "$out/$f-$kernel.txt"
+done
+about()
 {
 	echo "date: $(date -u +'%Y-%m-%d %H:%M') UTC"
 	echo "commit: $commit"
 	echo "kernel: $(tools/kernels.sh "$kernel" kver) in QEMU/TCG, 2 CPUs, memory touched first"
 	echo "host: $(nproc) CPUs, $(sed -n 's/^model name[^:]*: //p' /proc/cpuinfo | head -n 1), $(uname -r)"
-	echo "load before: $(cut -d' ' -f1-3 /proc/loadavg)"
-	echo "transport: TCP, loopback; 4 iods and the mgr on tmpfs; NFS server: 8 threads, sync export of a tmpfs"
+	echo "load before: $load"
+	echo "transport: TCP, loopback; 4 iods and the mgr on tmpfs"
+	[ $what != beside ] || echo "beside it: NFS server with 8 threads, sync export of a tmpfs; noac: with noac,lookupcache=none; GlusterFS: 4 bricks on tmpfs"
 	echo "command: $command"
 	echo "rounds: $rounds, medians"
 	echo
-	tests/bench/table.pl "$out/raw-$kernel.txt"
-} | tee "$out/table-$kernel.txt"
+}
+case $what in
+beside)
+	{ about; tests/bench/table.pl "$out/beside-$kernel.txt"; } | tee "$out/table-$kernel.txt";;
+postmark)
+	{ about; tests/bench/graphs.pl "$out/postmark-$kernel.txt" "$out"; } | tee "$out/graphs-$kernel.txt";;
+esac
 echo
 echo "kept in $out"
