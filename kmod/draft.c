@@ -125,17 +125,14 @@ static int flush(struct pvfs_draft *d, u32 flags)
 /*
  * It has outgrown a head. To the mgr the file is empty: it is made a striped one now, which is one
  * exchange, and the iods get what was written. The mgr tells nobody of it before we have given up
- * our lease, or closed it.
+ * our lease, or closed it. We don't believe in that from then on.
  */
 static int write_striped(struct pvfs_draft *d)
 {
 	u32 done = 0;
 	int err;
 
-	/* The mgr does not ask us for the lease. */
-	pvfs_unlease(d->inode);
 	err = pvfs_unstuff(d->inode);
-	pvfs_unlease_end(d->inode);
 	while (done < d->len && !err) {
 		struct pvfs_io *io = pvfs_io_get(d->inode, true, done, d->len - done, true);
 		u32 n, at;

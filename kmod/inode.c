@@ -269,8 +269,15 @@ int pvfs_inode_update(struct inode *inode, const struct pvfs_attr *attr, const s
 	if ((attr->mode ^ inode->i_mode) & S_IFMT)
 		return pvfs_bogus(PVFS_VOL(inode), "another type for an inode", attr->fid.ino);
 	spin_lock(&pi->lock);
-	if (!(attr->flags & PVFS_AF_STUFFED))
+	if (!(attr->flags & PVFS_AF_STUFFED) && !pi->striped) {
 		WRITE_ONCE(pi->striped, true);
+		/*
+		 * What is written from here on the mgr hears of later. It leases no striped file that
+		 * somebody writes; this one it may have leased as a stuffed one.
+		 */
+		if (pi->version)
+			pvfs_own_change(inode);
+	}
 	/* What we have may be as old as it was: also if the rest of it is newer than this. */
 	if (attr->flags & PVFS_AF_SIZE_UNKNOWN) {
 		pi->attr_valid = false;

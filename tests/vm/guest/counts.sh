@@ -7,7 +7,7 @@
 . "${0%/*}/lib.sh"
 
 calls=$tools/calls
-plan 75
+plan 77
 
 # An attribute of the mount M: the value of option $1.
 option()
@@ -254,6 +254,11 @@ small()
 		printf changed >$M/d/changed; cat /mnt/leased/d/changed; printf CHANGED >$M/d/changed
 		[ "$(cat /mnt/leased/d/changed)" = CHANGED ]; exec 5</mnt/leased/d/changed; printf again.. >$M/d/changed
 		echo reset >$S/stats; [ "$(cat <&5)" = again.. ]; cat $S/stats; [ $(($(count_to mgr) - $(count CLOSE))) -le 2 ]; exec 5<&-'
+	check "$store: a new file that outgrows it has its size, also while it is open" eval '
+		rm -f "$M/d/long"; exec 5<>/mnt/leased/d/long; head -c 20000 /dev/zero >&5
+		[ "$(stat -Lc %s /dev/fd/5)" = 20000 ] && head -c 20000 /dev/zero >&5 &&
+		[ "$(stat -Lc %s /dev/fd/5)" = 40000 ] && [ "$(stat -c %s $M/d/long)" = 40000 ]; rc=$?
+		exec 5>&-; [ $rc = 0 ]'
 	S=/proc/fs/pvfs/vol
 	"$cluster" umount /mnt/leased || diag "the umount with leases failed"
 	check "$store: a write past the limit: 1, and to the iods" cost 1 1 UNSTUFF=1 WRITE=1 -- "$M/d" write new 20000

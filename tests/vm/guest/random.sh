@@ -15,7 +15,7 @@ rnd=$build/tests/random
 two=/mnt/second
 e=/mnt/ext4
 e2=/mnt/ext4b
-plan 52
+plan 53
 
 # As check, but what the tester says of itself is shown, and all of it when it failed; what it left is kept.
 try()
@@ -113,6 +113,7 @@ try "coherence, two clients, striped" "$rnd/coherence" -s "$seed" -r 12 -n 40 "$
 try "nameops, two clients, seed 975398789" "$rnd/nameops" -s 975398789 -n 700 "$M" $two
 try "nameops, two clients, seed 3512914197" "$rnd/nameops" -s 3512914197 -n 250 "$M" $two
 try "nameops, one client, seed 3883827210" "$rnd/nameops" -s 3883827210 -n 1102 "$M"
+try "nameops, one client, seed 286549587" "$rnd/nameops" -s 286549587 -n 300 "$M"
 try "coherence, one client" "$rnd/coherence" -s "$seed" -r 6 -n 40 "$M"
 try "coherence, two clients" "$rnd/coherence" -s "$seed" -r 12 -n 40 "$M" $two
 try "churn, two clients" "$rnd/churn" -s "$seed" -n 100 "$M" $two
