@@ -31,7 +31,7 @@ nfs_up()
 	grep -E ' /mnt/(nfs|noac) ' /proc/mounts
 }
 
-# Four bricks, files spread over them; it does not take loopback addresses.
+# Four bricks, files spread over them. It does not take loopback addresses, nor tmpfs.
 gluster_up()
 {
 	local i bricks=()
@@ -42,8 +42,9 @@ gluster_up()
 	mkdir -p /srv/gluster /mnt/gluster /var/lib/glusterd /var/log/glusterfs /run/gluster
 	mount -t tmpfs -o size=40% gluster-store /srv/gluster || die "no tmpfs for GlusterFS"
 	for i in 0 1 2 3; do
-		mkdir /srv/gluster/$i
-		bricks+=("bricks:/srv/gluster/$i")
+		truncate -s 1G /srv/gluster/image$i && mkfs.ext4 -q -I 512 /srv/gluster/image$i && mkdir /srv/gluster/$i &&
+			mount -o loop /srv/gluster/image$i /srv/gluster/$i && mkdir /srv/gluster/$i/brick || die "no brick"
+		bricks+=("bricks:/srv/gluster/$i/brick")
 	done
 	glusterd || die "glusterd does not start"
 	for ((i = 0; i < 60; i++)); do
