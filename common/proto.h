@@ -198,6 +198,7 @@ enum pvfs_role {
 
 /* READDIR flags */
 #define PVFS_RD_ATTRS		0x1u	/* want attributes with the entries */
+#define PVFS_RD_ONE		0x2u	/* want one entry: for comparisons */
 
 /* cred.flags */
 /* the client has checked that it may be done; the ids are whose a new inode is */

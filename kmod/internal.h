@@ -47,6 +47,7 @@ struct pvfs_opts {
 	unsigned int nconnect;		/* channels per server; 0: default */
 	/* largest payload of one request, bytes; power of two, 4 KiB .. PVFS_PAYLOAD_MAX */
 	u32 rsize, wsize;
+	bool readdir_one;		/* one entry a READDIR, as the papers compare */
 	bool locks_local;		/* file locks hold among this node's processes only */
 	/* attributes and names may be this old; 0 (default): always asked */
 	unsigned int actimeo_ms;

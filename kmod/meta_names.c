@@ -367,7 +367,8 @@ int pvfs_meta_readdir(struct inode *dir, u64 cookie, bool attrs, const struct bi
 		.dir = fid_of(dir),
 		.cookie = cookie,
 		.bytes = bytes,
-		.flags = attrs ? PVFS_RD_ATTRS : 0,
+		.flags = (attrs ? PVFS_RD_ATTRS : 0) |
+			 (PVFS_VOL(dir)->opts.readdir_one ? PVFS_RD_ONE : 0),
 	};
 	struct pvfs_volume *vol = PVFS_VOL(dir);
 	struct pvfs_request *req;

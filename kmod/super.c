@@ -34,6 +34,7 @@ enum {
 	OPT_TIMEO,
 	OPT_NCONNECT,
 	OPT_RSIZE, OPT_WSIZE, OPT_ACTIMEO, OPT_MOUNT_TIMEOUT, OPT_LOCKS, OPT_LEASE,
+	OPT_READDIR,
 };
 
 static const struct fs_parameter_spec pvfs_parameters[] = {
@@ -53,6 +54,7 @@ static const struct fs_parameter_spec pvfs_parameters[] = {
 	fsparam_u32("mount_timeout", OPT_MOUNT_TIMEOUT),
 	fsparam_string("locks", OPT_LOCKS),
 	fsparam_string("lease", OPT_LEASE),
+	fsparam_string("readdir", OPT_READDIR),
 	{}
 };
 
@@ -203,6 +205,11 @@ static int pvfs_parse_param(struct fs_context *fc, struct fs_parameter *param)
 		if (!o->lease && strcmp(param->string, "off"))
 			err = invalf(fc, "pvfs: lease=%s must be on or off", param->string);
 		break;
+	case OPT_READDIR:
+		o->readdir_one = !strcmp(param->string, "one");
+		if (!o->readdir_one && strcmp(param->string, "many"))
+			err = invalf(fc, "pvfs: readdir=%s must be many or one", param->string);
+		break;
 	}
 	ctx->seen |= BIT(opt);
 	return err;
@@ -287,6 +294,8 @@ static int pvfs_show_options(struct seq_file *m, struct dentry *root)
 		seq_printf(m, ",actimeo=%u", o->actimeo_ms / 1000);
 	if (o->locks_local)
 		seq_puts(m, ",locks=local");
+	if (o->readdir_one)
+		seq_puts(m, ",readdir=one");
 	seq_printf(m, ",lease=%s", o->lease ? "on" : "off");
 	return 0;
 }
@@ -429,7 +438,8 @@ static int pvfs_reconfigure(struct fs_context *fc)
 		  (seen(ctx, OPT_WSIZE) && ctx->opts.wsize != vol->wsize) ||
 		  (seen(ctx, OPT_ACTIMEO) && ctx->opts.actimeo_ms != o->actimeo_ms) ||
 		  (seen(ctx, OPT_LOCKS) && ctx->opts.locks_local != o->locks_local) ||
-		  (seen(ctx, OPT_LEASE) && ctx->opts.lease != o->lease);
+		  (seen(ctx, OPT_LEASE) && ctx->opts.lease != o->lease) ||
+		  (seen(ctx, OPT_READDIR) && ctx->opts.readdir_one != o->readdir_one);
 	if (differs)
 		return invalf(fc, "pvfs: remount can't change pvfs's own options; unmount first");
 	return 0;

@@ -259,7 +259,8 @@ int mgr_op_readdir(struct mgr_op *op, const struct pvfs_readdir_req *req,
 	 * A small directory needs no large buffers. Entries that come meanwhile are for the next
 	 * call.
 	 */
-	r.max = min((u64)r.room / (fixed + 1), r.dir.entries + 16);
+	r.max = req->flags & PVFS_RD_ONE ? 1 :
+		min((u64)r.room / (fixed + 1), r.dir.entries + 16);
 	r.room = min((u64)r.room, r.max * (u64)(fixed + PVFS_NAME_MAX));
 	r.ent = malloc(r.max * sizeof(*r.ent));
 	r.arena = malloc(r.room);

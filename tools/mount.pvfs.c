@@ -95,7 +95,7 @@ static const struct {
 static const struct {
 	const char *name, *one, *other;
 } word_opts[] = {
-	{ "locks", "cluster", "local" }, { "lease", "on", "off" },
+	{ "locks", "cluster", "local" }, { "lease", "on", "off" }, { "readdir", "many", "one" },
 };
 
 /* What /proc/mounts shows and mount(8) repeats at a remount; the device's name says the same. */

@@ -126,6 +126,7 @@ bench: ## measure, beside NFS and others in the same guest; raw runs go to docs/
 	tests/bench/crowd.sh
 	tests/bench/vm.sh beside
 	tests/bench/vm.sh postmark
+	tests/bench/vm.sh tables
 
 check: ## gcc and clang -Werror, sparse, clang-tidy, checkpatch
 	tools/check.sh

@@ -57,17 +57,6 @@ gluster_up()
 	grep -E ' /mnt/gluster ' /proc/mounts
 }
 
-# Two and a half thousand real files.
-make_tar()
-{
-	local src
-
-	src=$(echo /usr/src/linux-headers-6.1.0-*-common)
-	(cd "$src" && find include/linux include/uapi include/net arch/x86/include -type f | head -n 2500 |
-		tar -cf $work/tree.tar -T -)
-	tar -tf $work/tree.tar | wc -l
-}
-
 large_files()
 {
 	local fs=$1

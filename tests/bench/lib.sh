@@ -85,3 +85,14 @@ pvfs_up()
 	"$cluster" up --iods 4 --mount /mnt/pvfs || die "the cluster does not start"
 	grep -E ' /mnt/pvfs ' /proc/mounts
 }
+
+# Two and a half thousand real files.
+make_tar()
+{
+	local src
+
+	src=$(echo /usr/src/linux-headers-6.1.0-*-common)
+	(cd "$src" && find include/linux include/uapi include/net arch/x86/include -type f | head -n 2500 |
+		tar -cf $work/tree.tar -T -)
+	tar -tf $work/tree.tar | wc -l
+}

@@ -9,12 +9,13 @@ set -u
 usage()
 {
 	cat <<-END
-	usage: tests/bench/vm.sh [--kernel 6.1|6.12] [--rounds N] [--out DIR] [beside|postmark|sweep]
+	usage: tests/bench/vm.sh [--kernel 6.1|6.12] [--rounds N] [--out DIR] [beside|postmark|tables|sweep]
 	  --kernel  stock kernel of the guest (default 6.1)
-	  --rounds  runs of each measure, medians count (default 3; postmark and sweep: 1)
+	  --rounds  runs of each measure, medians count (default: beside and tables 3, others 1)
 	  --out     where to keep the results (default docs/results/DATE-COMMIT)
 	  beside    PVFS beside the kernel's NFSv4.2 and GlusterFS: a table (the default)
 	  postmark  PostMark by file size, large files beside small ones; with and without stuffing
+	  tables    messages of an untar, and how long they are waited for; ls -aR by entries a message
 	  sweep     PVFS alone, by nconnect and by stripe unit
 	END
 }
@@ -35,7 +36,7 @@ while [ $# -gt 0 ]; do
 		rounds=$2; shift;;
 	--out)
 		out=$2; shift;;
-	beside|postmark|sweep)
+	beside|postmark|tables|sweep)
 		what=$1;;
 	-h|--help)
 		usage
@@ -46,7 +47,7 @@ while [ $# -gt 0 ]; do
 	esac
 	shift
 done
-[ -n "$rounds" ] || { [ $what = beside ] && rounds=3 || rounds=1; }
+[ -n "$rounds" ] || case $what in beside|tables) rounds=3;; *) rounds=1;; esac
 build=${PVFS_BUILD:-$PWD/build}
 load=$(cut -d' ' -f1-3 /proc/loadavg)
 export PVFS_BUILD=$build
@@ -82,6 +83,8 @@ about()
 case $what in
 beside)
 	{ about; tests/bench/table.pl "$out/beside-$kernel.txt"; } | tee "$out/table-$kernel.txt";;
+tables)
+	{ about; tests/bench/tables.pl "$out/tables-$kernel.txt"; } | tee "$out/paper-$kernel.txt";;
 postmark)
 	{ about; tests/bench/graphs.pl "$out/postmark-$kernel.txt" "$out"; } | tee "$out/graphs-$kernel.txt";;
 esac

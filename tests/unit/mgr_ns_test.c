@@ -549,6 +549,8 @@ static void readdirs(void **state)
 	assert_true(calls <= 3);
 	assert_int_equal(list(c, d.fid, 1000, 0, &calls), 3000);
 	assert_int_equal(list(c, d.fid, 1 << 30, PVFS_RD_ATTRS, &calls), 3000);
+	assert_int_equal(list(c, d.fid, PVFS_READDIR_MAX, PVFS_RD_ATTRS | PVFS_RD_ONE, &calls), 3000);
+	assert_int_equal(calls, 3000);
 	/* What is removed behind a reader's back does not disturb it. */
 	rq.dir = d.fid;
 	rq.bytes = 4096;

@@ -7,7 +7,7 @@
 . "${0%/*}/lib.sh"
 
 calls=$tools/calls
-plan 77
+plan 78
 
 # An attribute of the mount M: the value of option $1.
 option()
@@ -94,6 +94,11 @@ check "ls -l of 5000 entries, actimeo: a request per 256 KiB, 0 stats" listing 5
 check "stat of a known name, actimeo: 0" cost 0 0 -- /mnt/ac/d stat a
 S=/proc/fs/pvfs/vol
 "$cluster" umount /mnt/ac || diag "the second umount failed"
+"$cluster" mount -o lease=off,readdir=one /mnt/one || diag "the mount with readdir=one failed"
+S=/proc/fs/pvfs/vol-2
+check "names of 3 entries, readdir=one: 3" cost 3 0 READDIR=3 -- /mnt/one/few names
+S=/proc/fs/pvfs/vol
+"$cluster" umount /mnt/one || diag "the umount with readdir=one failed"
 # Under leases what was told is believed until it is recalled.
 "$cluster" mount -o lease=on /mnt/leased || diag "the mount with leases failed"
 S=/proc/fs/pvfs/vol-2
@@ -154,6 +159,7 @@ lease_options()
 	refuse "$cluster" mount -o lease=maybe /mnt/refused
 	refuse "$cluster" mount -o lease /mnt/refused
 	refuse "$cluster" mount -o lease=on,actimeo=3 /mnt/refused
+	refuse "$cluster" mount -o readdir=few /mnt/refused
 	"$cluster" mount -o actimeo=3 /mnt/ac
 	grep ' /mnt/ac pvfs .*lease=off' /proc/mounts
 	"$cluster" umount /mnt/ac
