@@ -115,6 +115,7 @@ static int flush(struct pvfs_draft *d, u32 flags)
 		revert_creds(old);
 	/* We were gone for so long that others went on without us. */
 	if (!err && !done && dirty(d)) {
+		pvfs_attr_distrust(inode);
 		pr_warn_ratelimited("%s: inode %llu was changed by others while the manager did not hear of us: what was written here is lost\n",
 				    PVFS_VOL(inode)->opts.volume, PVFS_I(inode)->fid.ino);
 		err = -EIO;
@@ -359,6 +360,7 @@ static ssize_t fill(struct pvfs_draft *d, u32 pos, struct iov_iter *from)
 {
 	u32 done = 0, n = iov_iter_count(from);
 	size_t part, copied;
+	bool memory = false;
 
 	do {
 		u32 at = pos + done, off = at % PAGE_SIZE, i = at / PAGE_SIZE;
@@ -367,7 +369,7 @@ static ssize_t fill(struct pvfs_draft *d, u32 pos, struct iov_iter *from)
 			struct page *page = alloc_page(GFP_KERNEL | __GFP_ZERO);
 
 			if (!page)
-				return done ?: -ENOMEM;
+				goto out;
 			d->page[d->npages++] = page;
 		}
 		part = min_t(u32, n - done, PAGE_SIZE - off);
@@ -378,7 +380,14 @@ static ssize_t fill(struct pvfs_draft *d, u32 pos, struct iov_iter *from)
 		if (copied)
 			d->len = max(d->len, pos + done);
 	} while (copied == part && done < n);
-	return done;
+	memory = true;
+out:
+	/* The VFS looks there without asking us, as for copy_file_range(2). */
+	spin_lock(&PVFS_I(d->inode)->lock);
+	if (d->len > i_size_read(d->inode))
+		i_size_write(d->inode, d->len);
+	spin_unlock(&PVFS_I(d->inode)->lock);
+	return done || memory ? (ssize_t)done : -ENOMEM;
 }
 
 /*
@@ -418,8 +427,7 @@ ssize_t pvfs_draft_write(struct kiocb *iocb, struct iov_iter *from)
 	ssize_t n, total = 0;
 	size_t want;
 
-	if ((iocb->ki_flags & IOCB_DIRECT) || (inode->i_mode & (S_ISUID | S_ISGID)) ||
-	    (append && rlimit(RLIMIT_FSIZE) != RLIM_INFINITY))
+	if ((iocb->ki_flags & IOCB_DIRECT) || (inode->i_mode & (S_ISUID | S_ISGID)))
 		return -EAGAIN;
 	if (down_write_killable(&inode->i_rwsem))
 		return -EINTR;

@@ -291,6 +291,9 @@ int pvfs_inode_update(struct inode *inode, const struct pvfs_attr *attr, const s
 		size = max(size, pi->floor);
 	if ((attr->flags & PVFS_AF_SIZE_UNKNOWN) && pi->trunc_gen == attr->trunc_gen)
 		size = max_t(u64, size, i_size_read(inode));
+	/* What the mgr says of it is from before what was written. */
+	if (READ_ONCE(pi->draft))
+		size = max_t(u64, size, i_size_read(inode));
 	inode->i_mode = attr->mode;
 	i_uid_write(inode, attr->uid);
 	i_gid_write(inode, attr->gid);
