@@ -36,7 +36,7 @@ gluster_up()
 {
 	local i bricks=()
 
-	modprobe fuse || die "no module fuse"
+	modprobe -a fuse loop || die "no modules fuse and loop"
 	ip addr add 10.255.255.1/32 dev lo
 	echo '10.255.255.1 bricks' >>/etc/hosts
 	mkdir -p /srv/gluster /mnt/gluster /var/lib/glusterd /var/log/glusterfs /run/gluster
