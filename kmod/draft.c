@@ -8,9 +8,9 @@
  * a second; to the iods when it becomes too long for a head. The mgr tells nobody else anything of
  * the inode before it has recalled it from us, and then that request goes at once.
  *
- * Nothing but this file knows what is in a draft: the inode is as the mgr has it. Whoever on this
- * node wants to know or do anything else with the inode ends the draft first (pvfs_draft_end()).
- * Once ended it does not begin again.
+ * Nothing but this file knows what is in a draft: the inode is as the mgr has it, but for i_size,
+ * at which the VFS looks without asking. Whoever on this node wants to know or do anything else with
+ * the inode ends the draft first (pvfs_draft_end()). Once ended it does not begin again.
  *
  * Lock order: inode->i_rwsem, pvfs_inode.draft_mutex. The FLUSH is sent under the mutex.
  */
@@ -32,6 +32,7 @@ struct pvfs_draft {
 	const struct cred *cred;	/* who wrote and set; NULL: nobody yet */
 	u64 version;
 	bool outgrown;			/* what comes does not fit a head */
+	bool again;			/* a FLUSH was sent, and nobody knows whether it was done */
 	u32 len;			/* bytes written, from the start of the file */
 	unsigned int npages;
 	struct page *page[PVFS_STUFF_MAX / PAGE_SIZE];
@@ -54,13 +55,20 @@ static void draft_free(struct pvfs_draft *d)
 
 /* ---------------------------------------------------------------- to the mgr */
 
-static int flush_once(struct pvfs_draft *d, const struct pvfs_cap *cap, u32 flags, bool *done)
+struct flushing {
+	struct pvfs_draft *d;
+	u32 flags;
+	bool done;
+};
+
+static int flush_once(struct inode *inode, const struct pvfs_cap *cap, void *arg)
 {
 	struct bio_vec bv[PVFS_STUFF_MAX / PAGE_SIZE];
-	struct inode *inode = d->inode;
+	struct flushing *f = arg;
+	struct pvfs_draft *d = f->d;
 	struct pvfs_flush_req m = {
 		.fid = fid_of(inode), .version = d->version, .valid = d->set.valid,
-		.flags = flags,
+		.flags = f->flags | (d->again ? PVFS_FL_AGAIN : 0),
 		.mode = d->set.mode, .uid = d->set.uid, .gid = d->set.gid,
 		.atime = d->set.atime, .mtime = d->set.mtime, .cap = *cap,
 	};
@@ -83,38 +91,24 @@ static int flush_once(struct pvfs_draft *d, const struct pvfs_cap *cap, u32 flag
 	err = data_flush(PVFS_VOL(inode), room(&w), &m, &r, d->len ? &p : NULL);
 	err = pvfs_own_changed(inode, err, &r.attr);
 	pvfs_who_put(&w);
-	*done = r.done;
+	f->done = r.done;
+	/* Its session ended under it, or this task was killed and the request goes on alone. */
+	d->again |= err == -EIO || err == -EINTR;
 	return err;
 }
 
 static int flush(struct pvfs_draft *d, u32 flags)
 {
-	const struct cred *old = NULL;
+	struct flushing f = { .d = d, .flags = flags };
+	const struct cred *old = d->cred ? override_creds(d->cred) : NULL;
 	struct inode *inode = d->inode;
-	bool done = false, more = true;
-	unsigned int tries;
-	struct pvfs_cap cap;
-	u64 session;
-	int err = 0;
+	int err;
 
-	if (d->cred)
-		old = override_creds(d->cred);
-	for (tries = 0; more && tries < 5; tries++) {
-		err = pvfs_file_cap(inode, PVFS_CAP_WRITE, &cap, &session);
-		if (err)
-			break;
-		err = flush_once(d, &cap, flags, &done);
-		more = err == -EACCES && pvfs_session_over(inode, session);
-		/* Its session ended under it: nobody can say whether it was done. */
-		if (err == -EIO && READ_ONCE(PVFS_VOL(inode)->session) != session) {
-			flags |= PVFS_FL_AGAIN;
-			more = true;
-		}
-	}
+	err = pvfs_with_cap(inode, PVFS_CAP_WRITE, true, flush_once, &f);
 	if (old)
 		revert_creds(old);
 	/* We were gone for so long that others went on without us. */
-	if (!err && !done && dirty(d)) {
+	if (!err && !f.done && dirty(d)) {
 		pvfs_attr_distrust(inode);
 		pr_warn_ratelimited("%s: inode %llu was changed by others while the manager did not hear of us: what was written here is lost\n",
 				    PVFS_VOL(inode)->opts.volume, PVFS_I(inode)->fid.ino);
@@ -313,7 +307,7 @@ void pvfs_draft_begin(struct inode *inode, const struct pvfs_attr *attr)
 	struct pvfs_inode *pi = PVFS_I(inode);
 	struct pvfs_draft *d;
 
-	d = kzalloc(sizeof(*d), GFP_KERNEL);
+	d = kzalloc(sizeof(*d), GFP_KERNEL_ACCOUNT);
 	if (!d)
 		return;
 	d->inode = inode;
@@ -336,9 +330,11 @@ void pvfs_draft_begin(struct inode *inode, const struct pvfs_attr *attr)
 	mutex_unlock(&pi->draft_mutex);
 }
 
-/* Is it @d's to take what this task brings? */
-static bool same_cred(struct pvfs_draft *d)
+/* Is it @d's to take what this task brings? Not when the mgr may be telling others of it. */
+static bool takes(struct pvfs_draft *d)
 {
+	if (d->again)
+		return false;
 	if (!d->cred)
 		d->cred = get_current_cred();
 	return d->cred == current_cred();
@@ -366,7 +362,7 @@ static ssize_t fill(struct pvfs_draft *d, u32 pos, struct iov_iter *from)
 		u32 at = pos + done, off = at % PAGE_SIZE, i = at / PAGE_SIZE;
 
 		while (d->npages <= i) {
-			struct page *page = alloc_page(GFP_KERNEL | __GFP_ZERO);
+			struct page *page = alloc_page(GFP_KERNEL_ACCOUNT | __GFP_ZERO);
 
 			if (!page)
 				goto out;
@@ -390,11 +386,8 @@ out:
 	return done || memory ? (ssize_t)done : -ENOMEM;
 }
 
-/*
- * @ppos: where to; set to the end, if it is to go there. Return: bytes written, none when they are
- * not in memory; -EAGAIN: it is not for a draft.
- */
-static ssize_t write_some(struct inode *inode, loff_t *ppos, bool append, struct iov_iter *from)
+/* Return: bytes written, none when they are not in memory; -EAGAIN: it is not for a draft. */
+static ssize_t write_some(struct inode *inode, loff_t pos, struct iov_iter *from)
 {
 	struct pvfs_inode *pi = PVFS_I(inode);
 	struct pvfs_draft *d;
@@ -403,11 +396,9 @@ static ssize_t write_some(struct inode *inode, loff_t *ppos, bool append, struct
 	mutex_lock(&pi->draft_mutex);
 	d = pi->draft;
 	/* What was set comes after what was written. */
-	if (d && !d->set.valid && same_cred(d)) {
-		if (append)
-			*ppos = d->len;
-		d->outgrown |= !fits(inode, d, *ppos, iov_iter_count(from));
-		n = d->outgrown ? end(inode, 0) ?: -EAGAIN : fill(d, *ppos, from);
+	if (d && !d->set.valid && takes(d)) {
+		d->outgrown |= !fits(inode, d, pos, iov_iter_count(from));
+		n = d->outgrown ? end(inode, 0) ?: -EAGAIN : fill(d, pos, from);
 	}
 	mutex_unlock(&pi->draft_mutex);
 	return n;
@@ -423,11 +414,11 @@ static ssize_t write_some(struct inode *inode, loff_t *ppos, bool append, struct
 ssize_t pvfs_draft_write(struct kiocb *iocb, struct iov_iter *from)
 {
 	struct inode *inode = file_inode(iocb->ki_filp);
-	bool append = iocb->ki_flags & IOCB_APPEND;
 	ssize_t n, total = 0;
 	size_t want;
 
-	if ((iocb->ki_flags & IOCB_DIRECT) || (inode->i_mode & (S_ISUID | S_ISGID)))
+	/* Who appends writes a log, which is to be there when he has written it. */
+	if ((iocb->ki_flags & (IOCB_APPEND | IOCB_DIRECT)) || (inode->i_mode & (S_ISUID | S_ISGID)))
 		return -EAGAIN;
 	if (down_write_killable(&inode->i_rwsem))
 		return -EINTR;
@@ -438,7 +429,7 @@ ssize_t pvfs_draft_write(struct kiocb *iocb, struct iov_iter *from)
 			n = -EFAULT;
 			break;
 		}
-		n = write_some(inode, &iocb->ki_pos, append, from);
+		n = write_some(inode, iocb->ki_pos, from);
 		if (n < 0)
 			break;
 		iocb->ki_pos += n;
@@ -470,7 +461,7 @@ bool pvfs_draft_setattr(struct inode *inode, const struct pvfs_setattr_req *m)
 		return false;
 	mutex_lock(&pi->draft_mutex);
 	d = pi->draft;
-	if (!d || !same_cred(d))
+	if (!d || !takes(d))
 		goto out;
 	set = &d->set;
 	/* A chown may take bits of the mode away; the mgr does the chown first. */

@@ -198,6 +198,8 @@ static int write_head(struct pvfs_io *io, const struct pvfs_cap *cap)
 		return err;
 	if (!r.done)
 		return -EREMCHG;
+	if (io->append && r.attr.size < io->len)
+		return pvfs_bogus(PVFS_VOL(io->inode), "an append behind the end", m.fid.ino);
 	if (io->append)
 		io->pos = r.attr.size - io->len;
 	io->good = io->len;
@@ -206,12 +208,18 @@ static int write_head(struct pvfs_io *io, const struct pvfs_cap *cap)
 
 /* ---------------------------------------------------------------- either */
 
-/*
- * One exchange: @once, with a capability to read or write; again when its session ended under it.
- * Nobody can say then whether a write was done (EIO): again only where it may be done @twice.
+/**
+ * pvfs_with_cap - an exchange with the mgr about a head
+ * @inode: the file
+ * @rights: PVFS_CAP_READ or PVFS_CAP_WRITE
+ * @twice: it may be done twice: when its session ended under it nobody can say whether it was
+ * @once: makes it, with the capability; again in a new session
+ * @arg: for it
+ *
+ * Return: what @once returned; -EIO: nobody knows, or sessions keep ending.
  */
-static int with_cap(struct inode *inode, u32 rights, bool twice,
-		    int (*once)(struct inode *inode, const struct pvfs_cap *cap, void *arg), void *arg)
+int pvfs_with_cap(struct inode *inode, u32 rights, bool twice,
+		  int (*once)(struct inode *inode, const struct pvfs_cap *cap, void *arg), void *arg)
 {
 	struct pvfs_cap cap;
 	unsigned int tries;
@@ -252,7 +260,7 @@ static int unstuff(struct inode *inode, const struct pvfs_cap *cap, void *arg)
  */
 int pvfs_unstuff(struct inode *inode)
 {
-	return pvfs_stuffed(inode) ? with_cap(inode, PVFS_CAP_WRITE, true, unstuff, NULL) : 0;
+	return pvfs_stuffed(inode) ? pvfs_with_cap(inode, PVFS_CAP_WRITE, true, unstuff, NULL) : 0;
 }
 
 static int transfer(struct inode *inode, const struct pvfs_cap *cap, void *arg)
@@ -277,8 +285,8 @@ static int transfer(struct inode *inode, const struct pvfs_cap *cap, void *arg)
  */
 int pvfs_head_run(struct pvfs_io *io)
 {
-	int err = with_cap(io->inode, io->write ? PVFS_CAP_WRITE : PVFS_CAP_READ, !io->append,
-			   transfer, io);
+	int err = pvfs_with_cap(io->inode, io->write ? PVFS_CAP_WRITE : PVFS_CAP_READ,
+				!io->append, transfer, io);
 
 	/* The end that was asked for may have been moved by appends to the head. */
 	return err == -EREMCHG && io->append ? -EAGAIN : err;

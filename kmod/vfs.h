@@ -517,6 +517,9 @@ void pvfs_head_free(struct pvfs_head_mem *h);
 void pvfs_head_keep(struct inode *inode, struct pvfs_head_mem *h, const struct pvfs_attr *attr);
 bool pvfs_head_kept(struct inode *inode);
 int pvfs_head_run(struct pvfs_io *io);
+int pvfs_with_cap(struct inode *inode, u32 rights, bool twice,
+		  int (*once)(struct inode *inode, const struct pvfs_cap *cap, void *arg),
+		  void *arg);
 int pvfs_unstuff(struct inode *inode);
 
 /* ---------------------------------------------------------------- space.c */

@@ -182,7 +182,7 @@ int main(int argc, char **argv)
 		close(fd);
 		usleep(100000);
 	} else if (!strcmp(op, "untar")) {
-		/* As tar does it: in two writes (one of them an append), then times, owner and mode. */
+		/* As tar does it: in two writes, then times, owner and mode. */
 		const struct timespec times[2] = { { .tv_nsec = UTIME_OMIT }, { .tv_sec = 1000 } };
 
 		begin();
@@ -190,8 +190,6 @@ int main(int argc, char **argv)
 		if (fd < 0)
 			err(1, "%s", argv[0]);
 		whole(fd, buf, len / 2, 1);
-		if (fcntl(fd, F_SETFL, O_APPEND) < 0)
-			err(1, "O_APPEND");
 		whole(fd, buf + len / 2, len - len / 2, 1);
 		if (futimens(fd, times) < 0 || fchown(fd, 7, 8) < 0 || fchmod(fd, 0644) < 0)
 			err(1, "%s", argv[0]);

@@ -7,7 +7,7 @@
 . "${0%/*}/lib.sh"
 
 calls=$tools/calls
-plan 78
+plan 79
 
 # An attribute of the mount M: the value of option $1.
 option()
@@ -184,6 +184,37 @@ killed_change()
 	[ "$(stat -c %a /mnt/leased/d/c)" = 600 ]
 }
 check "a change whose maker was killed is seen" killed_change
+# Who waits for the manager to take a draft is killed, and the file is written to again. (Each process that has it open
+# would flush it when it ends: none but these have.)
+killed_flush()
+{
+	python3 - /mnt/leased/d/draft $S/requests "$(cat /run/pvfs-cluster/mgr.pid)" <<-'END'
+		import os, signal, sys, time
+		path, requests, mgr = sys.argv[1], sys.argv[2], int(sys.argv[3])
+		if not os.fork():
+		    time.sleep(5)
+		    os.kill(mgr, signal.SIGCONT)
+		    os._exit(0)
+		fd = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL)
+		os.write(fd, b"first")
+		os.kill(mgr, signal.SIGSTOP)
+		child = os.fork()
+		if not child:
+		    os.fstat(fd)
+		    os._exit(0)
+		end = time.time() + 4
+		while "FLUSH" not in open(requests).read():
+		    assert time.time() < end, "nobody flushes"
+		os.kill(child, signal.SIGKILL)
+		assert os.waitpid(child, 0)[1] == signal.SIGKILL
+		os.write(fd, b"second")
+		os.wait()
+		os.close(fd)
+	END
+	[ "$(cat $M/d/draft)" = firstsecond ]
+	! dmesg | grep "what was written here is lost"
+}
+check "a draft whose flusher was killed is whole" killed_flush
 asked_again()
 {
 	stat /mnt/leased/d/a
