@@ -91,11 +91,8 @@ static struct batch *batch_alloc(struct pvfs_volume *vol)
 	return b;
 }
 
-/**
- * pvfs_closes_send - send the CLOSE of what waits for more of its kind
- * @vol: the volume
- */
-void pvfs_closes_send(struct pvfs_volume *vol)
+/* Sends the CLOSE of what waits for more of its kind. */
+static void closes_send(struct pvfs_volume *vol)
 {
 	struct pvfs_closes *w = &vol->closes;
 	struct batch *b;
@@ -120,7 +117,7 @@ void pvfs_closes_send(struct pvfs_volume *vol)
 
 static void closes_work(struct work_struct *work)
 {
-	pvfs_closes_send(container_of(work, struct pvfs_volume, closes.work.work));
+	closes_send(container_of(work, struct pvfs_volume, closes.work.work));
 }
 
 /* Return: false: there is no room. */
@@ -174,7 +171,7 @@ void pvfs_close_at_mgr(struct pvfs_volume *vol, const struct pvfs_fid *fid, u32 
 	}
 	if (!e.c.report.end) {
 		while (!closes_add(vol, &e))
-			pvfs_closes_send(vol);
+			closes_send(vol);
 		return;
 	}
 	ihold(inode);
@@ -200,7 +197,7 @@ void pvfs_closes_hurry(struct inode *inode)
 	if (inode->i_nlink != 1 || !READ_ONCE(vol->closes.n) || atomic_read(&pi->nlive))
 		return;
 	if (READ_ONCE(pi->nopen[1]) | READ_ONCE(pi->nopen[2]) | READ_ONCE(pi->nopen[3]))
-		pvfs_closes_send(vol);
+		closes_send(vol);
 }
 
 void pvfs_closes_init(struct pvfs_volume *vol)
@@ -219,5 +216,5 @@ void pvfs_closes_flush(struct pvfs_volume *vol)
 void pvfs_closes_end(struct pvfs_volume *vol)
 {
 	cancel_delayed_work_sync(&vol->closes.work);
-	pvfs_closes_send(vol);
+	closes_send(vol);
 }

@@ -144,6 +144,15 @@ static bool dent_sane(const struct pvfs_dent *e)
 	       pvfs_mode_sane(e->attr.mode);
 }
 
+/* Does a dentry stand for what the entry says? */
+static bool dent_is(const struct pvfs_dent *e, const struct dentry *dentry)
+{
+	const struct inode *inode = d_inode(dentry);
+
+	return inode && PVFS_I(inode)->fid.ino == e->attr.fid.ino &&
+	       PVFS_I(inode)->fid.gen == e->attr.fid.gen;
+}
+
 /* Puts an entry, which came with attributes, into the caches. Failing to is no harm. */
 static void dir_prime(struct dentry *parent, const struct pvfs_dent *e, const struct pvfs_dir *d)
 {
@@ -165,10 +174,8 @@ static void dir_prime(struct dentry *parent, const struct pvfs_dent *e, const st
 			return;
 		if (d_in_lookup(dentry))
 			break;
-		inode = d_inode(dentry);
-		if (inode && PVFS_I(inode)->fid.ino == e->attr.fid.ino &&
-		    PVFS_I(inode)->fid.gen == e->attr.fid.gen) {
-			if (!pvfs_inode_update(inode, &e->attr, &d->ask))
+		if (dent_is(e, dentry)) {
+			if (!pvfs_inode_update(d_inode(dentry), &e->attr, &d->ask))
 				pvfs_dentry_validated(dentry, d->token);
 			dput(dentry);
 			return;
@@ -197,16 +204,14 @@ static bool dent_known(struct dentry *parent, const struct pvfs_dent *e, unsigne
 {
 	struct qstr name = QSTR_INIT(e->name.p, e->name.len);
 	struct dentry *dentry;
-	struct inode *inode;
 	bool ret;
 
 	name.hash = full_name_hash(parent, name.name, name.len);
 	dentry = d_lookup(parent, &name);
 	if (!dentry)
 		return false;
-	inode = d_inode(dentry);
-	ret = inode && READ_ONCE(dentry->d_time) == token &&
-	      PVFS_I(inode)->fid.ino == e->attr.fid.ino && pvfs_attrs_leased(inode);
+	ret = READ_ONCE(dentry->d_time) == token && dent_is(e, dentry) &&
+	      pvfs_attrs_leased(d_inode(dentry));
 	dput(dentry);
 	return ret;
 }

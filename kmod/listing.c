@@ -54,23 +54,34 @@ void pvfs_listing_begin(struct inode *dir, u64 *owns)
 struct pvfs_listing *pvfs_listing_add(struct pvfs_listing *l, u64 owns, unsigned long token,
 				      const u8 *raw, u32 len, u32 count)
 {
-	u32 had = l ? l->len : 0;
 	struct pvfs_listing *ret = NULL;
+	u32 had = l ? l->len : 0, room;
 
-	if (token && (!l || l->token == token) && len <= LISTING_MAX - had)
-		ret = kvmalloc(struct_size(ret, raw, had + len), GFP_KERNEL_ACCOUNT | __GFP_NOWARN);
-	if (ret) {
+	if (!token || (l && l->token != token) || len > LISTING_MAX - had)
+		goto out;
+	if (!l || len > l->room - had) {
+		/* So that each byte is moved twice at most; most directories are one answer. */
+		room = l ? min(2 * (had + len), LISTING_MAX) : len;
+		ret = kvmalloc(struct_size(ret, raw, room), GFP_KERNEL_ACCOUNT | __GFP_NOWARN);
+		if (!ret)
+			goto out;
 		refcount_set(&ret->ref, 1);
 		INIT_LIST_HEAD(&ret->link);
 		ret->pi = NULL;
 		ret->token = token;
 		ret->owns = owns;
-		ret->count = (l ? l->count : 0) + count;
-		ret->len = had + len;
+		ret->room = room;
+		ret->count = l ? l->count : 0;
+		ret->len = had;
 		if (l)
 			memcpy(ret->raw, l->raw, had);
-		memcpy(ret->raw + had, raw, len);
+	} else {
+		swap(ret, l);
 	}
+	memcpy(ret->raw + had, raw, len);
+	ret->len += len;
+	ret->count += count;
+out:
 	pvfs_listing_put(l);
 	return ret;
 }
@@ -85,8 +96,8 @@ void pvfs_listing_put(struct pvfs_listing *l)
 static void listing_unlink(struct pvfs_volume *vol, struct pvfs_listing *l)
 {
 	list_del_init(&l->link);
-	vol->listings.bytes -= l->len;
-	l->pi->listing = NULL;
+	vol->listings.bytes -= l->room;
+	WRITE_ONCE(l->pi->listing, NULL);
 	l->pi = NULL;
 }
 
@@ -113,19 +124,19 @@ void pvfs_listing_keep(struct inode *dir, struct pvfs_listing *l)
 	LIST_HEAD(gone);
 	struct pvfs_listing *old;
 
-	if (l->len > all->max)
+	if (l->room > all->max)
 		return;
 	refcount_inc(&l->ref);
 	spin_lock(&all->lock);
 	while ((old = pi->listing) ||
-	       (all->bytes + l->len > all->max &&
+	       (all->bytes + l->room > all->max &&
 		(old = list_first_entry(&all->list, struct pvfs_listing, link)))) {
 		listing_unlink(vol, old);
 		list_add(&old->link, &gone);
 	}
 	l->pi = pi;
-	pi->listing = l;
-	all->bytes += l->len;
+	WRITE_ONCE(pi->listing, l);
+	all->bytes += l->room;
 	list_add_tail(&l->link, &all->list);
 	spin_unlock(&all->lock);
 	while ((old = listing_pop(&gone)))

@@ -19,11 +19,12 @@
  * that the mgr has promised to recall are believed until it does.
  *
  * Lock order: inode->i_rwsem, pvfs_inode.draft_mutex, pvfs_inode.sync_mutex,
- * mapping->invalidate_lock, folio lock, then the leaves: vol->open_lock, vol->listings.lock, vol->locks_lock (the VFS's
- * flc_lock and a call's wait queue inside), pvfs_inode.lock, pvfs_use.lock; inode->i_lock may be
- * taken under vol->open_lock. No request is made under a leaf. Requests are made under i_rwsem (as
- * the VFS takes it; shared by writers), draft_mutex, invalidate_lock and folio locks (filling a
- * page); nothing that completes a request takes any of them.
+ * mapping->invalidate_lock, folio lock, then the leaves: vol->open_lock, vol->listings.lock,
+ * vol->locks_lock (the VFS's flc_lock and a call's wait queue inside), pvfs_inode.lock,
+ * pvfs_use.lock; inode->i_lock may be taken under vol->open_lock. No request is made under a leaf.
+ * Requests are made under i_rwsem (as the VFS takes it; shared by writers), draft_mutex,
+ * invalidate_lock and folio locks (filling a page); nothing that completes a request takes any of
+ * them.
  */
 #ifndef PVFS_VFS_H
 #define PVFS_VFS_H
@@ -108,7 +109,8 @@ struct pvfs_inode {
 	unsigned long attr_time;
 	bool attr_valid;		/* nothing we did since has made them stale */
 	bool stale;			/* the mgr does not know it any more */
-	bool striped;			/* it was seen so: it is not stuffed again; read without the lock too */
+	/* it was seen so: it is not stuffed again. Read without the lock too */
+	bool striped;
 	/* it was read then, and the mgr is to know; 0: nothing new */
 	struct timespec64 atime_due;
 	struct pvfs_fresh fresh;
@@ -222,7 +224,8 @@ struct pvfs_listing {
 	struct pvfs_inode *pi;		/* whose it is then; the same lock */
 	unsigned long token;		/* of the directory's lease */
 	u64 owns;			/* pvfs_inode.owns_begun, from before */
-	u32 count, len;
+	u32 count, len;			/* entries, and bytes of them */
+	u32 room;			/* bytes that @raw has */
 	u8 raw[];
 };
 
@@ -482,7 +485,6 @@ struct pvfs_server *pvfs_io_iod(const struct pvfs_volume *vol, const struct pvfs
 
 void pvfs_close_at_mgr(struct pvfs_volume *vol, const struct pvfs_fid *fid, u32 flags,
 		       struct inode *inode);
-void pvfs_closes_send(struct pvfs_volume *vol);
 void pvfs_closes_hurry(struct inode *inode);
 
 /* ---------------------------------------------------------------- draft.c */
