@@ -76,6 +76,7 @@ static void compare(int side, int i)
 /* @n bytes at @off, in some writes through a descriptor that is open. */
 static void put(struct file *f, int fd, const char *path, size_t off, size_t n)
 {
+	struct stat st;
 	size_t part;
 	ssize_t r;
 
@@ -91,6 +92,10 @@ static void put(struct file *f, int fd, const char *path, size_t off, size_t n)
 		n -= r;
 		if (off > f->size)
 			f->size = off;
+	}
+	if (rnd_one_in(&rnd, 2)) {
+		if (fstat(fd, &st) < 0 || (size_t)st.st_size != f->size)
+			rnd_fail("%s: written to %zu, and fstat says %lld", path, f->size, (long long)st.st_size);
 	}
 }
 
@@ -125,7 +130,7 @@ static void change(int side, int i)
 
 	path_of(path, sizeof(path), side, i);
 	rnd_note("process %d, %llu: change %d %s", me, (unsigned long long)op, what, path);
-	fd = open(path, O_RDWR | (what == 1 ? O_TRUNC : 0));
+	fd = open(path, O_RDWR | (what == 1 ? O_TRUNC : what == 3 ? O_APPEND : 0));
 	if (fd < 0)
 		rnd_fail("%s: %s", path, strerror(errno));
 	if (what == 1)
