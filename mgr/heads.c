@@ -9,7 +9,7 @@
  *
  * No database lock is held while the disk is waited for: a transaction that comes to the point asks
  * for its file (-ENOLINK) and ends; mgr_run() has it written and runs the transaction again, which
- * takes the file when it still would write the same bytes. After DRAFTS_MAX that were not wanted
+ * takes the file when it still would write the same bytes. After WRITES_MAX that were not wanted
  * it writes with locks held, so that those who change one file all the time let each other go on.
  *
  * Whoever may have left a file that no record names says so, and a thread removes it behind the
@@ -25,7 +25,7 @@
 #include <stdlib.h>
 #include <unistd.h>
 
-#define DRAFTS_MAX 3u
+#define WRITES_MAX 3u
 #define BATCH 256u		/* files that one look at the database decides on */
 #define PASS_MIN 8192u		/* files that the sweep looks at before it lets others go on */
 #define NAMING_MS 10000u	/* between two searches for the names of damaged files */
@@ -201,15 +201,15 @@ static void note_generation(struct mgr_heads *h, u64 db_gen)
 	h->sweep = 0;
 }
 
-static struct mgr_headdraft *draft_new(struct mgr_op *op, const struct mgr_inode *in,
+static struct mgr_headnew *new_make(struct mgr_op *op, const struct mgr_inode *in,
 				       const void *bytes, u32 len, u32 tries)
 {
-	struct mgr_headdraft *d = malloc(sizeof(*d) + len);
+	struct mgr_headnew *d = malloc(sizeof(*d) + len);
 	struct mgr_heads *h = &op->m->heads;
 
 	if (!d)
 		return NULL;
-	*d = (struct mgr_headdraft){ .file = malloc(sizeof(*d->file)), .tries = tries };
+	*d = (struct mgr_headnew){ .file = malloc(sizeof(*d->file)), .tries = tries };
 	if (!d->file) {
 		free(d);
 		return NULL;
@@ -226,10 +226,10 @@ static struct mgr_headdraft *draft_new(struct mgr_op *op, const struct mgr_inode
 	return d;
 }
 
-static int draft_write(struct mgr_op *op)
+static int new_write(struct mgr_op *op)
 {
 	struct mgr_heads *h = &op->m->heads;
-	struct mgr_headdraft *d = op->draft;
+	struct mgr_headnew *d = op->headnew;
 	int err = mgr_headfile_write(&h->dir, &d->file->f, d->bytes);
 
 	d->written = !err;
@@ -267,11 +267,11 @@ static void gone_free(struct mgr_headgone *g)
 }
 
 /* The transaction has no use for its file any more. */
-static void draft_end(struct mgr_op *op, bool keep)
+static void new_end(struct mgr_op *op, bool keep)
 {
-	struct mgr_headdraft *d = op->draft;
+	struct mgr_headnew *d = op->headnew;
 
-	op->draft = NULL;
+	op->headnew = NULL;
 	if (d->written && !keep) {
 		d->file->next = NULL;
 		gone_add(op->m, d->file);
@@ -281,22 +281,22 @@ static void draft_end(struct mgr_op *op, bool keep)
 	free(d);
 }
 
-/* The file with these bytes, on the disk, is in op->draft. */
-static int draft_get(struct mgr_op *op, const struct mgr_inode *in, const void *bytes, u32 len)
+/* The file with these bytes, on the disk, is in op->headnew. */
+static int new_get(struct mgr_op *op, const struct mgr_inode *in, const void *bytes, u32 len)
 {
-	struct mgr_headdraft *d = op->draft;
+	struct mgr_headnew *d = op->headnew;
 	u32 tries = d ? d->tries : 0;
 
 	if (d && d->written && d->file->f.ino == in->ino && d->file->f.len == len &&
 	    !memcmp(d->bytes, bytes, len))
 		return 0;
 	if (d)
-		draft_end(op, false);
-	op->draft = draft_new(op, in, bytes, len, tries + 1);
-	if (!op->draft)
+		new_end(op, false);
+	op->headnew = new_make(op, in, bytes, len, tries + 1);
+	if (!op->headnew)
 		return -ENOMEM;
-	if (tries >= DRAFTS_MAX)
-		return draft_write(op);
+	if (tries >= WRITES_MAX)
+		return new_write(op);
 	/* Whose lease is in the way may be in the way of the disk too. */
 	mgr_lease_note(op, in->ino, false);
 	return -ENOLINK;
@@ -308,15 +308,15 @@ int mgr_heads_put(struct mgr_op *op, const struct mgr_inode *in, struct mgr_head
 	struct mgr_headfile_disk d;
 	int err;
 
-	err = op->m->heads.files ? draft_get(op, in, rec + 1, size) : 0;
+	err = op->m->heads.files ? new_get(op, in, rec + 1, size) : 0;
 	if (!err && in->size)
 		err = drop_file(op, in->ino);
 	if (err)
 		return err;
 	if (!op->m->heads.files)
 		return record_put(op, in->ino, rec, mgr_head_encode(rec, size));
-	op->draft->used = true;
-	return record_put(op, in->ino, &d, mgr_headfile_encode(&op->draft->file->f, &d));
+	op->headnew->used = true;
+	return record_put(op, in->ino, &d, mgr_headfile_encode(&op->headnew->file->f, &d));
 }
 
 int mgr_heads_del(struct mgr_op *op, const struct mgr_inode *in)
@@ -339,16 +339,16 @@ int mgr_heads_ended(struct mgr_op *op, int err)
 	else
 		gone_add(op->m, op->dropped);
 	op->dropped = NULL;
-	if (!op->draft)
+	if (!op->headnew)
 		return err;
 	if (err == -ENOLINK) {
-		err = draft_write(op) ?: -ENOLINK;
+		err = new_write(op) ?: -ENOLINK;
 		again = err == -ENOLINK;
 	}
 	if (again)
-		op->draft->used = false;
+		op->headnew->used = false;
 	else
-		draft_end(op, !err && op->draft->used);
+		new_end(op, !err && op->headnew->used);
 	return err;
 }
 

@@ -71,7 +71,7 @@ struct mgr_headgone {
 };
 
 /* The file that a transaction is about to name. */
-struct mgr_headdraft {
+struct mgr_headnew {
 	struct mgr_headgone *file;
 	u32 tries;		/* it is the how manieth of this transaction */
 	bool written, used;

@@ -233,7 +233,7 @@ struct mgr_handler {
  * @bind_session: session to bind to the connection, 0: none
  * @recalls: others' leases on what a transaction changes are recalled first: recall.h
  * @nclosed: a CLOSE has so many of its opens behind it
- * @draft: the head's file that the running transaction has asked for, or NULL
+ * @headnew: the head's file that the running transaction has asked for, or NULL
  * @dropped: heads' files that it does away with
  * @noted: @nnoted inodes that the running transaction changes; @noted_all: there was room for all
  */
@@ -254,7 +254,7 @@ struct mgr_op {
 	u32 body_len, payload_len;
 	u8 *payload;
 	u64 bind_session;
-	struct mgr_headdraft *draft;
+	struct mgr_headnew *headnew;
 	struct mgr_headgone *dropped;
 	bool recalls, noted_all;
 	u32 nclosed;

@@ -445,7 +445,7 @@ int mgr_op_close(struct mgr_op *op, const struct pvfs_close_req *req, struct pvf
 	pvfs_wire_init(&w, req->closings.p, req->closings.len);
 	for (i = 0; i < n; i++) {
 		pvfs_get_closing(&w, &c[i]);
-		err = mgr_atime(op, &c[i].fid, &c[i].report);
+		err = w.err ? -EINVAL : mgr_atime(op, &c[i].fid, &c[i].report);
 		if (err)
 			return err;
 	}
