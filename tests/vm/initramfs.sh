@@ -12,6 +12,8 @@
 #	/tmp		tmpfs; the command's directory is kept if it is below
 #	/lib/modules/K	from the directory pvfs.modroot names
 #	$PVFS_OUT	9p share of the run directory, writable
+#	programs	a file in the run directory: files that are copied into the
+#			guest's memory at once
 #	pvfs.tty	for --shell: the tty, with its size and kind
 
 set -eu -o pipefail
@@ -98,6 +100,10 @@ $B mkdir -p lib/modules/$k
 $B mount --bind /new$modroot/lib/modules/$k lib/modules/$k || fail "cannot bind $modroot"
 $B mkdir /out /cwd
 $B mount -t 9p -o $opt,cache=mmap out /out || fail "cannot mount the run directory"
+# Opened for writing, a file is copied into the overlay.
+while read -r f; do
+	$B true >>"/new$f" || fail "cannot copy $f"
+done </out/programs
 cwd=$($B tr '\0' '\n' </out/cmd | $B head -n 1)
 case $cwd in
 /tmp/*)	$B mount --bind "/new$cwd" /cwd || fail "cannot bind $cwd";;

@@ -3,10 +3,10 @@
 #
 # Runs in the guest (random.t on the host): the random testers of tests/random/.
 #
-#	random.sh SEED		one seed that is new; the others are always the same
+#	random.sh SEED [control]	one seed that is new; the others are always the same
 #
-# First on ext4, once as two mounts of one directory: what fails there is the tester's fault. There too each tester is
-# lied to once, and must find out.
+# With control, first on ext4, once as two mounts of one directory: what fails there is the tester's fault. There too each
+# tester is lied to once, and must find out.
 # shellcheck disable=SC2016,SC2317 # FAR_SERVER is expanded by far; functions are called by check
 . "${0%/*}/lib.sh"
 
@@ -15,7 +15,9 @@ rnd=$build/tests/random
 two=/mnt/second
 e=/mnt/ext4
 e2=/mnt/ext4b
-plan 53
+planned=34
+[ "${2-}" != control ] || planned=$((planned + 19))
+plan $planned
 
 # As check, but what the tester says of itself is shown, and all of it when it failed; what it left is kept.
 try()
@@ -55,36 +57,40 @@ ext4_up()
 	mount --bind $e $e2
 }
 
-diag "seed $seed"
-check "ext4 on a loop device, bound twice" ext4_up || bail "no control"
-try "ext4: dataops" "$rnd/dataops" -s 11 -n 4000 $e
-try "ext4: dataops, two mounts" "$rnd/dataops" -s "$seed" -n 4000 $e $e2
-try "ext4: nameops" "$rnd/nameops" -s 12 -n 4000 $e
-try "ext4: nameops, two mounts" "$rnd/nameops" -s "$seed" -n 4000 $e $e2
-try "ext4: coherence, two mounts" "$rnd/coherence" -s "$seed" -r 20 $e $e2
-try "ext4: churn, two mounts" "$rnd/churn" -s "$seed" -n 300 $e $e2
-check "churn finds a byte that was changed" finds "^FAILED: .*byte 0 of [0-9]+ is" "$rnd/churn" -s 13 -n 100 -x $e $e2
-far=127.0.0.1:7200
-"$rnd/far" serve $far &
-check "far serves" eventually 10 "$rnd/far" run $far true
-try "ext4: coherence, one side over a connection" "$rnd/coherence" -s "$seed" -r 20 $e $far:$e2
-check "dataops finds a byte that was changed" finds "^FAILED: all bytes, .* 1 of [0-9]+ bytes at" "$rnd/dataops" -s 13 -n 600 -k 1 -x 500 $e $e2
-check "nameops finds a name that was made" finds "^FAILED: the whole tree, side 0, .: has a name y" "$rnd/nameops" -s 13 -n 600 -k 20 -x 500 $e $e2
-for what in block size name append prefix; do
-	case $what in
-	append|prefix)
-		said='^APPENDS: ';;
-	*)
-		said="^NOT LINEARIZABLE: .*$what";;
-	esac
-	check "coherence finds a false $what" finds "$said" "$rnd/coherence" -s 13 -r 2 -x $what $e $e2
+controls()
+{
+	check "ext4 on a loop device, bound twice" ext4_up || bail "no control"
+	try "ext4: dataops" "$rnd/dataops" -s 11 -n 4000 $e
+	try "ext4: dataops, two mounts" "$rnd/dataops" -s "$seed" -n 4000 $e $e2
+	try "ext4: nameops" "$rnd/nameops" -s 12 -n 4000 $e
+	try "ext4: nameops, two mounts" "$rnd/nameops" -s "$seed" -n 4000 $e $e2
+	try "ext4: coherence, two mounts" "$rnd/coherence" -s "$seed" -r 20 $e $e2
+	try "ext4: churn, two mounts" "$rnd/churn" -s "$seed" -n 300 $e $e2
+	check "churn finds a byte that was changed" finds "^FAILED: .*byte 0 of [0-9]+ is" "$rnd/churn" -s 13 -n 100 -x $e $e2
+	far=127.0.0.1:7200
+	"$rnd/far" serve $far &
+	check "far serves" eventually 10 "$rnd/far" run $far true
+	try "ext4: coherence, one side over a connection" "$rnd/coherence" -s "$seed" -r 20 $e $far:$e2
+	check "dataops finds a byte that was changed" finds "^FAILED: all bytes, .* 1 of [0-9]+ bytes at" "$rnd/dataops" -s 13 -n 600 -k 1 -x 500 $e $e2
+	check "nameops finds a name that was made" finds "^FAILED: the whole tree, side 0, .: has a name y" "$rnd/nameops" -s 13 -n 600 -k 20 -x 500 $e $e2
+	for what in block size name append prefix; do
+		case $what in
+		append|prefix)
+			said='^APPENDS: ';;
+		*)
+			said="^NOT LINEARIZABLE: .*$what";;
+		esac
+		check "coherence finds a false $what" finds "$said" "$rnd/coherence" -s 13 -r 2 -x $what $e $e2
+		rm -rf $e/coherence-13
+	done
+	check "coherence finds a false block over a connection" finds "^NOT LINEARIZABLE: .*block" "$rnd/coherence" -s 13 -r 2 -x block $e $far:$e2
 	rm -rf $e/coherence-13
-done
-check "coherence finds a false block over a connection" finds "^NOT LINEARIZABLE: .*block" "$rnd/coherence" -s 13 -r 2 -x block $e $far:$e2
-rm -rf $e/coherence-13
-"$rnd/far" run $far 'kill $FAR_SERVER'
-check "ext4 unmounted" eval "umount $e2 && umount $e"
+	"$rnd/far" run $far 'kill $FAR_SERVER'
+	check "ext4 unmounted" eval "umount $e2 && umount $e"
+}
 
+diag "seed $seed"
+[ "${2-}" != control ] || controls
 up
 check "a second mount" "$cluster" mount $two
 for s in 1 "$seed"; do
