@@ -20,14 +20,14 @@ bad_mount()
 	local max=$1 word=$2 t0=$SECONDS rc
 
 	shift 2
-	mkdir -p /mnt/bad
+	mkdir -p "$tmp/bad"
 	rc=0
-	within $((max + 20)) mount -t pvfs "$@" /mnt/bad >"$tmp/mount" 2>&1 || rc=$?
+	within $((max + 20)) mount -t pvfs "$@" "$tmp/bad" >"$tmp/mount" 2>&1 || rc=$?
 	cat "$tmp/mount"
 	[ $rc != 0 ]
 	[ $rc != 124 ]
 	[ $((SECONDS - t0)) -le "$max" ] || { echo "took $((SECONDS - t0)) s"; return 1; }
-	refuse mountpoint -q /mnt/bad
+	refuse mountpoint -q "$tmp/bad"
 	grep -qi -- "$word" "$tmp/mount" || { echo "does not say '$word'"; return 1; }
 }
 
@@ -56,6 +56,33 @@ ended()
 	return 1
 }
 
+# Those that take as long as mount waits for an answer are tried at once. begin NAME COMMAND...: the check starts, with a
+# $tmp of its own; came_of NAME: what came of it.
+begin()
+{
+	local name=$1
+
+	shift
+	(
+		set -e
+		tmp=$tmp/$name
+		mkdir -p "$tmp"
+		"$@"
+		: >"$tmp/went-well"
+	) >"$tmp/$name.said" 2>&1 </dev/null &
+	begun[$name]=$!
+}
+declare -A begun
+
+came_of()
+{
+	local name=$1
+
+	eventually 80 eval '! kill -0 ${begun[$name]} 2>/dev/null'
+	cat "$tmp/$name.said"
+	[ -e "$tmp/$name/went-well" ]
+}
+
 waiting_requests()
 {
 	[ "$(wc -l <$S/requests)" -gt 0 ]
@@ -75,16 +102,17 @@ open_key()
 	bad_mount 20 open.key -o "$KEY=$tmp/open.key" "$("$cluster" device)"
 }
 
+# silent_mgr PORT WHAT
 silent_mgr()
 {
 	local p
 
-	perl "$top/tests/vm/guest/noise.pl" 7990 "$1" >"$tmp/noise" &
+	perl "$top/tests/vm/guest/noise.pl" "$1" "$2" >"$tmp/noise" &
 	p=$!
 	# shellcheck disable=SC2064 # this process
 	trap "kill $p" EXIT
 	eventually 10 grep -q ready "$tmp/noise"
-	bad_mount 30 localhost localhost:7990:/vol
+	bad_mount 30 localhost "localhost:$1:/vol"
 }
 
 through_fstab()
@@ -346,6 +374,7 @@ umount_with_locks()
 {
 	local holder
 
+	new_lease lease_ms=20000
 	: >"$M/locked"
 	reset_stats
 	perl -e 'open(F, "<", $ARGV[0]); flock(F, 2); sleep' "$M/locked" &
@@ -365,6 +394,18 @@ umount_with_locks()
 	"$cluster" mount
 	within 100 flock -x "$M/locked" true
 	rm "$M/locked"
+	new_lease
+}
+
+# With another lease time than the default, or with that again.
+new_lease()
+{
+	"$cluster" umount
+	sed -i '/lease_ms/d' $conf
+	[ $# = 0 ] || sed -i "s/^mgr: {/&\n\t${1/=/ = };/" $conf
+	"$cluster" kill mgr TERM
+	"$cluster" start mgr
+	"$cluster" mount
 }
 
 killed_and_unmounted()
@@ -488,12 +529,20 @@ full_iod()
 
 full_mgr()
 {
-	local rc=0 i
+	local rc=0 i n
 
-	mkdir "$M/dir"
+	mkdir "$M/dir" "$M/small"
 	echo before >"$M/dir/before"
+	head -c 16000 /dev/urandom >"$tmp/keep"
 	dd if=/dev/zero of=/run/pvfs-cluster/volume/mgr/filler bs=64k 2>/dev/null || true
 	df /run/pvfs-cluster/volume/mgr
+	# Making a file takes less than what is in it: close says that it does not fit, or open.
+	for ((n = 0; n < 20000; n++)); do
+		LC_ALL=C cp "$tmp/keep" "$M/small/$n" 2>"$tmp/err" || break
+	done
+	cat "$tmp/err"
+	grep -q 'No space left' "$tmp/err"
+	rm -f "$M/small/$n" || true
 	for ((i = 0; i < 20000; i++)); do
 		LC_ALL=C mkdir "$M/dir/d$i" 2>"$tmp/err" || { rc=1; break; }
 	done
@@ -510,7 +559,10 @@ full_mgr()
 	"$cluster" start mgr
 	[ "$(ls "$M/dir" | wc -l)" = $((i + 2)) ]
 	[ "$(cat "$M/dir/before")" = before ]
-	rm -r "$M/dir"
+	for ((i = 0; i < n; i++)); do
+		cmp "$tmp/keep" "$M/small/$i"
+	done
+	rm -r "$M/dir" "$M/small"
 }
 
 # Servers that send nonsense now and then: connections are closed and made
@@ -583,15 +635,19 @@ try()
 
 limit=400
 up
+begin refused bad_mount 20 localhost localhost:7999:/vol
+begin nowhere bad_mount 40 192.0.2.1 192.0.2.1:/vol
+begin silent silent_mgr 7990 silent
+begin garbage silent_mgr 7991 garbage
 check "wrong key" wrong_key
 check "missing key" bad_mount 20 no-such-file -o "$KEY=$tmp/no-such-file" "$("$cluster" device)"
 check "key that others can read" open_key
 check "wrong volume" bad_mount 20 nosuch 127.0.0.1:7100:/nosuch
-check "no mgr at that port, its host is named" bad_mount 20 localhost localhost:7999:/vol
+check "no mgr at that port, its host is named" came_of refused
 check "no such host" bad_mount 30 no-such-host.invalid no-such-host.invalid:/vol
-check "no way to that host" bad_mount 40 192.0.2.1 192.0.2.1:/vol
-check "a mgr that says nothing" silent_mgr silent
-check "a mgr that sends garbage" silent_mgr garbage
+check "no way to that host" came_of nowhere
+check "a mgr that says nothing" came_of silent
+check "a mgr that sends garbage" came_of garbage
 check "no volume in the name" bad_mount 20 : 127.0.0.1
 check "an option that does not exist" bad_mount 20 nonsense -o nonsense=1 "$("$cluster" device)"
 check "an option out of bounds" bad_mount 20 nconnect -o nconnect=100000 "$("$cluster" device)"

@@ -94,8 +94,8 @@ diag "seed $seed"
 up
 check "a second mount" "$cluster" mount $two
 for s in 1 "$seed"; do
-	try "dataops, one client, seed $s" "$rnd/dataops" -s "$s" -n 1500 "$M"
-	try "dataops, two clients, seed $s" "$rnd/dataops" -s "$s" -n 1500 "$M" $two
+	try "dataops, one client, seed $s" "$rnd/dataops" -s "$s" -n 1200 "$M"
+	try "dataops, two clients, seed $s" "$rnd/dataops" -s "$s" -n 800 "$M" $two
 	try "nameops, one client, seed $s" "$rnd/nameops" -s "$s" -n 1500 "$M"
 	try "nameops, two clients, seed $s" "$rnd/nameops" -s "$s" -n 1500 "$M" $two
 done
@@ -107,11 +107,11 @@ layout()
 }
 check "directories with layouts of their own" eval 'layout one "pcount=1 stuff_max=0" &&
 	layout units "pcount=4 ssize=4096 stuff_max=0"'
-try "dataops, two clients, one iod" "$rnd/dataops" -s "$seed" -n 1000 "$M/one" $two/one
-try "dataops, two clients, small units" "$rnd/dataops" -s "$seed" -n 1000 "$M/units" $two/units
+try "dataops, two clients, one iod" "$rnd/dataops" -s "$seed" -n 600 "$M/one" $two/one
+try "dataops, two clients, small units" "$rnd/dataops" -s "$seed" -n 600 "$M/units" $two/units
 # Files about as long as what may be stuffed, and small ones that are not.
 try "dataops, one client, around the limit" "$rnd/dataops" -s "$seed" -n 1000 -l 24000 "$M"
-try "dataops, two clients, around the limit" "$rnd/dataops" -s "$seed" -n 1500 -l 24000 "$M" $two
+try "dataops, two clients, around the limit" "$rnd/dataops" -s "$seed" -n 1000 -l 24000 "$M" $two
 check "a directory of striped files" layout striped stuff_max=0
 try "nameops, two clients, striped" "$rnd/nameops" -s "$seed" -n 1000 "$M/striped" $two/striped
 try "coherence, two clients, striped" "$rnd/coherence" -s "$seed" -r 12 -n 40 "$M/striped" $two/striped
@@ -146,9 +146,9 @@ try "churn, two clients, daemons are killed" churn_killed
 off=/mnt/off
 off2=/mnt/off2
 check "mounts without leases" eval '"$cluster" mount -o lease=off $off && "$cluster" mount -o lease=off $off2'
-try "dataops, two clients without leases" "$rnd/dataops" -s "$seed" -n 1000 $off $off2
-try "nameops, one client without leases" "$rnd/nameops" -s "$seed" -n 1500 $off
-try "nameops, two clients without leases" "$rnd/nameops" -s "$seed" -n 1500 $off $off2
+try "dataops, two clients without leases" "$rnd/dataops" -s "$seed" -n 600 $off $off2
+try "nameops, one client without leases" "$rnd/nameops" -s "$seed" -n 1000 $off
+try "nameops, two clients without leases" "$rnd/nameops" -s "$seed" -n 800 $off $off2
 try "coherence, two clients without leases" "$rnd/coherence" -s "$seed" -r 12 -n 40 $off $off2
 try "coherence, one with leases, one without" "$rnd/coherence" -s "$seed" -r 12 -n 40 "$M" $off
 "$cluster" umount $off

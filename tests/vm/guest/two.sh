@@ -14,7 +14,7 @@ rnd=$build/tests/random
 far=10.0.0.2:7200
 conf=/run/pvfs-cluster/volume/pvfs.conf
 two=$top/tests/vm/guest/two.py
-plan 34
+plan 35
 
 # ------------------------------------------------------------------ here and there
 
@@ -429,6 +429,37 @@ append_of_the_lost()
 	[ "$said" = $'first\nhere,\nthere' ]
 }
 
+# Makes a file, writes to it and keeps it open until told to go on; then says what close does.
+keeps_open='open(F, ">", $ARGV[0]); syswrite(F, "there\n"); open(W, ">", "/tmp/written"); close(W);
+	select(undef, undef, undef, 0.05) until -e "/tmp/go"; print close(F) ? "closed" : "close: $!"; open(W, ">", "/tmp/gone")'
+
+# A client is lost before it has told what it wrote to a new file. Others find the file as it was made; what they write
+# to it then is not overwritten, and who wrote first is told so.
+draft_of_the_lost()
+{
+	local i
+
+	dir=$M/draft
+	mkdir "$dir"
+	# It is kept back for a second; if the wire was not cut by then, once more.
+	for i in 1 2 3 4 5; do
+		there "rm -f /tmp/written /tmp/go /tmp/gone; setsid perl -e '$keeps_open' new$i >/tmp/late 2>&1 & await /tmp/written"
+		ip link set eth0 down
+		[ -n "$(here "within 60 cat new$i")" ] || break
+		back
+		there 'touch /tmp/go; await /tmp/gone'
+		[ "$(there 'cat /tmp/late')" = closed ]
+	done
+	here "echo here >>new$i; [ -s new$i ]"
+	back
+	there 'touch /tmp/go; await /tmp/gone'
+	same there here "cat new$i"
+	[ "$said" = here ]
+	same there there 'cat /tmp/late'
+	[ "$said" = 'close: Input/output error' ]
+	there 'dmesg | grep "pvfs: .* is lost"'
+}
+
 ended_there()
 {
 	dir=/
@@ -479,6 +510,7 @@ check "what a lost client believes delays others by its lease at most" lease_of_
 check "who is cut off loses its lock when its lease is over" lock_of_the_lost
 check "back again, it goes on" lost_is_back
 check "an append that was under way comes after the others" append_of_the_lost
+check "what was not told of a new file does not overwrite what others wrote" draft_of_the_lost
 check "the second client unmounts, and is told to end" ended_there
 check "down" "$cluster" down
 finish
