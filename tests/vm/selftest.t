@@ -80,7 +80,7 @@ for bad in "--kernel 5.4 true" "--smp none true" "--mem 1 true" "--disk 3 true" 
 done
 
 # Timeout and SIGTERM run beside the others: they only wait.
-"$run" --timeout 20 --mem 1024 --out "$tmp/late" -- \
+"$run" --timeout 45 --mem 1024 --out "$tmp/late" -- \
 	bash -c 'echo before; sleep 300' >"$tmp/late.o" 2>"$tmp/late.e" &
 late=$!
 "$run" --mem 1024 --disk 2:64M --out "$tmp/term" -- \
@@ -143,7 +143,7 @@ ok "and what it died of first is kept" has "$tmp/boot/died.log" 'Kernel panic'
 
 wait $late
 ok "timeout gives 124" is $? 124
-ok "and is told" has "$tmp/late.e" 'timeout: .* 20 s'
+ok "and is told" has "$tmp/late.e" 'timeout: .* 45 s'
 ok "output before it is there" is "$(cat "$tmp/late.o")" before
 
 for ((i = 0; i < 200; i++)); do
