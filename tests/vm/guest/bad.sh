@@ -7,7 +7,7 @@
 # shellcheck disable=SC2317 # functions are called by check
 . "${0%/*}/lib.sh"
 
-plan 39
+plan 40
 KEY=key
 TIMEO=timeo=30
 conf=/run/pvfs-cluster/volume/pvfs.conf
@@ -374,7 +374,6 @@ umount_with_locks()
 {
 	local holder
 
-	new_lease lease_ms=20000
 	: >"$M/locked"
 	reset_stats
 	perl -e 'open(F, "<", $ARGV[0]); flock(F, 2); sleep' "$M/locked" &
@@ -394,18 +393,6 @@ umount_with_locks()
 	"$cluster" mount
 	within 100 flock -x "$M/locked" true
 	rm "$M/locked"
-	new_lease
-}
-
-# With another lease time than the default, or with that again.
-new_lease()
-{
-	"$cluster" umount
-	sed -i '/lease_ms/d' $conf
-	[ $# = 0 ] || sed -i "s/^mgr: {/&\n\t${1/=/ = };/" $conf
-	"$cluster" kill mgr TERM
-	"$cluster" start mgr
-	"$cluster" mount
 }
 
 killed_and_unmounted()
@@ -529,20 +516,12 @@ full_iod()
 
 full_mgr()
 {
-	local rc=0 i n
+	local rc=0 i
 
-	mkdir "$M/dir" "$M/small"
+	mkdir "$M/dir"
 	echo before >"$M/dir/before"
-	head -c 16000 /dev/urandom >"$tmp/keep"
 	dd if=/dev/zero of=/run/pvfs-cluster/volume/mgr/filler bs=64k 2>/dev/null || true
 	df /run/pvfs-cluster/volume/mgr
-	# Making a file takes less than what is in it: close says that it does not fit, or open.
-	for ((n = 0; n < 20000; n++)); do
-		LC_ALL=C cp "$tmp/keep" "$M/small/$n" 2>"$tmp/err" || break
-	done
-	cat "$tmp/err"
-	grep -q 'No space left' "$tmp/err"
-	rm -f "$M/small/$n" || true
 	for ((i = 0; i < 20000; i++)); do
 		LC_ALL=C mkdir "$M/dir/d$i" 2>"$tmp/err" || { rc=1; break; }
 	done
@@ -559,10 +538,31 @@ full_mgr()
 	"$cluster" start mgr
 	[ "$(ls "$M/dir" | wc -l)" = $((i + 2)) ]
 	[ "$(cat "$M/dir/before")" = before ]
-	for ((i = 0; i < n; i++)); do
-		cmp "$tmp/keep" "$M/small/$i"
+	rm -r "$M/dir"
+}
+
+# The manager's disk is full when it is told what was written to a new file, which it had room to make: close says so.
+full_mgr_draft()
+{
+	local i said filler=/run/pvfs-cluster/volume/mgr/filler
+
+	# It is kept back for a second; if the disk was not full by then, once more. No process is started meanwhile: its
+	# end would close the file, too.
+	for i in 1 2 3 4 5; do
+		rm -f "$filler"
+		eventually 20 touch "$M/room"
+		said=$(LC_ALL=C perl -e 'open(F, ">", $ARGV[0]) or die "open: $!"; syswrite(F, "x" x 16000) or die "write: $!";
+			open(D, ">", $ARGV[1]); 1 while syswrite(D, "x" x 65536); print close(F) ? "closed" : "close: $!"' \
+			"$M/draft$i" "$filler")
+		echo "$said"
+		[ "$said" = closed ] || break
 	done
-	rm -r "$M/dir" "$M/small"
+	[ "$said" = 'close: No space left on device' ]
+	# What close did not answer for is not there by halves.
+	[ "$(stat -c %s "$M/draft$i")" = 0 ]
+	rm "$filler"
+	eventually 20 cp /bin/true "$M/again"
+	rm "$M/draft"* "$M/again" "$M/room"
 }
 
 # Servers that send nonsense now and then: connections are closed and made
@@ -673,6 +673,7 @@ try "every byte is still right" eval '"$tools/pario" read "$M/big" 64 2 && diff 
 check "down" "$cluster" down
 check "full disk under the iods" full_iod
 check "full disk under the mgr" full_mgr
+check "full disk under the mgr, a new file that is not all told" full_mgr_draft
 check "servers that send nonsense" noisy_servers
 check "down again" "$cluster" down
 check "down when there is nothing" "$cluster" down

@@ -433,30 +433,45 @@ append_of_the_lost()
 keeps_open='open(F, ">", $ARGV[0]); syswrite(F, "there\n"); open(W, ">", "/tmp/written"); close(W);
 	select(undef, undef, undef, 0.05) until -e "/tmp/go"; print close(F) ? "closed" : "close: $!"; open(W, ">", "/tmp/gone")'
 
-# A client is lost before it has told what it wrote to a new file. Others find the file as it was made; what they write
-# to it then is not overwritten, and who wrote first is told so.
-draft_of_the_lost()
+# A client is lost before it has told what it wrote to new$1. Others find the file as it was made.
+lose_draft()
 {
-	local i
-
-	dir=$M/draft
-	mkdir "$dir"
 	# It is kept back for a second; if the wire was not cut by then, once more.
-	for i in 1 2 3 4 5; do
-		there "rm -f /tmp/written /tmp/go /tmp/gone; setsid perl -e '$keeps_open' new$i >/tmp/late 2>&1 & await /tmp/written"
+	for _ in 1 2 3 4 5; do
+		there "rm -f new$1 /tmp/written /tmp/go /tmp/gone"
+		there "setsid perl -e '$keeps_open' new$1 >/tmp/late 2>&1 & await /tmp/written"
 		ip link set eth0 down
-		[ -n "$(here "within 60 cat new$i")" ] || break
+		[ -n "$(here "within 60 cat new$1")" ] || return 0
 		back
 		there 'touch /tmp/go; await /tmp/gone'
-		[ "$(there 'cat /tmp/late')" = closed ]
 	done
-	here "echo here >>new$i; [ -s new$i ]"
+	echo "new$1 was told of each time"
+	return 1
+}
+
+# Back again, it tells. What others have written meanwhile is not overwritten, and who wrote first is told so.
+draft_of_the_lost()
+{
+	dir=$M/draft
+	mkdir "$dir"
+	lose_draft 1
 	back
 	there 'touch /tmp/go; await /tmp/gone'
-	same there here "cat new$i"
+	[ "$(there 'cat /tmp/late')" = closed ]
+	same here there 'cat new1'
+	[ "$said" = there ]
+	# Who was late once gets no leases any more, and without one nothing is kept back.
+	dir=/
+	there "umount $M"
+	mount_there
+	dir=$M/draft
+	lose_draft 2
+	here 'echo here >>new2'
+	back
+	there 'touch /tmp/go; await /tmp/gone'
+	same there here 'cat new2'
 	[ "$said" = here ]
-	same there there 'cat /tmp/late'
-	[ "$said" = 'close: Input/output error' ]
+	[ "$(there 'cat /tmp/late')" = 'close: Input/output error' ]
 	there 'dmesg | grep "pvfs: .* is lost"'
 }
 
