@@ -276,7 +276,8 @@ hard_mgr()
 	background stat "$M/big"
 	ended 10
 	"$cluster" kill mgr
-	background stat "$M/big"
+	# Of a name that nobody has asked for, nothing is known without it.
+	background stat "$M/unasked"
 	sleep 1
 	[ ! -e "$tmp/bg.rc" ]
 	pkill -KILL -x stat
@@ -630,7 +631,8 @@ repair()
 
 try()
 {
-	check "$@" || repair
+	check "$@"
+	[ $checked = 0 ] || repair
 }
 
 limit=400

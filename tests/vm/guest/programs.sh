@@ -129,7 +129,6 @@ umask 022
 for i in "${!names[@]}"; do
 	limit=${limits[i]}
 	t0=${EPOCHREALTIME/./}
-	# Not check || ...: that would switch set -e off in it.
 	check "${names[i]}" one "${functions[i]}"
 	[ -z "${PVFS_OUT-}" ] || cp "$tmp/out" "$PVFS_OUT/${functions[i]}.log"
 	t1=${EPOCHREALTIME/./}

@@ -28,7 +28,8 @@ for what in "$@"; do
 			args="-n $ops";;
 		esac
 		# shellcheck disable=SC2086 # lists of words
-		check "$what $args -s $seed $dirs" "$rnd/$what" $args -s "$seed" $dirs || sed 's/^/#   /' "$tmp/out"
+		check "$what $args -s $seed $dirs" "$rnd/$what" $args -s "$seed" $dirs
+		[ $checked = 0 ] || sed 's/^/#   /' "$tmp/out"
 		grep '^# ' "$tmp/out"
 	done
 done
