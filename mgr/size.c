@@ -392,56 +392,63 @@ static int attr_certain(struct mgr_op *op, struct mgr_inode *in, struct pvfs_att
 }
 
 /*
- * Waits until @in, with TRIM, has been cut; an iod that is not there is not waited for. Returns as
- * after_glimpse().
+ * @in is being cut, or was while its iods were asked: asks when that is over, and nobody cuts it
+ * meanwhile. However often it is cut, this ends. An iod that is not there is not waited for.
+ * Return: 0 with @in as it is now, or -errno.
  */
-static int trim_wait(struct mgr_op *op, struct mgr_inode *in, u32 *ret_flags)
+static int ask_uncut(struct mgr_op *op, struct mgr_inode *in, u32 *ret_flags)
 {
 	struct reread rr = { .fid = { .ino = in->ino, .gen = in->gen } };
+	struct mgr_glimpse g = { .fid = rr.fid, .layout = in->layout };
+	bool locked = !mgr_opens_lock(&op->m->opens, in->ino, GLIMPSE_MS);
+	struct pvfs_attr attr;
 	int err;
 
-	if (!mgr_opens_lock(&op->m->opens, in->ino, GLIMPSE_MS))
-		mgr_opens_unlock(&op->m->opens, in->ino);
 	err = mgr_run(op, reread_fn, &rr, MGR_RUN_READ);
 	if (err)
-		return err;
+		goto out;
 	*in = rr.in;
-	if (!(in->flags & MGR_IF_TRIM))
-		return 1;
-	*ret_flags |= PVFS_AF_SIZE_UNKNOWN;
-	return 0;
+	if (!attr_certain(op, in, &attr, ret_flags, &g.known))
+		goto out;
+	err = 1;
+	if (locked && !(in->flags & MGR_IF_TRIM)) {
+		err = glimpse_still(op->m, &g, 1);
+		err = err ?: after_glimpse(op, in, &g, ret_flags);
+	}
+	if (err == 1) {
+		*ret_flags |= PVFS_AF_SIZE_UNKNOWN;
+		err = 0;
+	}
+out:
+	if (locked)
+		mgr_opens_unlock(&op->m->opens, in->ino);
+	return err;
 }
 
 int mgr_size_attr(struct mgr_op *op, struct mgr_inode *in, const struct pvfs_wreport *report,
 		  struct pvfs_attr *attr)
 {
-	unsigned int tries;
+	struct mgr_glimpse g = { .fid = { .ino = in->ino, .gen = in->gen },
+		.layout = in->layout };
 	u32 flags = 0;
-	u64 known;
-	int err;
+	int err = 1;
 
 	if (report)
 		mgr_opens_report(&op->m->opens, mgr_op_session(op), in->ino, report);
-	for (tries = 0; attr_certain(op, in, attr, &flags, &known); tries++) {
-		struct mgr_glimpse g = { .fid = { .ino = in->ino, .gen = in->gen },
-			.layout = in->layout, .known = known };
-
-		if (!op->can_block)
-			return -EINPROGRESS;
-		if (in->flags & MGR_IF_TRIM) {
-			err = trim_wait(op, in, &flags);
-		} else {
-			err = glimpse_still(op->m, &g, 1);
-			err = err ?: after_glimpse(op, in, &g, &flags);
-		}
-		if (err < 0)
-			return err;
-		if (!err || tries == 3) {
-			ns_attr(in, attr);
-			attr->flags |= flags;
-			return 0;
-		}
+	if (!attr_certain(op, in, attr, &flags, &g.known))
+		return 0;
+	if (!op->can_block)
+		return -EINPROGRESS;
+	if (!(in->flags & MGR_IF_TRIM)) {
+		err = glimpse_still(op->m, &g, 1);
+		err = err ?: after_glimpse(op, in, &g, &flags);
 	}
+	if (err == 1)
+		err = ask_uncut(op, in, &flags);
+	if (err)
+		return err;
+	ns_attr(in, attr);
+	attr->flags |= flags;
 	return 0;
 }
 

@@ -49,6 +49,8 @@ struct fx_iods {
 	u64 glimpses, trims, fills, removes, statfs, evicts;
 	u64 evicted;			/* the last */
 	s64 clock;			/* seconds of the last write */
+	void (*meanwhile)(void *arg);	/* what happens while the iods are asked for an end; not under lock */
+	void *meanwhile_arg;
 };
 
 static inline struct fx_datafile *fx_df(struct fx_iods *x, u32 iod, const struct pvfs_fid *fid,
@@ -114,6 +116,8 @@ static inline void fx_iods_call(void *arg, struct mgr_iocall *calls, u32 n, unsi
 	struct fx_datafile *d;
 	u32 i;
 
+	if (n && calls[0].op == PVFS_OP_GLIMPSE && x->meanwhile)
+		x->meanwhile(x->meanwhile_arg);
 	pthread_mutex_lock(&x->lock);
 	for (i = 0; i < n; i++) {
 		struct mgr_iocall *c = &calls[i];

@@ -3,6 +3,7 @@
  * mgr_size_test.c - how long is a file? Writers, reports, glimpses, truncation, iods that are away.
  */
 #include "mgr_fixture.h"
+#include <semaphore.h>
 
 #define RW (PVFS_O_READ | PVFS_O_WRITE)
 #define MKW (PVFS_O_CREAT | PVFS_O_WRITE)
@@ -379,6 +380,78 @@ static void truncation(void **state)
 	assert_int_equal(x.mtime.sec, r.wtime.sec);
 }
 
+/* Who cuts the file, and writes it again, whenever somebody asks how long it is. */
+struct cutter {
+	struct two *t;
+	struct pvfs_attr at;
+	struct fx_client c;
+	pthread_t thread;
+	sem_t done;
+	unsigned int cuts;
+	bool cutting;
+	int err;
+};
+
+static void *cut(void *arg)
+{
+	struct cutter *k = arg;
+	struct pvfs_wreport r = { 0 };
+
+	k->err = do_truncate(&k->c, k->at.fid, 0, NULL, NULL);
+	put(k->t->f, &k->at, 0, 200704, &r);
+	sem_post(&k->done);
+	return NULL;
+}
+
+static void cut_meanwhile(void *arg)
+{
+	struct cutter *k = arg;
+	struct timespec until;
+
+	if (k->cutting)
+		return;
+	clock_gettime(CLOCK_REALTIME, &until);
+	until.tv_sec++;
+	k->cutting = true;
+	k->cuts++;
+	assert_int_equal(pthread_create(&k->thread, NULL, cut, k), 0);
+	/* It may have to wait for us. */
+	if (sem_timedwait(&k->done, &until))
+		return;
+	pthread_join(k->thread, NULL);
+	k->cutting = false;
+}
+
+/* However often it is cut while the iods are asked: what is told is a size that it had. */
+static void cut_while_asked(void **state)
+{
+	struct two *t = *state;
+	struct cutter k = { .t = t };
+	struct pvfs_wreport r = { 0 };
+	struct pvfs_attr x;
+	bool blocked;
+
+	fx_client_init(&k.c, t->f, 3);
+	sem_init(&k.done, 0, 0);
+	do_create(&t->a, fx_root, "f", MKW, 0644, &k.at);
+	assert_int_equal(do_open(&t->b, k.at.fid, PVFS_O_WRITE, NULL), 0);
+	put(t->f, &k.at, 0, 200704, &r);
+	t->f->x.meanwhile_arg = &k;
+	t->f->x.meanwhile = cut_meanwhile;
+	assert_int_equal(do_getattr(&t->b, k.at.fid, NULL, &x), 0);
+	t->f->x.meanwhile = NULL;
+	/* The last one waited until we knew. */
+	blocked = k.cutting;
+	if (blocked)
+		pthread_join(k.thread, NULL);
+	assert_true(blocked);
+	assert_int_equal(k.cuts, 3);
+	assert_int_equal(k.err, 0);
+	assert_int_equal(x.size, 200704);
+	assert_false(x.flags & PVFS_AF_SIZE_UNKNOWN);
+	sem_destroy(&k.done);
+}
+
 static void truncation_interrupted(void **state)
 {
 	struct two *t = *state;
@@ -529,7 +602,7 @@ int main(void)
 #define T(f) cmocka_unit_test_setup_teardown(f, setup, teardown)
 	const struct CMUnitTest tests[] = {
 		T(one_writer), T(blocks), T(others_ask), T(two_writers), T(writer_dies), T(manager_restarts),
-		T(truncation),
+		T(truncation), T(cut_while_asked),
 		T(truncation_interrupted), T(reports), T(many_uncertain), T(learned_too_late),
 	};
 
