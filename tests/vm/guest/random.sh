@@ -34,6 +34,10 @@ try()
 	for left in "$M"/dataops-* "$e"/dataops-*; do
 		[ ! -f "$left" ] || cp "$left" "${PVFS_OUT:-/tmp}/"
 	done
+	# The next one may have the same seed.
+	for left in "$M"/coherence-*; do
+		[ ! -d "$left" ] || mv "$left" "$M/failed-$tap_n"
+	done
 }
 
 # finds PATTERN COMMAND...: status 1, and the reason is the lie.
