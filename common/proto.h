@@ -40,6 +40,7 @@
 #define PVFS_LINK_MAX		65000u
 #define PVFS_FILE_MAX		0x7fffffffffffffffull
 #define PVFS_COPY_MAX		(64u << 20)	/* bytes that one COPY copies */
+#define PVFS_HOLD_MAX_MS	10000u		/* requests wait no longer for a TRIM that does not come */
 /* in a wreport, for trunc_gen: ask the iods, I do not know */
 #define PVFS_GEN_ASK		(~0u)
 #define PVFS_RECALL_MAX		16u		/* inodes in one RECALL */

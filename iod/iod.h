@@ -7,7 +7,7 @@
  *          server.c               dispatch, payload memory, statistics; start and stop
  *         /    |    \
  *  bufmgr  capcache  sched        buffers, rights, threads that may wait for a disk;
- *            fence                sessions that have none any more
+ *            fence  hold          sessions that have none any more; datafiles that are being cut
  *              |
  *           fdcache               open datafiles
  *              |
@@ -23,6 +23,7 @@
 #include "capcache.h"
 #include "fdcache.h"
 #include "fence.h"
+#include "hold.h"
 #include "sched.h"
 #include "store.h"
 
@@ -32,6 +33,7 @@ struct iod_counts {
 	_Atomic u64 by_sendfile, by_copy;	/* replies to READ with bytes */
 	_Atomic u64 read_ahead;			/* stretches read before they were asked for */
 	_Atomic u64 handed_over;		/* requests that went to sched.c */
+	_Atomic u64 held;			/* requests that waited for a cut */
 	_Atomic u64 no_space;			/* ENOSPC or EDQUOT given to a client */
 	_Atomic u64 sync_failed;
 };
@@ -61,6 +63,7 @@ struct iod {
 	struct iod_caps *caps;
 	struct iod_fence *fence;
 	struct iod_sched *sched;
+	struct iod_holds *holds;
 	struct pvfs_engine *engine;
 	_Atomic(struct pvfs_server *) server;
 	struct iod_counts counts;
@@ -80,6 +83,7 @@ static inline u64 iod_verifier(struct iod *iod)
 void iod_op_read(struct iod *iod, struct pvfs_call *call);
 void iod_op_write(struct iod *iod, struct pvfs_call *call);
 void iod_op_fsync(struct iod *iod, struct pvfs_call *call);
+void iod_op_hold(struct iod *iod, struct pvfs_call *call);
 void iod_op_trim(struct iod *iod, struct pvfs_call *call);
 void iod_op_glimpse(struct iod *iod, struct pvfs_call *call);
 void iod_op_remove(struct iod *iod, struct pvfs_call *call);
@@ -109,6 +113,9 @@ static inline void iod_leave(struct iod *iod)
 {
 	atomic_fetch_sub(&iod->inside, 1);
 }
+
+/* Has @fn called with @call by a thread of sched.c, where it may wait. */
+void iod_hand_over(struct iod *iod, struct pvfs_call *call, iod_handler fn);
 
 /* Answers without a body. */
 void iod_fail(struct pvfs_call *call, int err);

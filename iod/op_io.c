@@ -24,35 +24,6 @@
 #include <stdlib.h>
 #include <time.h>
 
-/* A request on its way to a thread of sched.c. */
-struct handover {
-	struct iod *iod;
-	struct pvfs_call *call;
-	void (*fn)(struct iod *iod, struct pvfs_call *call);
-};
-
-static void run_handover(void *arg)
-{
-	struct handover h = *(struct handover *)arg;
-
-	free(arg);
-	h.fn(h.iod, h.call);
-}
-
-static void hand_over(struct iod *iod, struct pvfs_call *call,
-		      void (*fn)(struct iod *, struct pvfs_call *))
-{
-	struct handover *h = malloc(sizeof(*h));
-
-	if (!h) {
-		fn(iod, call);	/* this thread waits then */
-		return;
-	}
-	*h = (struct handover){ .iod = iod, .call = call, .fn = fn };
-	iod_count(iod->counts.handed_over, 1);
-	iod_sched_run(iod->sched, run_handover, h);
-}
-
 /* One log line for what only a broken or hostile client does. */
 static int check_cap(struct iod *iod, struct pvfs_call *call, const struct pvfs_fid *fid,
 		     const struct pvfs_cap *cap, u32 want)
@@ -221,6 +192,8 @@ static void do_read(struct iod *iod, struct pvfs_call *call, bool may_wait)
 	err = check_cap(iod, call, &req.fid, &req.cap, PVFS_CAP_READ);
 	if (err)
 		goto fail;
+	if (iod_hold_wait(iod->holds, &req.fid, call, iod_op_read))
+		return;
 	err = iod_fds_get(iod->files, &req.fid, false, &e);
 	if (err == -ENOENT) {
 		reply_read(call, 0, NULL);
@@ -250,7 +223,7 @@ static void do_read(struct iod *iod, struct pvfs_call *call, bool may_wait)
 	}
 	if (!may_wait && !iod->store->ops->ready(iod->store, &e->file, req.off, len)) {
 		iod_fds_put(e);
-		hand_over(iod, call, read_slow);
+		iod_hand_over(iod, call, read_slow);
 		return;
 	}
 	if (may_wait)
@@ -366,8 +339,10 @@ void iod_op_write(struct iod *iod, struct pvfs_call *call)
 		reply_write(iod, call, iod_verifier(iod));
 		return;
 	}
+	if (iod_hold_wait(iod->holds, &req.fid, call, iod_op_write))
+		return;
 	if (!iod_enter(iod, iod->write_max)) {
-		hand_over(iod, call, write_now);
+		iod_hand_over(iod, call, write_now);
 		return;
 	}
 	write_now(iod, call);
@@ -399,6 +374,8 @@ void iod_op_space(struct iod *iod, struct pvfs_call *call)
 	err = -EFBIG;
 	if (req.off > PVFS_FILE_MAX || req.len > PVFS_FILE_MAX - req.off)
 		goto fail;
+	if (iod_hold_wait(iod->holds, &req.fid, call, iod_op_space))
+		return;
 	verifier = iod_verifier(iod);	/* before, as for a write */
 	err = iod_fds_get(iod->files, &req.fid, !(req.mode & PVFS_SP_PUNCH), &e);
 	if (!err) {
@@ -439,6 +416,9 @@ void iod_op_copy(struct iod *iod, struct pvfs_call *call)
 	err = -EFBIG;
 	if (req.dst_off > PVFS_FILE_MAX - req.len)
 		goto fail;
+	if (iod_hold_wait(iod->holds, &req.src, call, iod_op_copy) ||
+	    iod_hold_wait(iod->holds, &req.dst, call, iod_op_copy))
+		return;
 	verifier = iod_verifier(iod);	/* before, as for a write */
 	err = iod_fds_get(iod->files, &req.src, false, &src);
 	if (err && err != -ENOENT)

@@ -4,6 +4,7 @@
  *
  *   operation   needs        a datafile that does not exist
  *   FSYNC       any right    is synced
+ *   HOLD        server key   is held as well: what would make it waits
  *   TRIM        server key   is made, unless it is to be empty
  *   FILL        server key   is made of the payload; one that does exist stays as it is
  *   GLIMPSE     server key   is all 0
@@ -64,6 +65,16 @@ fail:
 	iod_fail(call, err);
 }
 
+void iod_op_hold(struct iod *iod, struct pvfs_call *call)
+{
+	struct pvfs_hold_req req;
+	int err;
+
+	err = pvfs_hold_req_decode(&req, call->body, call->head.body_len);
+	err = err ?: iod_hold(iod->holds, &req.fid, req.ms);
+	iod_fail(call, err);
+}
+
 void iod_op_trim(struct iod *iod, struct pvfs_call *call)
 {
 	struct pvfs_trim_req req;
@@ -86,6 +97,7 @@ void iod_op_trim(struct iod *iod, struct pvfs_call *call)
 		pvfs_log_limited(PVFS_LOG_ERROR, "TRIM of ino %llu to %llu: %s",
 				 (unsigned long long)req.fid.ino,
 				 (unsigned long long)req.size, strerror(-err));
+	iod_hold_end(iod->holds, &req.fid);
 out:
 	iod_fail(call, err);
 }

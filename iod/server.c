@@ -16,7 +16,7 @@
 #include <unistd.h>
 
 #define CREDITS 128		/* requests one connection may have open */
-#define KICK_MS 100		/* see iod_bufs_kick() */
+#define KICK_MS 100		/* see iod_bufs_kick(), iod_holds_expire() */
 
 /* payload_get() and payload_put() are told the connection only; a process runs one iod. */
 static struct iod *the_iod;
@@ -33,6 +33,34 @@ void iod_fail(struct pvfs_call *call, int err)
 
 /* ---------------------------------------------------------------- dispatch */
 
+/* A request on its way to a thread of sched.c. */
+struct handover {
+	struct iod *iod;
+	struct pvfs_call *call;
+	iod_handler fn;
+};
+
+static void run_handover(void *arg)
+{
+	struct handover h = *(struct handover *)arg;
+
+	free(arg);
+	h.fn(h.iod, h.call);
+}
+
+void iod_hand_over(struct iod *iod, struct pvfs_call *call, iod_handler fn)
+{
+	struct handover *h = malloc(sizeof(*h));
+
+	if (!h) {
+		fn(iod, call);	/* this thread waits then */
+		return;
+	}
+	*h = (struct handover){ .iod = iod, .call = call, .fn = fn };
+	iod_count(iod->counts.handed_over, 1);
+	iod_sched_run(iod->sched, run_handover, h);
+}
+
 static void run_op(struct iod *iod, struct pvfs_call *call)
 {
 	switch (call->head.op) {
@@ -44,6 +72,9 @@ static void run_op(struct iod *iod, struct pvfs_call *call)
 		break;
 	case PVFS_OP_FSYNC:
 		iod_op_fsync(iod, call);
+		break;
+	case PVFS_OP_HOLD:
+		iod_op_hold(iod, call);
 		break;
 	case PVFS_OP_TRIM:
 		iod_op_trim(iod, call);
@@ -78,13 +109,6 @@ static void run_op(struct iod *iod, struct pvfs_call *call)
 	}
 }
 
-static void run_queued(void *arg)
-{
-	struct pvfs_call *call = arg;
-
-	run_op(pvfs_server_arg(call->server), call);
-}
-
 static void dispatch(struct pvfs_call *call)
 {
 	struct iod *iod = pvfs_server_arg(call->server);
@@ -98,8 +122,7 @@ static void dispatch(struct pvfs_call *call)
 		iod_leave(iod);
 		return;
 	}
-	iod_count(iod->counts.handed_over, 1);
-	iod_sched_run(iod->sched, run_queued, call);
+	iod_hand_over(iod, call, run_op);
 }
 
 /* ---------------------------------------------------------------- payload memory */
@@ -157,6 +180,7 @@ static void kick(void *arg)
 	struct iod *iod = arg;
 
 	iod_bufs_kick(iod->bufs);
+	iod_holds_expire(iod->holds, false);
 }
 
 /* ---------------------------------------------------------------- statistics */
@@ -173,8 +197,8 @@ static void stats(struct pvfs_server *s, FILE *f)
 		LOAD(c->bytes_read), LOAD(c->bytes_written), LOAD(c->bytes_copied));
 	fprintf(f, ",\"by_sendfile\":%llu,\"by_copy\":%llu,\"read_ahead\":%llu",
 		LOAD(c->by_sendfile), LOAD(c->by_copy), LOAD(c->read_ahead));
-	fprintf(f, ",\"handed_over\":%llu,\"no_space\":%llu,\"sync_failed\":%llu",
-		LOAD(c->handed_over), LOAD(c->no_space), LOAD(c->sync_failed));
+	fprintf(f, ",\"handed_over\":%llu,\"held\":%llu,\"no_space\":%llu,\"sync_failed\":%llu",
+		LOAD(c->handed_over), LOAD(c->held), LOAD(c->no_space), LOAD(c->sync_failed));
 	fputs(",\"buffers\":{", f);
 	iod_bufs_stats(iod->bufs, f);
 	fputs("},\"files\":{", f);
@@ -329,6 +353,9 @@ int iod_start(const struct pvfs_conf *conf, u32 index, struct iod_store *store,
 	rc = iod_sched_new(conf->iod_threads, &iod->sched);
 	if (rc)
 		goto fail;
+	rc = iod_holds_new(iod, &iod->holds);
+	if (rc)
+		goto fail;
 	rc = pvfs_engine_new("pvfs-iod", conf->iod_threads, &iod->engine);
 	if (rc)
 		goto fail;
@@ -357,10 +384,13 @@ void iod_stop(struct iod *iod, unsigned int grace_ms)
 	if (!iod)
 		return;
 	server = atomic_load(&iod->server);
+	if (iod->holds)
+		iod_holds_expire(iod->holds, true);
 	if (server)
 		pvfs_server_stop(server, grace_ms);
 	iod_sched_free(iod->sched);
 	pvfs_engine_free(iod->engine);
+	iod_holds_free(iod->holds);
 	iod_caps_free(iod->caps);
 	iod_fence_close(iod->fence);
 	iod_fds_free(iod->files);

@@ -45,6 +45,7 @@ struct iod_rpc {
 static int prepare(struct iod_rpc *r, struct mgr_iocall *c, unsigned int timeout_ms)
 {
 	struct pvfs_glimpse_req glimpse = { .fid = c->fid };
+	struct pvfs_hold_req hold = { .fid = c->fid, .ms = c->hold_ms };
 	struct pvfs_trim_req trim = { .fid = c->fid, .size = c->size };
 	struct pvfs_fill_req fill = { .fid = c->fid };
 	struct pvfs_remove_req remove = { .fid = c->fid };
@@ -56,6 +57,9 @@ static int prepare(struct iod_rpc *r, struct mgr_iocall *c, unsigned int timeout
 	switch (c->op) {
 	case PVFS_OP_GLIMPSE:
 		n = pvfs_glimpse_req_encode(&glimpse, r->body, sizeof(r->body));
+		break;
+	case PVFS_OP_HOLD:
+		n = pvfs_hold_req_encode(&hold, r->body, sizeof(r->body));
 		break;
 	case PVFS_OP_TRIM:
 		n = pvfs_trim_req_encode(&trim, r->body, sizeof(r->body));

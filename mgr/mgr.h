@@ -58,9 +58,10 @@ struct mgr_session;
 struct mgr_iocall {
 	/* in */
 	u32 iod;			/* index in the volume's table */
-	u16 op;				/* PVFS_OP_GLIMPSE, TRIM, FILL, REMOVE, EVICT or IOD_STATFS */
+	u16 op;				/* PVFS_OP_GLIMPSE, HOLD, TRIM, FILL, REMOVE, EVICT or IOD_STATFS */
 	struct pvfs_fid fid;
 	u64 size;			/* TRIM */
+	u32 hold_ms;			/* HOLD */
 	const struct iovec *data;	/* FILL, @ndata pieces */
 	u32 ndata;
 	u64 session;			/* EVICT */
@@ -565,7 +566,7 @@ struct mgr_truncate {
 	/* mgr_truncate()'s own */
 	u64 old_size;
 	struct pvfs_ts old_mtime, old_ctime;
-	bool exact, need_trim;
+	bool exact, need_trim, shared;
 };
 /*
  * -EAGAIN: an iod did not answer; the size is changed and the cut goes on behind; ask again with

@@ -24,6 +24,10 @@
  * the record; while the record is there (inode flag TRIM) the size is the database's and the iods
  * are not asked. Who asks for the size meanwhile waits for the end, unless an iod is not there: to
  * know of a cut before it is made is to write what it then takes away.
+ *
+ * When others have the file open for writing its datafiles are HELD before the first one is cut.
+ * Else a write to one that was cut already would stay, and a later one to one that was not yet would
+ * go.
  */
 #include "mgr.h"
 #include <stdlib.h>
@@ -32,6 +36,7 @@
 
 #define GLIMPSE_MS	3000u		/* for all iods to answer */
 #define GLIMPSE_TRIES	8
+#define HOLD_MS		2000u
 #define TRIM_MS		5000u
 #define CALLS_MAX	1024u		/* calls to iods made at once */
 
@@ -565,10 +570,28 @@ static bool hopeless(int err)
 }
 
 /*
- * Has the datafiles end where a file of @in->size bytes ends. @old: the exact size it had, or
- * unknown when !@exact. Tries for TRIM_MS, or @once.
+ * @n datafiles are about to be cut: who writes them meanwhile waits. One that does not answer is
+ * not held, and will be cut late anyway.
  */
-static int trim_datafiles(struct mgr *m, const struct mgr_inode *in, bool exact, u64 old, bool once)
+static void hold_datafiles(struct mgr *m, struct mgr_iocall *calls, u32 n)
+{
+	u32 i;
+
+	for (i = 0; i < n; i++) {
+		calls[i].op = PVFS_OP_HOLD;
+		calls[i].hold_ms = TRIM_MS;
+	}
+	m->iod_ops->call(m->iod_arg, calls, n, HOLD_MS);
+	for (i = 0; i < n; i++)
+		calls[i].op = PVFS_OP_TRIM;
+}
+
+/*
+ * Has the datafiles end where a file of @in->size bytes ends. @old: the exact size it had, or
+ * unknown when !@exact. @shared: for others it is to be one moment. Tries for TRIM_MS, or @once.
+ */
+static int trim_datafiles(struct mgr *m, const struct mgr_inode *in, bool exact, u64 old,
+			  bool shared, bool once)
 {
 	u64 stop = once ? 0 : mgr_mono_ms() + TRIM_MS;
 	u32 df, i, n = 0, left;
@@ -592,6 +615,8 @@ static int trim_datafiles(struct mgr *m, const struct mgr_inode *in, bool exact,
 		calls[n].fid.gen = in->gen;
 		calls[n++].size = want;
 	}
+	if (shared && n > 1)
+		hold_datafiles(m, calls, n);
 	atomic_fetch_add_explicit(&m->count.trims, 1, memory_order_relaxed);
 	for (left = n; left;) {
 		m->iod_ops->call(m->iod_arg, calls, left, TRIM_MS);
@@ -666,6 +691,7 @@ static int truncate_fn(struct mgr_op *op, void *arg)
 	mgr_opens_view(&op->m->opens, in->ino, mgr_op_session(op), &v);
 	t->exact = !(in->flags & (MGR_IF_UNCERTAIN | MGR_IF_TRIM)) ||
 		   (!(in->flags & MGR_IF_TRIM) && sole_writer(in, &v));
+	t->shared = v.others;
 	fold_view(in, &v);
 	t->old_mtime = in->mtime;
 	t->old_ctime = in->ctime;
@@ -788,7 +814,7 @@ int mgr_truncate(struct mgr_op *op, struct mgr_truncate *t)
 	err = mdb_sync(op->m->db);
 	if (err)
 		goto unlock;
-	err = trim_datafiles(op->m, &t->in, t->exact, t->old_size, false);
+	err = trim_datafiles(op->m, &t->in, t->exact, t->old_size, t->shared, false);
 	if (err) {
 		pvfs_log_limited(PVFS_LOG_WARNING, "truncate of inode %llu: an iod %s: %s",
 				 (unsigned long long)t->fid.ino, hopeless(err) ? "refuses" :
@@ -833,7 +859,7 @@ int mgr_trim_finish(struct mgr_op *op, u64 ino)
 	t.fid.gen = t.in.gen;
 	/* Removal takes the datafiles altogether. */
 	if (!(t.in.flags & MGR_IF_REAP))
-		err = trim_datafiles(op->m, &t.in, false, 0, true);
+		err = trim_datafiles(op->m, &t.in, false, 0, true, true);
 	if (!err)
 		err = mgr_run(op, trimmed_fn, &t, 0);
 unlock:

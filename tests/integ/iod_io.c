@@ -110,6 +110,30 @@ static void put(u64 ino, u64 off, u32 len)
 	assert_int_equal(wr(ino, off, buf, len), 0);
 }
 
+static sem_t done_sem;
+
+static void io_done(struct pvfs_rpc *rpc)
+{
+	sem_post(&done_sem);
+}
+
+/* The first number behind @key in the daemon's statistics, after @section. */
+static u64 stat_of(const char *section, const char *key)
+{
+	static char text[65536];
+	struct iovec iov = { .iov_base = text, .iov_len = sizeof(text) - 1 };
+	struct pvfs_rpc rpc = { .op = PVFS_OP_STATS, .in = &iov, .nin = 1, .timeout_ms = 60000 };
+	const char *p;
+
+	assert_int_equal(pvfs_peer_call(mgr, &rpc), 0);
+	text[rpc.in_len] = '\0';
+	p = strstr(text, section);
+	assert_non_null(p);
+	p = strstr(p, key);
+	assert_non_null(p);
+	return strtoull(p + strlen(key), NULL, 10);
+}
+
 static void start(void)
 {
 	h.pid = spawn(&h, true, NULL, NULL);
@@ -335,6 +359,58 @@ static void test_trim_glimpse_remove(void **state)
 	assert_int_equal(glimpse(40).size, 0);
 }
 
+static int hold(struct pvfs_peer *peer, u64 ino, u32 ms)
+{
+	struct pvfs_hold_req req = { .fid = fid(ino), .ms = ms };
+	struct pvfs_hold_rep rep;
+
+	return CALL(peer, hold, HOLD, &req, &rep);
+}
+
+/* What comes while a datafile is held is done after the cut; or after the time, if none comes. */
+static void test_hold(void **state)
+{
+	u64 before = stat_of("\"iod\":{", "\"held\":"), t;
+	struct pvfs_fid f = fid(95);
+	struct pvfs_cap c = cap(SESSION, 95, PVFS_CAP_READ | PVFS_CAP_WRITE);
+	static struct io w, r;
+	int i;
+
+	sem_init(&done_sem, 0, 0);
+	put(95, 0, 70000);
+	assert_int_equal(hold(mgr, 95, 10000), 0);
+	fill(buf, 100, 95, 50);
+	prep_write(&w, &f, &c, 50, buf, 100);
+	prep_read(&r, &f, &c, 0, buf2, 70000);
+	w.rpc.done = r.rpc.done = io_done;
+	pvfs_peer_submit(client, &w.rpc);
+	pvfs_peer_submit(client, &r.rpc);
+	while (stat_of("\"iod\":{", "\"held\":") < before + 2)
+		;
+	assert_int_equal(sem_trywait(&done_sem), -1);
+	/* Others are not, nor is the mgr. */
+	put(96, 0, 10);
+	assert_int_equal(glimpse(95).size, 70000);
+	assert_int_equal(trim(95, 10), 0);
+	for (i = 0; i < 2; i++)
+		while (sem_wait(&done_sem))
+			;
+	assert_int_equal(w.rpc.err, 0);
+	assert_int_equal(r.rpc.err, 0);
+	assert_true(r.rpc.in_len == 10 || r.rpc.in_len == 150);
+	assert_int_equal(glimpse(95).size, 150);
+	expect(95, 50, 100);
+	/* Of one that is not there; and the time is an end. Twice is once. */
+	t = now_ns();
+	assert_int_equal(hold(mgr, 97, 60000), 0);
+	assert_int_equal(hold(mgr, 97, 300), 0);
+	put(97, 0, 10);
+	assert_true(now_ns() - t >= 300000000ull);
+	/* For servers only. */
+	assert_true(hold(client, 95, 10000) < 0);
+	put(95, 0, 10);
+}
+
 /* Bytes of @ino from offset 0 on, all of the datafile, in two pieces. */
 static int fill_df(struct pvfs_peer *peer, u64 ino, u64 bytes_of, u32 len)
 {
@@ -501,13 +577,6 @@ static void test_statfs(void **state)
 
 /* ---------------------------------------------------------------- many at once */
 
-static sem_t done_sem;
-
-static void io_done(struct pvfs_rpc *rpc)
-{
-	sem_post(&done_sem);
-}
-
 static void test_pipelined(void **state)
 {
 	enum { N = 64, LEN = 128 << 10 };
@@ -547,23 +616,6 @@ static void test_pipelined(void **state)
 		assert_memory_equal(mem + (size_t)i * MIB, buf, MIB);
 	}
 	free(mem);
-}
-
-/* The first number behind @key in the daemon's statistics about buffers. */
-static u64 stat_of(const char *key)
-{
-	static char text[65536];
-	struct iovec iov = { .iov_base = text, .iov_len = sizeof(text) - 1 };
-	struct pvfs_rpc rpc = { .op = PVFS_OP_STATS, .in = &iov, .nin = 1, .timeout_ms = 60000 };
-	const char *p;
-
-	assert_int_equal(pvfs_peer_call(mgr, &rpc), 0);
-	text[rpc.in_len] = '\0';
-	p = strstr(text, "\"buffers\":{");
-	assert_non_null(p);
-	p = strstr(p, key);
-	assert_non_null(p);
-	return strtoull(p + strlen(key), NULL, 10);
 }
 
 /*
@@ -616,10 +668,10 @@ static void test_many_clients(void **state)
 	/* The sanitizers' own memory is not what is meant. */
 	if (!SANITIZED)
 		assert_true(peak < (BUFFERS_MIB + 16) * 1024);
-	assert_int_equal(stat_of("\"limit\":"), BUFFERS_MIB * MIB);
-	assert_int_equal(stat_of("\"used\":"), 0);
-	assert_int_equal(stat_of("\"waiting\":"), 0);
-	assert_true(stat_of("\"allocated\":") <= BUFFERS_MIB * MIB);
+	assert_int_equal(stat_of("\"buffers\":{", "\"limit\":"), BUFFERS_MIB * MIB);
+	assert_int_equal(stat_of("\"buffers\":{", "\"used\":"), 0);
+	assert_int_equal(stat_of("\"buffers\":{", "\"waiting\":"), 0);
+	assert_true(stat_of("\"buffers\":{", "\"allocated\":") <= BUFFERS_MIB * MIB);
 }
 
 /* While 16 connections of a big client keep all buffers busy, a small one gets through. */
@@ -776,7 +828,7 @@ int main(int argc, char **argv)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_refusals), cmocka_unit_test(test_sizes_and_holes),
 		cmocka_unit_test(test_bad_requests), cmocka_unit_test(test_fsync_verifier),
-		cmocka_unit_test(test_trim_glimpse_remove), cmocka_unit_test(test_fill), cmocka_unit_test(test_copy),
+		cmocka_unit_test(test_trim_glimpse_remove), cmocka_unit_test(test_fill), cmocka_unit_test(test_hold), cmocka_unit_test(test_copy),
 		cmocka_unit_test(test_evict),
 		cmocka_unit_test(test_statfs),
 		cmocka_unit_test(test_pipelined), cmocka_unit_test(test_many_clients),

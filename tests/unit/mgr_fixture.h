@@ -46,7 +46,8 @@ struct fx_iods {
 	u32 down;			/* bit per iod */
 	int trim_error;			/* every TRIM fails with it */
 	int fill_error;			/* every FILL fails with it, on all but the first iod of a file */
-	u64 glimpses, trims, fills, removes, statfs, evicts;
+	u64 glimpses, holds, trims, fills, removes, statfs, evicts;
+	u64 holds_before_trim;		/* the last one */
 	u64 evicted;			/* the last */
 	s64 clock;			/* seconds of the last write */
 	void (*meanwhile)(void *arg);	/* what happens while the iods are asked for an end; not under lock */
@@ -136,8 +137,12 @@ static inline void fx_iods_call(void *arg, struct mgr_iocall *calls, u32 n, unsi
 				c->glimpse.wtime = d->wtime;
 			}
 			break;
+		case PVFS_OP_HOLD:
+			x->holds++;
+			break;
 		case PVFS_OP_TRIM:
 			x->trims++;
+			x->holds_before_trim = x->holds;
 			c->err = x->trim_error;
 			if (c->err || (!d && !c->size))
 				break;

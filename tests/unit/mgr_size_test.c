@@ -339,6 +339,7 @@ static void truncation(void **state)
 	assert_int_equal(do_truncate(&t->b, at.fid, 65536 * 3 + 5, NULL, &x), 0);
 	assert_int_equal(x.size, 65536 * 3 + 5);
 	assert_int_equal(t->f->x.trims, 1);
+	assert_int_equal(t->f->x.holds, 0);
 	do_open(&t->a, at.fid, PVFS_O_WRITE, NULL);
 	assert_int_equal(do_getattr(&t->b, at.fid, NULL, &x), 0);
 	assert_int_equal(x.size, 65536 * 3 + 5);
@@ -348,6 +349,9 @@ static void truncation(void **state)
 	assert_int_equal(x.size, 7);
 	assert_true(x.flags & PVFS_AF_WRITERS);
 	assert_int_equal(t->f->x.trims, FX_NIODS);
+	/* And none before all are held, so that the writer sees one moment. */
+	assert_int_equal(t->f->x.holds, FX_NIODS);
+	assert_int_equal(t->f->x.holds_before_trim, FX_NIODS);
 	do_close(&t->a, at.fid, PVFS_O_WRITE, NULL);
 	/* Nothing to cut: no message. */
 	t->f->x.trims = 0;
