@@ -55,8 +55,14 @@ int iod_holds_new(struct iod *iod, struct iod_holds **ret)
 
 void iod_holds_free(struct iod_holds *h)
 {
+	struct hold *d;
+
 	if (!h)
 		return;
+	while ((d = LIST_FIRST(&h->list))) {
+		LIST_REMOVE(d, link);
+		free(d);
+	}
 	pthread_mutex_destroy(&h->lock);
 	free(h);
 }
@@ -99,26 +105,57 @@ out:
 bool iod_hold_wait(struct iod_holds *h, const struct pvfs_fid *fid, struct pvfs_call *call,
 		   iod_handler again)
 {
-	struct waiter *w;
+	u64 session = call->peer->session;
+	struct waiter *w = NULL;
 	struct hold *d;
 
 	if (!atomic_load(&h->n))
 		return false;
-	w = malloc(sizeof(*w));
-	if (!w)
-		return false;
-	*w = (struct waiter){ .call = call, .again = again };
 	pthread_mutex_lock(&h->lock);
 	d = find(h, fid);
 	if (d)
+		w = malloc(sizeof(*w));
+	if (w) {
+		*w = (struct waiter){ .call = call, .again = again };
 		STAILQ_INSERT_TAIL(&d->waiters, w, link);
-	pthread_mutex_unlock(&h->lock);
-	if (d) {
-		iod_count(h->iod->counts.held, 1);
-		return true;
 	}
-	free(w);
-	return false;
+	pthread_mutex_unlock(&h->lock);
+	/* Without memory it goes on: better than to fail. */
+	if (!w)
+		return false;
+	iod_count(h->iod->counts.held, 1);
+	/* Evicted just now? Who did that looked for waiters before we were one, or finds us, too. */
+	if (iod_fence_has(h->iod->fence, session))
+		iod_holds_evict(h, session);
+	return true;
+}
+
+void iod_holds_evict(struct iod_holds *h, u64 session)
+{
+	struct waiters gone = STAILQ_HEAD_INITIALIZER(gone), stay;
+	struct waiter *w;
+	struct hold *d;
+
+	if (!atomic_load(&h->n))
+		return;
+	pthread_mutex_lock(&h->lock);
+	LIST_FOREACH(d, &h->list, link) {
+		STAILQ_INIT(&stay);
+		while ((w = STAILQ_FIRST(&d->waiters))) {
+			STAILQ_REMOVE_HEAD(&d->waiters, link);
+			if (w->call->peer->session == session)
+				STAILQ_INSERT_TAIL(&gone, w, link);
+			else
+				STAILQ_INSERT_TAIL(&stay, w, link);
+		}
+		STAILQ_CONCAT(&d->waiters, &stay);
+	}
+	pthread_mutex_unlock(&h->lock);
+	while ((w = STAILQ_FIRST(&gone))) {
+		STAILQ_REMOVE_HEAD(&gone, link);
+		iod_fail(w->call, -ESTALE);
+		free(w);
+	}
 }
 
 /* Takes @d; call without the lock. */

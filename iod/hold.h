@@ -42,6 +42,9 @@ bool iod_hold_wait(struct iod_holds *h, const struct pvfs_fid *fid, struct pvfs_
 /* It was cut, or won't be: what waited goes on. */
 void iod_hold_end(struct iod_holds *h, const struct pvfs_fid *fid);
 
+/* An evicted session's requests that wait, and that would from now on, are answered ESTALE. */
+void iod_holds_evict(struct iod_holds *h, u64 session);
+
 /* Ends what has lasted too long, or @all. About ten times a second. */
 void iod_holds_expire(struct iod_holds *h, bool all);
 

@@ -386,7 +386,7 @@ static void test_hold(void **state)
 	pvfs_peer_submit(client, &w.rpc);
 	pvfs_peer_submit(client, &r.rpc);
 	while (stat_of("\"iod\":{", "\"held\":") < before + 2)
-		;
+		assert_int_equal(sem_trywait(&done_sem), -1);
 	assert_int_equal(sem_trywait(&done_sem), -1);
 	/* Others are not, nor is the mgr. */
 	put(96, 0, 10);
@@ -564,6 +564,43 @@ static void test_evict(void **state)
 	expect(61, 0, 1000);
 	req.session = 0;
 	assert_int_equal(CALL(mgr, evict, EVICT, &req, &rep), -EINVAL);
+}
+
+/* What an evicted session has waiting for a cut is not done, and not waited for. */
+static void test_evict_held(void **state)
+{
+	struct pvfs_evict_req req = { .session = SESSION + 8 };
+	struct pvfs_fid f = fid(62);
+	struct pvfs_cap c = cap(SESSION + 8, 62, PVFS_CAP_WRITE);
+	struct pvfs_evict_rep rep;
+	struct pvfs_peer *late = new_peer(&h, PVFS_ROLE_CLIENT, SESSION + 8, 1);
+	u64 before = stat_of("\"iod\":{", "\"held\":");
+	static struct io theirs, ours;
+
+	sem_init(&done_sem, 0, 0);
+	put(62, 0, 100);
+	assert_int_equal(hold(mgr, 62, 10000), 0);
+	prep_write(&theirs, &f, &c, 5000, "late", 4);
+	c = cap(SESSION, 62, PVFS_CAP_WRITE);
+	fill(buf, 200, 62, 0);
+	prep_write(&ours, &f, &c, 0, buf, 200);
+	theirs.rpc.done = ours.rpc.done = io_done;
+	pvfs_peer_submit(late, &theirs.rpc);
+	pvfs_peer_submit(client, &ours.rpc);
+	while (stat_of("\"iod\":{", "\"held\":") < before + 2)
+		assert_int_equal(sem_trywait(&done_sem), -1);
+	assert_int_equal(CALL(mgr, evict, EVICT, &req, &rep), 0);
+	assert_int_equal(glimpse(62).size, 100);
+	assert_int_equal(trim(62, 10), 0);
+	while (sem_wait(&done_sem))
+		;
+	pvfs_peer_free(late);	/* ends its request if that has not ended */
+	while (sem_wait(&done_sem))
+		;
+	assert_int_not_equal(theirs.rpc.err, 0);
+	assert_int_equal(ours.rpc.err, 0);
+	assert_int_equal(glimpse(62).size, 200);
+	expect(62, 0, 200);
 }
 
 static void test_statfs(void **state)
@@ -828,8 +865,8 @@ int main(int argc, char **argv)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_refusals), cmocka_unit_test(test_sizes_and_holes),
 		cmocka_unit_test(test_bad_requests), cmocka_unit_test(test_fsync_verifier),
-		cmocka_unit_test(test_trim_glimpse_remove), cmocka_unit_test(test_fill), cmocka_unit_test(test_hold), cmocka_unit_test(test_copy),
-		cmocka_unit_test(test_evict),
+		cmocka_unit_test(test_trim_glimpse_remove), cmocka_unit_test(test_fill), cmocka_unit_test(test_copy),
+		cmocka_unit_test(test_hold), cmocka_unit_test(test_evict), cmocka_unit_test(test_evict_held),
 		cmocka_unit_test(test_statfs),
 		cmocka_unit_test(test_pipelined), cmocka_unit_test(test_many_clients),
 		cmocka_unit_test(test_small_not_starved), cmocka_unit_test(test_full_disk),
