@@ -5,8 +5,9 @@
  *
  * An iod that is known to be down is not waited for: its calls fail at once, and about every second
  * one of them sends a request of its own on the way that nobody waits for, to find out whether the
- * iod is back. Nor are glimpses waited for at one that is connected and silent: clients ask until a
- * size is known, and each question would hold a worker for as long as it may take.
+ * iod is back. Nor are glimpses and holds waited for at one that is connected and silent: clients
+ * ask until a size is known, and each question would hold a worker for as long as it may take; and
+ * what is held at the other iods waits as long.
  */
 #include "mgr.h"
 #include <arpa/inet.h>
@@ -145,7 +146,7 @@ static bool usable(struct iod *iod, u16 op)
 	int err;
 
 	if (pvfs_peer_state(iod->peer, &err, why, sizeof(why)) != PVFS_PEER_DOWN &&
-	    (op != PVFS_OP_GLIMPSE || !atomic_load(&iod->silent)))
+	    ((op != PVFS_OP_GLIMPSE && op != PVFS_OP_HOLD) || !atomic_load(&iod->silent)))
 		return true;
 	probe(iod);
 	return false;
