@@ -415,10 +415,26 @@ int pvfs_syscall_nr(void)
 	return syscall_get_nr(current, task_pt_regs(current));
 }
 
+/* Was the mgr told of all our writes when the question was asked? */
+static bool reported_before(struct inode *inode, const struct pvfs_ask *ask)
+{
+	/* Pairs with pvfs_use_init(). */
+	struct pvfs_use *w = smp_load_acquire(&PVFS_I(inode)->use);
+	bool ret;
+
+	if (!w)
+		return true;
+	spin_lock(&w->lock);
+	ret = !w->rep.end && w->reports <= ask->reports;
+	spin_unlock(&w->lock);
+	return ret;
+}
+
 /**
  * pvfs_fresh_leave - a LOOKUP of this task, for the last component of a path, has just brought
  * attributes
  * @inode: whose
+ * @ask: from before the LOOKUP
  *
  * The kernel makes stat(path) of two calls to us: one that finds the name, one that reads the
  * attributes. To ask the mgr in both would double the price of stat. But attributes may be used
@@ -431,14 +447,16 @@ int pvfs_syscall_nr(void)
  * left in this call; a call that stats a descriptor leaves none, and would find one only if a call
  * of the same number, on a path, had failed between the two. For that case alone there is the limit
  * of some milliseconds.
+ *
+ * What we wrote goes along with GETATTR, not with LOOKUP. So there is none when the mgr may have
+ * answered before it was told of all that was written before the question.
  */
-void pvfs_fresh_leave(struct inode *inode)
+void pvfs_fresh_leave(struct inode *inode, const struct pvfs_ask *ask)
 {
 	struct pvfs_inode *pi = PVFS_I(inode);
 	int nr = pvfs_syscall_nr();
 
-	/* What we wrote goes along with GETATTR only. */
-	if (nr < 0 || pvfs_writes_pending(inode))
+	if (nr < 0 || !reported_before(inode, ask))
 		return;
 	spin_lock(&pi->lock);
 	pi->fresh.task = current;
@@ -722,8 +740,10 @@ void pvfs_writes_ack(struct pvfs_use *w, const struct pvfs_wreport *sent)
 		return;
 	spin_lock(&w->lock);
 	if (w->rep.end == sent->end && w->rep.trunc_gen == sent->trunc_gen &&
-	    !pvfs_ts_after(&w->rep.wtime, &sent->wtime))
+	    !pvfs_ts_after(&w->rep.wtime, &sent->wtime)) {
 		memset(&w->rep, 0, sizeof(w->rep));
+		w->reports = atomic64_inc_return(&w->vol->reports);
+	}
 	spin_unlock(&w->lock);
 }
 

@@ -248,6 +248,7 @@ struct pvfs_volume {
 	spinlock_t open_lock;		/* protects open_list and each inode's link on it */
 	struct list_head open_list;
 	atomic_t closing;	/* CLOSEs on their way that hold an inode; 0 wakes async_wait */
+	atomic64_t reports;	/* of writes that the mgr has taken in, so far */
 
 	/* file locks: lock.c */
 	spinlock_t locks_lock;		/* protects the next three, and all owners and calls */

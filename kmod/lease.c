@@ -40,6 +40,7 @@ void pvfs_lease_ask(struct pvfs_volume *vol, struct pvfs_ask *ask)
 	ask->gen = atomic64_read(&l->gen);
 	ask->owns = atomic64_read(&l->owns);
 	ask->recalls = READ_ONCE(l->recalls);
+	ask->reports = atomic64_read(&vol->reports);
 }
 
 /**

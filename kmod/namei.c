@@ -253,7 +253,7 @@ static int revalidate(struct inode *dir, struct dentry *dentry, struct inode *in
 	link_target_set(inode, found.target);
 	pvfs_dentry_validated(dentry, found.token);
 	if (stat_follows(dir, inode, flags))
-		pvfs_fresh_leave(inode);
+		pvfs_fresh_leave(inode, &found.ask);
 	return renamed_meanwhile(inode, dentry, flags) ?: 1;
 }
 
@@ -380,7 +380,7 @@ static struct dentry *pvfs_lookup(struct inode *dir, struct dentry *dentry, unsi
 			return ERR_CAST(inode);
 		link_target_set(inode, found.target);
 		if (stat_follows(dir, inode, flags))
-			pvfs_fresh_leave(inode);
+			pvfs_fresh_leave(inode, &found.ask);
 		err = renamed_meanwhile(inode, dentry, flags);
 		if (err) {
 			iput(inode);
@@ -483,7 +483,7 @@ static int atomic_open(struct inode *dir, struct dentry *dentry, struct file *fi
 	}
 	if (!S_ISREG(inode->i_mode)) {		/* found, but not opened */
 		kfree(pf);
-		pvfs_fresh_leave(inode);
+		pvfs_fresh_leave(inode, &ask);
 		alias = splice(inode, dentry, token);
 		return IS_ERR(alias) ? PTR_ERR(alias) : finish_no_open(file, alias);
 	}

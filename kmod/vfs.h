@@ -48,9 +48,10 @@ struct pvfs_use {
 	refcount_t ref;
 	struct pvfs_volume *vol;
 	struct pvfs_inode *pi;		/* vol->open_lock; NULL: gone */
-	spinlock_t lock;		/* protects rep */
+	spinlock_t lock;		/* protects rep, reports */
 	/* what our writes did and the mgr may not know; end 0: nothing */
 	struct pvfs_wreport rep;
+	u64 reports;			/* of the volume, when the mgr had taken in our last one */
 	struct work_struct put_work;	/* drops @puts references to the inode */
 	atomic_t puts;
 };
@@ -201,6 +202,7 @@ extern const struct xattr_handler *pvfs_xattr_handlers[];
 struct pvfs_ask {
 	unsigned long sent;		/* jiffies */
 	u64 gen, owns, recalls;
+	u64 reports;
 };
 
 void pvfs_lease_ask(struct pvfs_volume *vol, struct pvfs_ask *ask);
@@ -258,7 +260,7 @@ int pvfs_bogus(struct pvfs_volume *vol, const char *what, u64 ino);
 bool pvfs_attr_sane(struct pvfs_volume *vol, const struct pvfs_attr *attr);
 bool pvfs_mode_sane(u32 mode);
 
-void pvfs_fresh_leave(struct inode *inode);
+void pvfs_fresh_leave(struct inode *inode, const struct pvfs_ask *ask);
 bool pvfs_fresh_take(struct inode *inode);
 bool pvfs_attr_trusted(struct inode *inode);
 loff_t pvfs_size_told(struct inode *inode);

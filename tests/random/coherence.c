@@ -102,20 +102,26 @@ static uint64_t version(void)
 
 /* ------------------------------------------------------------------ files */
 
-static void do_write(int file, int block)
+static void do_write(int file, int block, bool anew)
 {
 	uint64_t buf[CO_BLOCK / 8], v = version();
+	int fd = file_fd[file], i;
 	struct co_rec *r;
+	char name[8];
 	ssize_t n;
-	int i;
 
 	for (i = 0; i < CO_BLOCK / 8; i++)
 		buf[i] = v;
+	snprintf(name, sizeof(name), "f%d", file);
+	if (anew)
+		fd = far_openat(at, dir_fd, name, O_WRONLY, 0);
 	r = start(CO_WRITE, file, block, v);
-	n = far_pwrite(at, file_fd[file], buf, CO_BLOCK, (off_t)block * CO_STRIDE);
+	n = far_pwrite(at, fd, buf, CO_BLOCK, (off_t)block * CO_STRIDE);
 	end(r);
 	if (n != CO_BLOCK)
 		broken("write");
+	if (anew)
+		far_close(at, fd);
 }
 
 static void do_read(int file, int block, bool anew)
@@ -186,7 +192,7 @@ static void files_op(void)
 	case 4:
 	case 5:
 	case 6:
-		do_write(file, block);
+		do_write(file, block, rnd_one_in(&rnd, 3));
 		break;
 	default:
 		do_read(file, block, rnd_one_in(&rnd, 3));

@@ -15,7 +15,7 @@ rnd=$build/tests/random
 two=/mnt/second
 e=/mnt/ext4
 e2=/mnt/ext4b
-planned=34
+planned=35
 [ "${2-}" != control ] || planned=$((planned + 19))
 plan $planned
 
@@ -155,6 +155,7 @@ check "mounts without leases" eval '"$cluster" mount -o lease=off $off && "$clus
 try "dataops, two clients without leases" "$rnd/dataops" -s "$seed" -n 600 $off $off2
 try "nameops, one client without leases" "$rnd/nameops" -s "$seed" -n 1000 $off
 try "nameops, two clients without leases" "$rnd/nameops" -s "$seed" -n 800 $off $off2
+try "coherence of files, one client without leases" "$rnd/coherence" -s "$seed" -p files -r 8 -n 60 $off
 try "coherence, two clients without leases" "$rnd/coherence" -s "$seed" -r 12 -n 40 $off $off2
 try "coherence, one with leases, one without" "$rnd/coherence" -s "$seed" -r 12 -n 40 "$M" $off
 "$cluster" umount $off
