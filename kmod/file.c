@@ -91,9 +91,14 @@ static int reclaim_inode(struct inode *inode, bool recovery)
 	struct pvfs_inode *pi = PVFS_I(inode);
 	struct pvfs_reclaim_rep rep;
 	u64 session, epoch;
-	u32 class, n;
+	u32 class, flags, n;
+	bool draft;
 	int err;
 
+	/* One that begins from here on does so under no lease of an older mgr: see draft.c. */
+	spin_lock(&pi->lock);
+	draft = pi->draft;
+	spin_unlock(&pi->lock);
 	pvfs_session_sample(vol, &session, &epoch);
 	for (class = 1; class < ARRAY_SIZE(pi->nopen); class++) {
 		spin_lock(&vol->open_lock);
@@ -101,7 +106,10 @@ static int reclaim_inode(struct inode *inode, bool recovery)
 		spin_unlock(&vol->open_lock);
 		if (!n)
 			continue;
-		err = pvfs_meta_reclaim(inode, class, n, recovery, &rep);
+		flags = class;
+		if (draft && (class & PVFS_O_WRITE))
+			flags |= PVFS_O_DRAFT;
+		err = pvfs_meta_reclaim(inode, flags, n, recovery, &rep);
 		if (err == -ESTALE) {
 			pr_warn_ratelimited("%s: inode %llu was removed while it was open here\n",
 					    vol->opts.volume, pi->fid.ino);

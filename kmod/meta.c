@@ -331,7 +331,7 @@ int pvfs_meta_open(struct inode *inode, u32 flags, struct pvfs_open_rep *rep)
  * pvfs_meta_reclaim - tell a new mgr, or a new session, what we have open
  * @inode: the inode
  * @rep: filled with the answer
- * @flags: PVFS_O_READ | PVFS_O_WRITE
+ * @flags: PVFS_O_READ | PVFS_O_WRITE; PVFS_O_DRAFT: it is a draft
  * @count: how many opens of this kind there are
  * @recovery: part of recovery: passes while other requests are held
  */

@@ -256,9 +256,9 @@ int mgr_op_flush(struct mgr_op *op, const struct pvfs_flush_req *req, struct pvf
 	if (!may(op, &req->fid, &req->cap, PVFS_CAP_WRITE))
 		return -EACCES;
 	err = mgr_run(op, flush_fn, &f, MGR_RUN_GROWS | MGR_RUN_SYNC);
-	if (err == -EINPROGRESS || err == -ERESTART)
+	if (err == -EINPROGRESS || err == -ERESTART || err == -EAGAIN)	/* it comes again */
 		return err;
-	/* Whatever came of it: the session does not keep it back any more. */
+	/* Whatever else came of it: the session does not keep it back any more. */
 	mgr_draft_over(op, req->fid.ino, req->flags & PVFS_FL_RECALLED);
 	if (err || rep->done)
 		return err;

@@ -237,6 +237,7 @@ struct mgr_handler {
  * @headnew: the head's file that the running transaction has asked for, or NULL
  * @dropped: heads' files that it does away with
  * @noted: @nnoted inodes that the running transaction changes; @noted_all: there was room for all
+ * @unsure: it has read what may be a draft that we have not been told of
  */
 struct mgr_op {
 	struct mgr *m;
@@ -257,7 +258,7 @@ struct mgr_op {
 	u64 bind_session;
 	struct mgr_headnew *headnew;
 	struct mgr_headgone *dropped;
-	bool recalls, noted_all;
+	bool recalls, noted_all, unsure;
 	u32 nclosed;
 	u32 nnoted;
 	struct mgr_noted noted[MGR_NOTED_MAX];

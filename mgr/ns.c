@@ -52,7 +52,7 @@ int ns_inode_get(struct mgr_op *op, u64 ino, u32 flags, struct mgr_inode *in)
 		pvfs_log_limited(PVFS_LOG_ERROR, "database: inode %llu: damaged record",
 				 (unsigned long long)ino);
 	else
-		mgr_draft_note(op, ino);
+		mgr_draft_note(op, in);
 	return err;
 }
 

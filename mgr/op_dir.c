@@ -181,6 +181,7 @@ static int readdir_inodes_fn(struct mgr_op *op, void *arg)
 		r->draft[i] = mgr_leases_drafted(&op->m->leases, r->ent[i].fid.ino,
 						 mgr_op_session(op), mgr_mono_ms());
 		err = ns_fid_get(op, &r->ent[i].fid, 0, &r->in[i]);
+		r->draft[i] |= !err && mgr_draft_unsure(op->m, &r->in[i]);
 		if (err == -ESTALE)
 			memset(&r->in[i], 0, sizeof(r->in[i]));
 		else if (err)

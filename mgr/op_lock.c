@@ -34,6 +34,8 @@ int mgr_op_lock(struct mgr_op *op, const struct pvfs_lock_req *req, struct pvfs_
 	if (req->kind == PVFS_LK_APPEND && (req->type == PVFS_LK_READ || !req->owner))
 		return -EINVAL;
 	if (req->type != PVFS_LK_UNLOCK) {
+		/* That it is there draws no draft in, and after a restart is asked in time. */
+		op->recalls = false;
 		err = mgr_run(op, exists_fn, &fid, MGR_RUN_READ);
 		if (err)
 			return err;

@@ -147,6 +147,10 @@ int mgr_op_reclaim(struct mgr_op *op, const struct pvfs_reclaim_req *req,
 		return err;
 	}
 	extend_grace(op->m);
+	/* A longer one has been flushed: only the answer to that is missing. */
+	if ((req->flags & PVFS_O_DRAFT) && (r.in.flags & MGR_IF_STUFFED) && !r.in.size &&
+	    mgr_lease_begin(op, r.in.ino))
+		mgr_leases_draft(&op->m->leases, r.in.ino, op->s->id, true);
 	if (req->flags & (PVFS_O_READ | PVFS_O_EXEC))
 		rights |= PVFS_CAP_READ;
 	if (req->flags & PVFS_O_WRITE)

@@ -5,6 +5,7 @@
  */
 #include "mgr.h"
 #include <stdlib.h>
+#include <sys/stat.h>
 
 #define TICK_MS 100u
 #define MESSAGES_MAX 8u		/* to one client at a time: it has to keep its answers */
@@ -117,12 +118,22 @@ void mgr_lease_note(struct mgr_op *op, u64 ino, bool own)
 	op->noted[i].own |= own && !mgr_leases_draft_of(&op->m->leases, ino, mgr_op_session(op));
 }
 
-void mgr_draft_note(struct mgr_op *op, u64 ino)
+/* Drafts are empty, to us. */
+bool mgr_draft_unsure(struct mgr *m, const struct mgr_inode *in)
 {
+	return S_ISREG(in->mode) && (in->flags & MGR_IF_STUFFED) && !in->size &&
+	       mgr_leases_in_grace(m);
+}
+
+void mgr_draft_note(struct mgr_op *op, const struct mgr_inode *in)
+{
+	u64 ino = in->ino;
 	u32 i;
 
-	if (!op->recalls || !atomic_load(&op->m->leases.drafts) ||
-	    !mgr_leases_drafted(&op->m->leases, ino, mgr_op_session(op), mgr_mono_ms()))
+	if (!op->recalls)
+		return;
+	op->unsure |= mgr_draft_unsure(op->m, in);
+	if (!mgr_leases_drafted(&op->m->leases, ino, mgr_op_session(op), mgr_mono_ms()))
 		return;
 	for (i = 0; i < op->nnoted; i++)
 		if (op->noted[i].ino == ino)
@@ -145,6 +156,8 @@ int mgr_lease_check(struct mgr_op *op)
 	u32 i, kept = 0;
 	u64 now;
 
+	if (op->unsure)
+		return -EAGAIN;
 	if (!op->nnoted)
 		return 0;
 	/* A transaction that changes more than we can note: none does. */

@@ -78,8 +78,13 @@ void mgr_lease_attr(struct mgr_op *op, bool had, const struct mgr_inode *in, str
  * session's as well.
  */
 void mgr_lease_note(struct mgr_op *op, u64 ino, bool own);
-/* @ino is read for somebody: if it is another session's draft it must not stay one. */
-void mgr_draft_note(struct mgr_op *op, u64 ino);
+/*
+ * @in is read for somebody: if it is another session's draft it must not stay one; and as long as
+ * it may be one of a session that has yet to come back, nothing is told of it.
+ */
+void mgr_draft_note(struct mgr_op *op, const struct mgr_inode *in);
+/* After a restart: may it be a draft of a session that has not said so yet? */
+bool mgr_draft_unsure(struct mgr *m, const struct mgr_inode *in);
 /*
  * Before it commits, or when it has read. Return: 0, -EINPROGRESS (to be parked), -EAGAIN (nobody
  * knows who has one).

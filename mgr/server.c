@@ -159,6 +159,7 @@ int mgr_run(struct mgr_op *op, int (*fn)(struct mgr_op *op, void *arg), void *ar
 	}
 	for (;;) {
 		op->nnoted = 0;
+		op->unsure = false;
 		op->noted_all = true;
 		err = flags & MGR_RUN_READ ? fn(op, arg) ?: mgr_lease_check(op) :
 					     run_once(op, fn, arg, flags, &store);
