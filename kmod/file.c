@@ -97,7 +97,7 @@ static int reclaim_inode(struct inode *inode, bool recovery)
 
 	/* One that begins from here on does so under no lease of an older mgr: see draft.c. */
 	spin_lock(&pi->lock);
-	draft = pi->draft;
+	draft = READ_ONCE(pi->draft);
 	spin_unlock(&pi->lock);
 	pvfs_session_sample(vol, &session, &epoch);
 	for (class = 1; class < ARRAY_SIZE(pi->nopen); class++) {

@@ -280,6 +280,7 @@ void pvfs_writes_ack(struct pvfs_use *use, const struct pvfs_wreport *sent);
 void pvfs_writes_note(struct inode *inode, u64 end, const struct pvfs_ts *wtime, u32 trunc_gen,
 		      bool ask);
 bool pvfs_writes_pending(struct inode *inode);
+bool pvfs_writes_reported(struct inode *inode, const struct pvfs_ask *ask);
 void pvfs_inode_update_cached(struct super_block *sb, const struct pvfs_attr *attr);
 
 int pvfs_getattr(struct pvfs_idmap *idmap, const struct path *path, struct kstat *stat, u32 mask,
