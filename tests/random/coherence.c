@@ -102,19 +102,30 @@ static uint64_t version(void)
 
 /* ------------------------------------------------------------------ files */
 
+/* Another descriptor, for one call. */
+static int open_again(int file, int flags)
+{
+	char name[8];
+	int fd;
+
+	snprintf(name, sizeof(name), "f%d", file);
+	fd = far_openat(at, dir_fd, name, flags, 0);
+	if (fd < 0)
+		broken("open");
+	return fd;
+}
+
 static void do_write(int file, int block, bool anew)
 {
 	uint64_t buf[CO_BLOCK / 8], v = version();
 	int fd = file_fd[file], i;
 	struct co_rec *r;
-	char name[8];
 	ssize_t n;
 
 	for (i = 0; i < CO_BLOCK / 8; i++)
 		buf[i] = v;
-	snprintf(name, sizeof(name), "f%d", file);
 	if (anew)
-		fd = far_openat(at, dir_fd, name, O_WRONLY, 0);
+		fd = open_again(file, O_WRONLY);
 	r = start(CO_WRITE, file, block, v);
 	n = far_pwrite(at, fd, buf, CO_BLOCK, (off_t)block * CO_STRIDE);
 	end(r);
@@ -128,13 +139,11 @@ static void do_read(int file, int block, bool anew)
 {
 	uint64_t buf[CO_BLOCK / 8];
 	struct co_rec *r;
-	char name[8];
 	int fd = file_fd[file], i;
 
-	snprintf(name, sizeof(name), "f%d", file);
 	r = start(CO_READ, file, block, 0);
 	if (anew)
-		fd = far_openat(at, dir_fd, name, O_RDONLY, 0);
+		fd = open_again(file, O_RDONLY);
 	r->result = far_pread(at, fd, buf, CO_BLOCK, (off_t)block * CO_STRIDE);
 	end(r);
 	if (r->result < 0)
