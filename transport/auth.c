@@ -20,37 +20,64 @@
 
 /* ---------------------------------------------------------------- HMAC */
 
+/* A thread's own. Making a context, naming the hash and setting a key each cost more than a short HMAC. */
+struct mac {
+	EVP_MAC_CTX *ctx;
+	u8 key[PVFS_KEY_LEN];
+	bool keyed;		/* @ctx has @key */
+};
+
 static pthread_once_t mac_once = PTHREAD_ONCE_INIT;
-/* a thread's EVP_MAC_CTX: making one costs more than a short HMAC */
-static pthread_key_t mac_key;
+static pthread_key_t mac_key;	/* of the thread's struct mac */
 static EVP_MAC *mac_alg;
 
-static void mac_ctx_free(void *ctx)
+static void mac_free(void *arg)
 {
-	EVP_MAC_CTX_free(ctx);
+	struct mac *m = arg;
+
+	EVP_MAC_CTX_free(m->ctx);
+	OPENSSL_clear_free(m, sizeof(*m));
 }
 
 static void mac_setup(void)
 {
 	mac_alg = EVP_MAC_fetch(NULL, "HMAC", NULL);
-	if (!mac_alg || pthread_key_create(&mac_key, mac_ctx_free))
+	if (!mac_alg || pthread_key_create(&mac_key, mac_free))
 		abort();	/* an OpenSSL without HMAC: nothing could ever be trusted */
 }
 
-static EVP_MAC_CTX *mac_ctx(void)
+static struct mac *mac_get(void)
 {
-	EVP_MAC_CTX *ctx;
+	struct mac *m;
 
 	pthread_once(&mac_once, mac_setup);
-	ctx = pthread_getspecific(mac_key);
-	if (ctx)
-		return ctx;
-	ctx = EVP_MAC_CTX_new(mac_alg);
-	if (ctx && pthread_setspecific(mac_key, ctx)) {
-		EVP_MAC_CTX_free(ctx);
-		ctx = NULL;
+	m = pthread_getspecific(mac_key);
+	if (m)
+		return m;
+	m = OPENSSL_zalloc(sizeof(*m));
+	if (!m)
+		return NULL;
+	m->ctx = EVP_MAC_CTX_new(mac_alg);
+	if (!m->ctx || pthread_setspecific(mac_key, m)) {
+		mac_free(m);
+		return NULL;
 	}
-	return ctx;
+	return m;
+}
+
+/* Ready for the first byte. */
+static bool mac_begin(struct mac *m, const u8 key[PVFS_KEY_LEN])
+{
+	OSSL_PARAM params[] = {
+		OSSL_PARAM_construct_utf8_string(OSSL_MAC_PARAM_DIGEST, (char *)"SHA256", 0),
+		OSSL_PARAM_construct_end(),
+	};
+
+	if (m->keyed && pvfs_mac_equal(m->key, key, PVFS_KEY_LEN))
+		return EVP_MAC_init(m->ctx, NULL, 0, NULL);
+	m->keyed = EVP_MAC_init(m->ctx, key, PVFS_KEY_LEN, params);
+	memcpy(m->key, key, PVFS_KEY_LEN);
+	return m->keyed;
 }
 
 /**
@@ -64,20 +91,20 @@ static EVP_MAC_CTX *mac_ctx(void)
  */
 void pvfs_hmac(const u8 key[PVFS_KEY_LEN], const struct iovec *iov, int n, u8 out[PVFS_MAC_LEN])
 {
-	OSSL_PARAM params[] = {
-		OSSL_PARAM_construct_utf8_string(OSSL_MAC_PARAM_DIGEST, (char *)"SHA256", 0),
-		OSSL_PARAM_construct_end(),
-	};
-	EVP_MAC_CTX *ctx = mac_ctx();
+	struct mac *m = mac_get();
 	size_t len = 0;
 	bool ok;
 	int i;
 
-	ok = ctx && EVP_MAC_init(ctx, key, PVFS_KEY_LEN, params);
+	ok = m && mac_begin(m, key);
 	for (i = 0; ok && i < n; i++)
-		ok = !iov[i].iov_len || EVP_MAC_update(ctx, iov[i].iov_base, iov[i].iov_len);
-	ok = ok && EVP_MAC_final(ctx, out, &len, PVFS_MAC_LEN) && len == PVFS_MAC_LEN;
-	if (!ok && pvfs_nonce_make(out))
+		ok = !iov[i].iov_len || EVP_MAC_update(m->ctx, iov[i].iov_base, iov[i].iov_len);
+	ok = ok && EVP_MAC_final(m->ctx, out, &len, PVFS_MAC_LEN) && len == PVFS_MAC_LEN;
+	if (ok)
+		return;
+	if (m)
+		m->keyed = false;
+	if (pvfs_nonce_make(out))
 		/* neither a mac nor randomness: a predictable answer would be a hole */
 		abort();
 }
