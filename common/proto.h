@@ -40,6 +40,8 @@
 #define PVFS_LINK_MAX		65000u
 #define PVFS_FILE_MAX		0x7fffffffffffffffull
 #define PVFS_COPY_MAX		(64u << 20)	/* bytes that one COPY copies */
+#define PVFS_RUNS_MAX		15360u		/* bytes of the runs in one READ_LIST or WRITE_LIST */
+#define PVFS_BLOCKS_MAX		65536u		/* blocks of which it asks for something */
 #define PVFS_HOLD_MAX_MS	10000u		/* requests wait no longer for a TRIM that does not come */
 /* in a wreport, for trunc_gen: ask the iods, I do not know */
 #define PVFS_GEN_ASK		(~0u)

@@ -2,8 +2,8 @@
 /*
  * iod.h - what the files of the I/O daemon share.
  *
- *     op_io.c  op_meta.c          one handler per operation
- *          \     /
+ *     op_io.c  op_list.c  op_meta.c    one handler per operation
+ *          \     |     /
  *          server.c               dispatch, payload memory, statistics; start and stop
  *         /    |    \
  *  bufmgr  capcache  sched        buffers, rights, threads that may wait for a disk;
@@ -82,6 +82,8 @@ static inline u64 iod_verifier(struct iod *iod)
 /* The handlers. Each takes the call and answers it, maybe later on a thread of sched.c. */
 void iod_op_read(struct iod *iod, struct pvfs_call *call);
 void iod_op_write(struct iod *iod, struct pvfs_call *call);
+void iod_op_read_list(struct iod *iod, struct pvfs_call *call);
+void iod_op_write_list(struct iod *iod, struct pvfs_call *call);
 void iod_op_fsync(struct iod *iod, struct pvfs_call *call);
 void iod_op_hold(struct iod *iod, struct pvfs_call *call);
 void iod_op_trim(struct iod *iod, struct pvfs_call *call);
@@ -119,6 +121,19 @@ void iod_hand_over(struct iod *iod, struct pvfs_call *call, iod_handler fn);
 
 /* Answers without a body. */
 void iod_fail(struct pvfs_call *call, int err);
+
+/* op_io.c */
+
+/* One log line for what only a broken or hostile client does. */
+int iod_check_cap(struct iod *iod, struct pvfs_call *call, const struct pvfs_fid *fid,
+		  const struct pvfs_cap *cap, u32 want);
+/* All of it, or an error; bytes before the place of the error may have been taken. */
+int iod_write_all(struct iod *iod, struct iod_fdent *e, u8 *p, u32 len, u64 off);
+/* Answers a WRITE; SPACE, COPY and WRITE_LIST are answered with the same. */
+void iod_reply_write(struct iod *iod, struct pvfs_call *call, u64 verifier);
+/* The same when it failed. @off: for the log */
+void iod_write_failed(struct iod *iod, struct pvfs_call *call, const struct pvfs_fid *fid, u64 off,
+		      int err);
 
 /**
  * iod_start - everything but main(): buffers, caches, threads, listening

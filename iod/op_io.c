@@ -24,9 +24,8 @@
 #include <stdlib.h>
 #include <time.h>
 
-/* One log line for what only a broken or hostile client does. */
-static int check_cap(struct iod *iod, struct pvfs_call *call, const struct pvfs_fid *fid,
-		     const struct pvfs_cap *cap, u32 want)
+int iod_check_cap(struct iod *iod, struct pvfs_call *call, const struct pvfs_fid *fid,
+		  const struct pvfs_cap *cap, u32 want)
 {
 	int err = iod_caps_check(iod->caps, call->peer->session, fid, cap, want);
 
@@ -189,7 +188,7 @@ static void do_read(struct iod *iod, struct pvfs_call *call, bool may_wait)
 	err = -EINVAL;
 	if (req.len > iod->io_max || req.off > PVFS_FILE_MAX || req.len > PVFS_FILE_MAX - req.off)
 		goto fail;
-	err = check_cap(iod, call, &req.fid, &req.cap, PVFS_CAP_READ);
+	err = iod_check_cap(iod, call, &req.fid, &req.cap, PVFS_CAP_READ);
 	if (err)
 		goto fail;
 	if (iod_hold_wait(iod->holds, &req.fid, call, iod_op_read))
@@ -247,8 +246,7 @@ void iod_op_read(struct iod *iod, struct pvfs_call *call)
 
 /* ---------------------------------------------------------------- WRITE */
 
-/* SPACE and COPY are answered with the same. */
-static void reply_write(struct iod *iod, struct pvfs_call *call, u64 verifier)
+void iod_reply_write(struct iod *iod, struct pvfs_call *call, u64 verifier)
 {
 	struct pvfs_write_rep rep = { .verifier = verifier };
 	struct timespec ts;
@@ -262,8 +260,7 @@ static void reply_write(struct iod *iod, struct pvfs_call *call, u64 verifier)
 	pvfs_call_reply(call, 0, body, n, NULL);
 }
 
-/* All of it, or an error; bytes before the place of the error may have been taken. */
-static int write_all(struct iod *iod, struct iod_fdent *e, u8 *p, u32 len, u64 off)
+int iod_write_all(struct iod *iod, struct iod_fdent *e, u8 *p, u32 len, u64 off)
 {
 	struct iovec iov;
 	ssize_t r;
@@ -278,6 +275,23 @@ static int write_all(struct iod *iod, struct iod_fdent *e, u8 *p, u32 len, u64 o
 		len -= r;
 	}
 	return 0;
+}
+
+void iod_write_failed(struct iod *iod, struct pvfs_call *call, const struct pvfs_fid *fid, u64 off,
+		      int err)
+{
+	if (err == -ENOSPC || err == -EDQUOT) {
+		iod_count(iod->counts.no_space, 1);
+		pvfs_log_limited(PVFS_LOG_WARNING, "store: %s for ino %llu (%s)", strerror(-err),
+				 (unsigned long long)fid->ino, call->peer->host);
+	} else if (err != -ESTALE && err != -EFBIG) {
+		pvfs_log_limited(PVFS_LOG_ERROR,
+				 "%s (%s): %s tag %u ino %llu offset %llu length %u: %s",
+				 call->peer->addr, call->peer->host, call->info->name,
+				 call->head.tag, (unsigned long long)fid->ino,
+				 (unsigned long long)off, call->head.payload_len, strerror(-err));
+	}
+	iod_fail(call, err);
 }
 
 static void write_now(struct iod *iod, struct pvfs_call *call)
@@ -298,26 +312,15 @@ static void write_now(struct iod *iod, struct pvfs_call *call)
 	 * the client must find the verifier changed.
 	 */
 	verifier = iod_verifier(iod);
-	err = write_all(iod, e, call->payload, len, req.off);
+	err = iod_write_all(iod, e, call->payload, len, req.off);
 	iod_fds_put(e);
 	if (err)
 		goto fail;
 	iod_count(iod->counts.bytes_written, len);
-	reply_write(iod, call, verifier);
+	iod_reply_write(iod, call, verifier);
 	return;
 fail:
-	if (err == -ENOSPC || err == -EDQUOT) {
-		iod_count(iod->counts.no_space, 1);
-		pvfs_log_limited(PVFS_LOG_WARNING, "store: %s for ino %llu (%s)", strerror(-err),
-				 (unsigned long long)req.fid.ino, call->peer->host);
-	} else if (err != -ESTALE && err != -EFBIG) {
-		pvfs_log_limited(PVFS_LOG_ERROR,
-				 "%s (%s): WRITE tag %u ino %llu offset %llu length %u: %s",
-				 call->peer->addr, call->peer->host, call->head.tag,
-				 (unsigned long long)req.fid.ino,
-				 (unsigned long long)req.off, len, strerror(-err));
-	}
-	iod_fail(call, err);
+	iod_write_failed(iod, call, &req.fid, req.off, err);
 }
 
 void iod_op_write(struct iod *iod, struct pvfs_call *call)
@@ -329,14 +332,14 @@ void iod_op_write(struct iod *iod, struct pvfs_call *call)
 	err = pvfs_write_req_decode(&req, call->body, call->head.body_len);
 	if (err)
 		goto fail;
-	err = check_cap(iod, call, &req.fid, &req.cap, PVFS_CAP_WRITE);
+	err = iod_check_cap(iod, call, &req.fid, &req.cap, PVFS_CAP_WRITE);
 	if (err)
 		goto fail;
 	err = -EFBIG;
 	if (req.off > PVFS_FILE_MAX || len > PVFS_FILE_MAX - req.off)
 		goto fail;
 	if (!len) {
-		reply_write(iod, call, iod_verifier(iod));
+		iod_reply_write(iod, call, iod_verifier(iod));
 		return;
 	}
 	if (iod_hold_wait(iod->holds, &req.fid, call, iod_op_write))
@@ -364,7 +367,7 @@ void iod_op_space(struct iod *iod, struct pvfs_call *call)
 	err = pvfs_space_req_decode(&req, call->body, call->head.body_len);
 	if (err)
 		goto fail;
-	err = check_cap(iod, call, &req.fid, &req.cap, PVFS_CAP_WRITE);
+	err = iod_check_cap(iod, call, &req.fid, &req.cap, PVFS_CAP_WRITE);
 	if (err)
 		goto fail;
 	err = -EINVAL;
@@ -386,7 +389,7 @@ void iod_op_space(struct iod *iod, struct pvfs_call *call)
 	}
 	if (err)
 		goto fail;
-	reply_write(iod, call, verifier);
+	iod_reply_write(iod, call, verifier);
 	return;
 fail:
 	if (err == -ENOSPC || err == -EDQUOT)
@@ -402,8 +405,8 @@ void iod_op_copy(struct iod *iod, struct pvfs_call *call)
 	int err;
 
 	err = pvfs_copy_req_decode(&req, call->body, call->head.body_len);
-	err = err ?: check_cap(iod, call, &req.src, &req.src_cap, PVFS_CAP_READ);
-	err = err ?: check_cap(iod, call, &req.dst, &req.dst_cap, PVFS_CAP_WRITE);
+	err = err ?: iod_check_cap(iod, call, &req.src, &req.src_cap, PVFS_CAP_READ);
+	err = err ?: iod_check_cap(iod, call, &req.dst, &req.dst_cap, PVFS_CAP_WRITE);
 	if (err)
 		goto fail;
 	err = -EINVAL;
@@ -434,7 +437,7 @@ void iod_op_copy(struct iod *iod, struct pvfs_call *call)
 	if (src)
 		iod_fds_put(src);
 	iod_count(iod->counts.bytes_copied, req.len);
-	reply_write(iod, call, verifier);
+	iod_reply_write(iod, call, verifier);
 	return;
 fail_put:
 	if (src)
@@ -456,7 +459,7 @@ void iod_op_seek(struct iod *iod, struct pvfs_call *call)
 	err = pvfs_seek_req_decode(&req, call->body, call->head.body_len);
 	if (err)
 		goto fail;
-	err = check_cap(iod, call, &req.fid, &req.cap, PVFS_CAP_READ | PVFS_CAP_WRITE);
+	err = iod_check_cap(iod, call, &req.fid, &req.cap, PVFS_CAP_READ | PVFS_CAP_WRITE);
 	if (err)
 		goto fail;
 	err = -EINVAL;

@@ -3,10 +3,11 @@
  * server.c - the I/O daemon as pvfs_server sees it: dispatch, payload memory, statistics, start
  * and stop.
  *
- * READ, WRITE, GLIMPSE and IOD_STATFS run on the engine thread that read the request; op_io.c says
- * when READ and WRITE leave it. SLOW operations (the connection has been handed on before) run
- * there too while at most half of the engine threads do such things, and on sched.c's threads
- * beyond: a light load pays for no hand-over, and any number of syncs leaves threads for reads.
+ * READ, WRITE, their LISTs, GLIMPSE and IOD_STATFS run on the engine thread that read the request;
+ * op_io.c and op_list.c say when they leave it. SLOW operations (the connection has been handed on
+ * before) run there too while at most half of the engine threads do such things, and on sched.c's
+ * threads beyond: a light load pays for no hand-over, and any number of syncs leaves threads for
+ * reads.
  */
 #include "iod.h"
 #include "../common/log.h"
@@ -69,6 +70,12 @@ static void run_op(struct iod *iod, struct pvfs_call *call)
 		break;
 	case PVFS_OP_WRITE:
 		iod_op_write(iod, call);
+		break;
+	case PVFS_OP_READ_LIST:
+		iod_op_read_list(iod, call);
+		break;
+	case PVFS_OP_WRITE_LIST:
+		iod_op_write_list(iod, call);
 		break;
 	case PVFS_OP_FSYNC:
 		iod_op_fsync(iod, call);

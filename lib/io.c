@@ -19,13 +19,6 @@
 #define PIECE_IOV	1024u	/* memory pieces of one request */
 #define INLINE_IOV	20u	/* that need no allocation: 1 MiB in units of 64 KiB fit */
 
-/* The user's memory. */
-struct memory {
-	const struct iovec *iov;
-	int n;
-	u64 *start;		/* bytes before each piece; NULL when n is 1 */
-};
-
 struct job;
 
 /* One request. */
@@ -75,66 +68,6 @@ struct job {
 	struct pvfs_ts wtime;
 };
 
-/* ---------------------------------------------------------------- the user's memory */
-
-static int mem_init(struct memory *m, const struct iovec *iov, int n, u64 *ret_len)
-{
-	u64 sum = 0;
-	int i;
-
-	if (n < 0 || n > IOV_MAX)
-		return -EINVAL;
-	*m = (struct memory){ .iov = iov, .n = n };
-	if (n > 1) {
-		m->start = malloc(n * sizeof(*m->start));
-		if (!m->start)
-			return -ENOMEM;
-	}
-	for (i = 0; i < n; i++) {
-		if (m->start)
-			m->start[i] = sum;
-		sum += iov[i].iov_len;
-		if (sum > SSIZE_MAX || iov[i].iov_len > SSIZE_MAX) {
-			free(m->start);
-			return -EINVAL;
-		}
-	}
-	*ret_len = sum;
-	return 0;
-}
-
-/*
- * Memory @at bytes from the start, up to @len bytes, into @out (@room pieces). Return: pieces used;
- * *@ret_len is what they hold, less than @len when there was no room.
- */
-static u32 mem_slice(const struct memory *m, u64 at, u64 len, struct iovec *out, u32 room,
-		     u64 *ret_len)
-{
-	int lo = 0, hi = m->n - 1, mid;
-	u64 in = at, n, sum = 0;
-	u32 used = 0;
-
-	while (m->start && lo < hi) {
-		mid = lo + (hi - lo + 1) / 2;
-		if (m->start[mid] <= at)
-			lo = mid;
-		else
-			hi = mid - 1;
-	}
-	if (m->start)
-		in = at - m->start[lo];
-	for (; sum < len && used < room && lo < m->n; lo++, in = 0) {
-		n = min((u64)m->iov[lo].iov_len - in, len - sum);
-		if (!n)
-			continue;
-		out[used++] = (struct iovec){ .iov_base = (u8 *)m->iov[lo].iov_base + in,
-					      .iov_len = n };
-		sum += n;
-	}
-	*ret_len = sum;
-	return used;
-}
-
 /* ---------------------------------------------------------------- pieces */
 
 static void piece_done(struct pvfs_rpc *rpc)
@@ -176,7 +109,7 @@ static int piece_build(struct job *j, struct piece *p, u32 df)
 		run = max - len;
 		if (j->layout.pcount > 1)
 			run = min(run, j->layout.ssize - ((s->off + len) & (j->layout.ssize - 1)));
-		n += mem_slice(&j->mem, at, run, p->iov + n, p->room - n, &got);
+		n += lib_mem_slice(&j->mem, at, run, p->iov + n, p->room - n, &got);
 		len += got;
 		if (got < run)
 			break;
@@ -466,8 +399,7 @@ static ssize_t job_run_cap(struct job *j, const struct pvfs_file *f)
 
 /* ---------------------------------------------------------------- reading */
 
-/* What belongs together. Return: the truncation generation. */
-static u32 size_known(struct inode *ino, u64 *size, struct pvfs_layout *layout)
+u32 lib_size_known(struct inode *ino, u64 *size, struct pvfs_layout *layout)
 {
 	u32 gen;
 
@@ -495,7 +427,7 @@ ssize_t pvfs_preadv(struct pvfs_file *f, const struct iovec *iov, int n, off_t o
 		return -EBADF;
 	if (off < 0)
 		return -EINVAL;
-	rc = mem_init(&j.mem, iov, n, &len);
+	rc = n < 0 || n > IOV_MAX ? -EINVAL : lib_mem_init(&j.mem, iov, n, &len);
 	if (rc)
 		return rc;
 	if (!len)
@@ -508,12 +440,12 @@ ssize_t pvfs_preadv(struct pvfs_file *f, const struct iovec *iov, int n, off_t o
 			goto accessed;
 	}
 	do {
-		gen = size_known(f->inode, &size, &j.layout);
+		gen = lib_size_known(f->inode, &size, &j.layout);
 		if (off + len > size) {
 			rc = lib_attr_get(f->fs, &f->inode->fid, f->inode, &attr);
 			if (rc)
 				break;
-			gen = size_known(f->inode, &size, &j.layout);
+			gen = lib_size_known(f->inode, &size, &j.layout);
 		}
 		if ((u64)off >= size)
 			break;
@@ -530,7 +462,7 @@ ssize_t pvfs_preadv(struct pvfs_file *f, const struct iovec *iov, int n, off_t o
 			rc = err;
 			break;
 		}
-		again = size_known(f->inode, &size, &j.layout) != gen;
+		again = lib_size_known(f->inode, &size, &j.layout) != gen;
 		if (again)
 			rc = 0;
 	} while (again);
@@ -538,7 +470,7 @@ accessed:
 	if (rc >= 0)
 		lib_inode_accessed(f->inode);
 out:
-	free(j.mem.start);
+	lib_mem_free(&j.mem);
 	return rc;
 }
 
@@ -593,10 +525,10 @@ static ssize_t append_head(struct pvfs_file *f, const struct iovec *iov, int n)
 	ssize_t rc;
 	u64 len;
 
-	rc = mem_init(&m, iov, n, &len);
+	rc = lib_mem_init(&m, iov, n, &len);
 	if (rc)
 		return rc;
-	free(m.start);
+	lib_mem_free(&m);
 	return len ? write_head(f, iov, n, 0, true) : 0;
 }
 
@@ -653,7 +585,7 @@ static ssize_t write_once(struct pvfs_file *f, const struct iovec *iov, int n, u
 	u32 trunc_gen = 0;
 	ssize_t rc;
 
-	rc = mem_init(&j.mem, iov, n, &j.len);
+	rc = lib_mem_init(&j.mem, iov, n, &j.len);
 	if (rc)
 		return rc;
 	if (!j.len)
@@ -683,7 +615,7 @@ static ssize_t write_once(struct pvfs_file *f, const struct iovec *iov, int n, u
 	if (rc > 0)
 		rc = lib_write_sync(f) ?: rc;
 out:
-	free(j.mem.start);
+	lib_mem_free(&j.mem);
 	return rc;
 }
 
@@ -744,7 +676,7 @@ ssize_t pvfs_pwritev(struct pvfs_file *f, const struct iovec *iov, int n, off_t 
 		return rc;
 	if (!(f->rights & PVFS_CAP_WRITE))
 		return -EBADF;
-	if (off < 0)
+	if (off < 0 || n < 0 || n > IOV_MAX)
 		return -EINVAL;
 	if (!(f->flags & O_APPEND))
 		return do_write(f, iov, n, off, false);

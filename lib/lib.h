@@ -2,7 +2,8 @@
 /*
  * lib.h - libpvfs from inside: its structures, and what its files offer one another.
  *
- *   name.c dir.c attr.c xattr.c io.c space.c sync.c file.c lock.c   the calls of pvfs.h
+ *   name.c dir.c attr.c xattr.c io.c list.c space.c sync.c file.c lock.c   the calls of pvfs.h
+ *   memory.c                             the user's memory, in pieces
  *   head.c                               files whose bytes are with the manager
  *   ask.c                                the same question to many I/O daemons
  *   inode.c                              what is known of the inodes that are open: sizes, reports,
@@ -242,7 +243,29 @@ void lib_append_end(struct pvfs_file *f);
 void lib_locks_close(struct pvfs_file *f);
 int lib_locks_reclaim(struct pvfs_fs *fs, struct inode *ino);
 
+/* memory.c */
+
+/* The user's memory. */
+struct memory {
+	const struct iovec *iov;
+	int n;
+	u64 *start;		/* bytes before each piece; NULL when n is 0 or 1 */
+};
+
+/* Return: 0, and lib_mem_free() is due; -EINVAL: more than SSIZE_MAX bytes; -ENOMEM. */
+int lib_mem_init(struct memory *m, const struct iovec *iov, size_t n, u64 *ret_len);
+void lib_mem_free(struct memory *m);
+/*
+ * Memory @at bytes from the start, up to @len bytes, into @out (@room pieces). Return: pieces used;
+ * *@ret_len is what they hold, less than @len when there was no room.
+ */
+u32 lib_mem_slice(const struct memory *m, u64 at, u64 len, struct iovec *out, u32 room,
+		  u64 *ret_len);
+
 /* io.c */
+
+/* Size and layout that belong together. Return: the truncation generation. */
+u32 lib_size_known(struct inode *ino, u64 *size, struct pvfs_layout *layout);
 u32 lib_file_cap(const struct pvfs_file *f, struct pvfs_cap *ret);
 int lib_write_prepare(struct pvfs_file *f, struct pvfs_layout *ret_layout, u32 *ret_trunc_gen);
 int lib_write_sync(struct pvfs_file *f);

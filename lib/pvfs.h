@@ -156,6 +156,48 @@ ssize_t pvfs_pread(struct pvfs_file *f, void *buf, size_t n, off_t off);
 ssize_t pvfs_pwrite(struct pvfs_file *f, const void *buf, size_t n, off_t off);
 ssize_t pvfs_preadv(struct pvfs_file *f, const struct iovec *iov, int n, off_t off);
 ssize_t pvfs_pwritev(struct pvfs_file *f, const struct iovec *iov, int n, off_t off);
+
+/* A place in a file. */
+struct pvfs_piece {
+	off_t off;	/* 0 or more */
+	size_t len;	/* 0: nothing */
+};
+
+/* Places in a file: blocks of @len bytes, in up to four nested loops, the outermost first. */
+struct pvfs_pattern {
+	off_t off;	/* of the first block */
+	size_t len;
+	unsigned int ndims;	/* 0: the one block */
+	struct {
+		uint32_t count;
+		off_t stride;	/* bytes from one to the next, 0 or more */
+	} dim[4];
+};
+
+/**
+ * pvfs_read_list, pvfs_write_list - many places of a file at once (list I/O)
+ * pvfs_read_pattern, pvfs_write_pattern - the same, where they are regular (datatype I/O)
+ * @f: without O_APPEND, to write
+ * @mem: @nmem pieces of memory, for all bytes of @file in its order; the sums must be equal
+ * @file: @nfile places, in any order; a write of some that overlap leaves what comes last
+ *
+ * One request to each I/O daemon while it fits: 4 MiB or what the daemon takes, 65,536 blocks. A
+ * regular pattern is described there, also when a list enumerates it. Other clients may see one
+ * part of a write before another.
+ *
+ * Return: bytes moved, counted from the first place's start on. A read is short at the first block
+ * that crosses the end of the file, or before a failure; a write before a failure. -EINVAL: also
+ * unequal sums, and places before the start or behind 2^63 - 1; or another -errno.
+ */
+ssize_t pvfs_read_list(struct pvfs_file *f, const struct iovec *mem, size_t nmem,
+		       const struct pvfs_piece *file, size_t nfile);
+ssize_t pvfs_write_list(struct pvfs_file *f, const struct iovec *mem, size_t nmem,
+			const struct pvfs_piece *file, size_t nfile);
+ssize_t pvfs_read_pattern(struct pvfs_file *f, const struct iovec *mem, size_t nmem,
+			  const struct pvfs_pattern *file, size_t nfile);
+ssize_t pvfs_write_pattern(struct pvfs_file *f, const struct iovec *mem, size_t nmem,
+			   const struct pvfs_pattern *file, size_t nfile);
+
 int pvfs_fsync(struct pvfs_file *f);
 int pvfs_fdatasync(struct pvfs_file *f);
 int pvfs_ftruncate(struct pvfs_file *f, off_t size);

@@ -235,6 +235,12 @@ static void seal(const struct pvfs_head *h, u8 *body, u64 session)
 	case PVFS_OP_WRITE:
 		SEAL(write, NULL, );
 		break;
+	case PVFS_OP_READ_LIST:
+		SEAL(read_list, NULL, );
+		break;
+	case PVFS_OP_WRITE_LIST:
+		SEAL(write_list, NULL, );
+		break;
 	case PVFS_OP_FSYNC:
 		SEAL(fsync, NULL, );
 		break;

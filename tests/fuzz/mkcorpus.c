@@ -4,6 +4,7 @@
  * ops.def and msg.def: mkcorpus DIR. The same every time, so that running it again after a new
  * operation adds that one's files.
  */
+#include "common/runs.h"
 #include "tests/unit/msg_fill.h"
 #include <stdio.h>
 #include <stdlib.h>
@@ -34,6 +35,30 @@ static void write_seed(const char *name, const char *kind, struct pvfs_head *h, 
 	}
 }
 
+/* Requests whose runs are sound: 64 bytes, in a row of blocks, of the first datafile. */
+static void write_lists(u8 *body)
+{
+	static const struct pvfs_run run = { .len = 16, .ndims = 1, .dim = { { 4, 100 } } };
+	u8 raw[PVFS_RUN_BYTES_MAX];
+	struct pvfs_read_list_req r = { .fid = { 2, 2 }, .pcount = 4, .ssize = 65536, .len = 64,
+					.runs.p = raw };
+	struct pvfs_write_list_req w = { .fid = { 2, 2 }, .pcount = 4, .ssize = 65536, .len = 64,
+					 .runs.p = raw };
+	struct pvfs_head h = { .tag = 1, .session = 7 };
+	struct pvfs_wire wire;
+
+	pvfs_wire_init(&wire, raw, sizeof(raw));
+	pvfs_put_run(&wire, &run);
+	r.runs.len = w.runs.len = wire.p - raw;
+	h.op = PVFS_OP_READ_LIST;
+	h.body_len = pvfs_read_list_req_encode(&r, body, PVFS_BODY_MAX);
+	write_seed("READ_LIST", "sound", &h, body);
+	h.op = PVFS_OP_WRITE_LIST;
+	h.payload_len = 64;
+	h.body_len = pvfs_write_list_req_encode(&w, body, PVFS_BODY_MAX);
+	write_seed("WRITE_LIST", "sound", &h, body);
+}
+
 int main(int argc, char **argv)
 {
 	static u8 body[PVFS_BODY_MAX];
@@ -55,7 +80,7 @@ int main(int argc, char **argv)
 	} while (0)
 /* Requests with a payload. */
 #define PAYLOAD(num) (num == PVFS_OP_WRITE || num == PVFS_OP_SETXATTR || num == PVFS_OP_HEAD_WRITE || \
-		      num == PVFS_OP_FILL ? 64 : 0)
+		      num == PVFS_OP_FILL || num == PVFS_OP_WRITE_LIST ? 64 : 0)
 #define PVFS_OP(num, NAME, lower, who, opf) \
 	ONE(num, lower##_req, 0, 0); \
 	h.payload_len = PAYLOAD(num); \
@@ -69,9 +94,10 @@ int main(int argc, char **argv)
 	h.credits = 64; \
 	h.payload_len = num == PVFS_OP_READ || num == PVFS_OP_STATS || num == PVFS_OP_READDIR || \
 			num == PVFS_OP_SESSION_OPEN || num == PVFS_OP_GETXATTR || num == PVFS_OP_LISTXATTR || \
-			num == PVFS_OP_HEAD_READ ? 40 : 0; \
+			num == PVFS_OP_HEAD_READ || num == PVFS_OP_READ_LIST ? 40 : 0; \
 	write_seed(#NAME, "rep", &h, body);
 #include "common/ops.def"
 #undef PVFS_OP
+	write_lists(body);
 	return failed;
 }
