@@ -3,7 +3,8 @@
 #
 # Fetches the Debian packages that tests/vm/programs.t works with in the guest,
 # which has no network: the source of zlib, some binary packages, and with --all
-# what debootstrap needs for a small system. They go into a cache, and come from
+# what debootstrap needs for a small system; or the source of MPICH, for `make
+# romio`. They go into a cache, and come from
 # the mirrors this machine's apt uses. apt runs with a state and a list of
 # sources of its own, so nothing of the machine's changes, and it does not
 # matter whether there are deb-src lines. No network where all is there already.
@@ -14,9 +15,10 @@ export LC_ALL=C DEBIAN_FRONTEND=noninteractive
 usage()
 {
 	cat <<-END
-	usage: tools/debian.sh [--all]
+	usage: tools/debian.sh [--all | --mpich]
 	Prints the directory with the packages: source/ (of zlib), debs/, and with
-	--all minbase.tar, for debootstrap --unpack-tarball.
+	--all minbase.tar, for debootstrap --unpack-tarball; with --mpich the one
+	with the source of MPICH, of which ROMIO is a part.
 	environment: PVFS_DEBIAN  that directory (default /var/cache/pvfs-debian)
 	exit status: 1 when they are not there and cannot be fetched
 	END
@@ -29,14 +31,15 @@ die()
 }
 
 cache=${PVFS_DEBIAN:-/var/cache/pvfs-debian}
-source=zlib
 # Small ones with many kinds of files in them and no script to run before the
 # unpacking, which would need a shell in the root they go to.
 debs="zlib1g sed gzip hostname netbase ncurses-base"
-all=
+all='' mpich=''
 case ${1-} in
 '')
 	;;
+--mpich)
+	mpich=1;;
 --all)
 	all=1;;
 -h|--help)
@@ -95,16 +98,26 @@ prepare()
 }
 
 # What a step makes appears under its name when it is complete.
-if [ ! -d "$cache/source" ]; then
+# fetch_source PACKAGE DIRECTORY
+fetch_source()
+{
+	[ ! -d "$cache/$2" ] || return 0
 	prepare
-	mkdir "$tmp/source"
-	(cd "$tmp/source" && private_apt source --download-only "$source" >&2) ||
-		die "cannot fetch the source of $source"
-	[ -n "$(find "$tmp/source" -name '*.dsc')" ] || die "no .dsc came with the source of $source"
+	mkdir "$tmp/$2"
+	(cd "$tmp/$2" && private_apt source --download-only "$1" >&2) ||
+		die "cannot fetch the source of $1"
+	[ -n "$(find "$tmp/$2" -name '*.dsc')" ] || die "no .dsc came with the source of $1"
 	mkdir -p "$cache"
-	cp -r "$tmp/source" "$cache/.source.$$"
-	mv -T "$cache/.source.$$" "$cache/source"
+	cp -r "$tmp/$2" "$cache/.$2.$$"
+	mv -T "$cache/.$2.$$" "$cache/$2"
+}
+
+if [ -n "$mpich" ]; then
+	fetch_source mpich mpich
+	echo "$cache/mpich"
+	exit
 fi
+fetch_source zlib source
 if [ ! -d "$cache/debs" ]; then
 	prepare
 	mkdir "$tmp/debs"

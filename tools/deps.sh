@@ -39,6 +39,7 @@ die()
 build="gcc gcc-12 make pkg-config libdb5.3-dev libssl-dev liburing-dev
 	libjson-c-dev libsmartcols-dev libcmocka-dev libfuse3-dev libconfig-dev
 	libelf1 libc6-dev binutils"
+romio="mpich libmpich-dev autoconf automake libtool patch xz-utils"
 check="clang clang-tidy sparse"
 guest="qemu-system-x86 busybox-static cpio xz-utils zstd kmod iproute2 dwarves"
 tests="perl attr acl nfs-kernel-server nfs-common rpcbind git rsync man-db fio
@@ -50,7 +51,7 @@ source="shellcheck linux-source-6.1"
 
 here=$(cd "$(dirname "$0")" && pwd -P)
 cache=${PVFS_KERNELS:-/var/cache/pvfs-kernels}
-packages="$build $check $guest $tests"
+packages="$build $romio $check $guest $tests"
 kernels="6.1 6.12"
 checkpatch=
 while [ $# -gt 0 ]; do
@@ -283,6 +284,7 @@ fi
 
 # What the tests of real programs unpack and build in the guest.
 "$here/debian.sh" >/dev/null || die "cannot fetch the packages that tests/vm/programs.t unpacks and builds"
+"$here/debian.sh" --mpich >/dev/null || die "cannot fetch the source of MPICH"
 
 # The tarball takes some seconds to go through, so only once.
 if [ -n "$checkpatch" ] && ! [ -x "$cache/scripts/checkpatch.pl" ]; then

@@ -59,6 +59,10 @@ help: ## list the targets
 	@grep -hE '^[a-z%-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z%-]+):.*## (.*)/  make \1\t\2/' | expand -t 20
 	@echo '  SANITIZE=1 with any of them: under ASan and UBSan (in build/asan)'
 
+.PHONY: romio
+romio: $(B)/libpvfs.a ## ROMIO with a driver for PVFS, over Debian's MPICH: build/libpvfs-romio.so
+	@lib/romio/build.sh $(B)
+
 .PHONY: deps
 deps: ## install what building and testing need (apt; Debian 12; no questions)
 	tools/deps.sh
@@ -80,6 +84,7 @@ test-build: all $(UNIT) $(INTEG_BIN) $(FUZZ_BIN) $(CONFORM)
 
 test: ## the whole suite; what CI runs
 	$(MAKE) -j2 test-build
+	$(MAKE) romio
 	$(MAKE) -j2 SANITIZE=1 test-build
 	$(MAKE) modules
 	tests/run unit asan integ fuzz vm
@@ -91,6 +96,7 @@ test-unit: ## unit tests, plain and under the sanitizers
 
 test-integ: ## real daemons on loopback, and the bounded fuzz run
 	$(MAKE) -j2 test-build
+	$(MAKE) romio
 	$(MAKE) -j2 SANITIZE=1 test-build
 	tests/run integ fuzz
 
@@ -152,6 +158,7 @@ install: all ## put everything below DESTDIR; the module as DKMS source
 	install -m 644 dist/pvfs-mgr.service dist/pvfs-iod@.service $(DESTDIR)$(UNITDIR)
 	for m in docs/man/*.[1-8]; do \
 		install -D -m 644 $$m $(DESTDIR)$(PREFIX)/share/man/man$${m##*.}/$${m##*/} || exit 1; done
+	[ ! -e $(B)/libpvfs-romio.so ] || install -m 755 $(B)/libpvfs-romio.so $(DESTDIR)$(LIBDIR)
 	cp -r Kbuild kmod common $(KSRC)
 	sed -e 's/@VERSION@/$(shell cat VERSION)/' dist/dkms.conf.in > $(KSRC)/dkms.conf
 
