@@ -133,6 +133,7 @@ bench: ## measure, beside NFS and others in the same guest; raw runs go to docs/
 	tests/bench/vm.sh beside
 	tests/bench/vm.sh postmark
 	tests/bench/vm.sh tables
+	tests/bench/vm.sh split
 
 check: ## gcc and clang -Werror, sparse, clang-tidy, checkpatch
 	tools/check.sh

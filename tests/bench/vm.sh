@@ -9,13 +9,14 @@ set -u
 usage()
 {
 	cat <<-END
-	usage: tests/bench/vm.sh [--kernel 6.1|6.12] [--rounds N] [--out DIR] [beside|postmark|tables|sweep]
+	usage: tests/bench/vm.sh [--kernel 6.1|6.12] [--rounds N] [--out DIR] [beside|postmark|tables|split|sweep]
 	  --kernel  stock kernel of the guest (default 6.1)
-	  --rounds  runs of each measure, medians count (default: beside and tables 3, others 1)
+	  --rounds  runs of each measure, medians count (default: beside, tables and split 3, others 1)
 	  --out     where to keep the results (default docs/results/DATE-COMMIT)
 	  beside    PVFS beside the kernel's NFSv4.2 and GlusterFS: a table (the default)
 	  postmark  PostMark by file size, large files beside small ones; with and without stuffing
 	  tables    messages of an untar, and how long they are waited for; ls -aR by entries a message
+	  split     where the time of small files goes: client, wire, manager
 	  sweep     PVFS alone, by nconnect and by stripe unit
 	END
 }
@@ -36,7 +37,7 @@ while [ $# -gt 0 ]; do
 		rounds=$2; shift;;
 	--out)
 		out=$2; shift;;
-	beside|postmark|tables|sweep)
+	beside|postmark|tables|split|sweep)
 		what=$1;;
 	-h|--help)
 		usage
@@ -47,7 +48,7 @@ while [ $# -gt 0 ]; do
 	esac
 	shift
 done
-[ -n "$rounds" ] || case $what in beside|tables) rounds=3;; *) rounds=1;; esac
+[ -n "$rounds" ] || case $what in beside|tables|split) rounds=3;; *) rounds=1;; esac
 build=${PVFS_BUILD:-$PWD/build}
 load=$(cut -d' ' -f1-3 /proc/loadavg)
 export PVFS_BUILD=$build
@@ -59,9 +60,12 @@ run=$(mktemp -d "${TMPDIR:-/tmp}/pvfs-bench.XXXXXX") || exit 1
 trap 'rm -rf "$run"' EXIT
 trap 'exit 130' INT TERM HUP
 
-tests/vm/run --kernel "$kernel" --mem 6144 --prealloc --timeout $((1500 + 600 * rounds)) --out "$run" -- \
-	env PVFS_BUILD="$build" tests/bench/$what.sh "$rounds" || exit
+tests/vm/run --kernel "$kernel" --mem 6144 --prealloc --timeout $((1800 + 1200 * rounds)) --out "$run" -- \
+	env PVFS_BUILD="$build" tests/bench/$what.sh "$rounds"
+rc=$?
 
+# What was measured before it failed is kept, too.
+[ -s "$run/raw.txt" ] || exit $((rc ? rc : 1))
 mkdir -p "$out" || exit 1
 cp "$run/raw.txt" "$out/$what-$kernel.txt"
 for f in pvfs-stats tune; do
@@ -78,11 +82,14 @@ about()
 	[ $what != beside ] || echo "beside it: NFS server with 8 threads, sync export of a tmpfs; noac: with noac,lookupcache=none; GlusterFS: 4 bricks on tmpfs"
 	echo "command: $command"
 	echo "rounds: $rounds, medians"
+	[ $rc = 0 ] || echo "it did not come to its end: exit status $rc"
 	echo
 }
 case $what in
 beside)
 	{ about; tests/bench/table.pl "$out/beside-$kernel.txt"; } | tee "$out/table-$kernel.txt";;
+split)
+	{ about; tests/bench/split.pl "$out/split-$kernel.txt"; } | tee "$out/where-$kernel.txt";;
 tables)
 	{ about; tests/bench/tables.pl "$out/tables-$kernel.txt"; } | tee "$out/paper-$kernel.txt";;
 postmark)
@@ -90,3 +97,4 @@ postmark)
 esac
 echo
 echo "kept in $out"
+exit $rc
