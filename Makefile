@@ -33,6 +33,6 @@ TOOL_SRC := $(wildcard tools/pvfs/*.c)
 UNIT_SRC := $(wildcard tests/unit/*_test.c)
 
 .PHONY: all
-all: $(addprefix $(B)/,pvfs-mgr pvfs-iod pvfs mount.pvfs libpvfs.so.0 libpvfs.a) ## daemons, library and tools (the default)
+all: $(addprefix $(B)/,pvfs-mgr pvfs-iod pvfs pvfsd mount.pvfs libpvfs.so.0 libpvfs.a) ## daemons, library and tools (the default)
 
 include tools/rules.mk

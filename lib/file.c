@@ -133,7 +133,7 @@ static int do_create(struct pvfs_fs *fs, const struct pvfs_fid *dir, const char 
 	int err;
 
 	req.mode = mode & 07777;
-	req.umask = atomic_load(&fs->umask);
+	req.umask = lib_fs_umask(fs);
 	err = s ? lib_layout_of(fs, s, &req.layout) : 0;
 	if (err)
 		return err;

@@ -66,6 +66,42 @@ int pvfs_setcred(struct pvfs_fs *fs, uid_t uid, gid_t gid, const gid_t *groups, 
 	return err;
 }
 
+/* Whom this thread's calls are made for, if it said so; of one volume at a time. */
+static __thread struct {
+	struct pvfs_fs *fs;
+	struct fs_cred cred;
+	u32 umask;
+} mine;
+
+int pvfs_setcred_thread(struct pvfs_fs *fs, uid_t uid, gid_t gid, const gid_t *groups, size_t ngroups,
+			mode_t mask)
+{
+	int err = lib_fs_check(fs) ?: cred_fill(&mine.cred, uid, gid, groups, ngroups);
+
+	mine.fs = err ? NULL : fs;
+	mine.umask = mask & 0777;
+	return err;
+}
+
+void pvfs_endcred_thread(void)
+{
+	mine.fs = NULL;
+}
+
+/* lib_fs_umask - the file mode creation mask requests are made with */
+u32 lib_fs_umask(struct pvfs_fs *fs)
+{
+	return mine.fs == fs ? mine.umask : atomic_load(&fs->umask);
+}
+
+static void cred_copy(struct fs_cred *to, const struct fs_cred *from)
+{
+	to->uid = from->uid;
+	to->gid = from->gid;
+	to->ngroups = from->ngroups;
+	memcpy(to->groups, from->groups, 4 * from->ngroups);
+}
+
 /**
  * lib_fs_cred_get - the credential requests are made with
  * @copy: gets a private copy, which must live as long as @ret
@@ -73,12 +109,13 @@ int pvfs_setcred(struct pvfs_fs *fs, uid_t uid, gid_t gid, const gid_t *groups, 
  */
 void lib_fs_cred_get(struct pvfs_fs *fs, struct fs_cred *copy, struct pvfs_cred *ret)
 {
-	pthread_rwlock_rdlock(&fs->cred_lock);
-	copy->uid = fs->cred.uid;
-	copy->gid = fs->cred.gid;
-	copy->ngroups = fs->cred.ngroups;
-	memcpy(copy->groups, fs->cred.groups, 4 * copy->ngroups);
-	pthread_rwlock_unlock(&fs->cred_lock);
+	if (mine.fs == fs) {
+		cred_copy(copy, &mine.cred);
+	} else {
+		pthread_rwlock_rdlock(&fs->cred_lock);
+		cred_copy(copy, &fs->cred);
+		pthread_rwlock_unlock(&fs->cred_lock);
+	}
 	*ret = (struct pvfs_cred){ .uid = copy->uid, .gid = copy->gid,
 				   .groups = { .p = copy->groups, .len = 4 * copy->ngroups } };
 }

@@ -175,6 +175,7 @@ static inline int lib_fs_check(const struct pvfs_fs *fs)
 }
 
 /* fs.c */
+u32 lib_fs_umask(struct pvfs_fs *fs);
 void lib_fs_cred_get(struct pvfs_fs *fs, struct fs_cred *copy, struct pvfs_cred *ret);
 bool lib_fs_cred_may(const struct fs_cred *c, u32 mode, u32 uid, u32 gid, unsigned int want);
 int lib_fs_iods_ready(struct pvfs_fs *fs, const u32 *index, u32 n);

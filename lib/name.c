@@ -308,7 +308,7 @@ static int do_mkdir(struct pvfs_fs *fs, const struct pvfs_fid *dir, const char *
 		    struct pvfs_attr *ret)
 {
 	struct pvfs_mkdir_req req = { .dir = *dir, .name = PVFS_STR(name), .mode = mode & 07777,
-				      .umask = atomic_load(&fs->umask) };
+				      .umask = lib_fs_umask(fs) };
 	struct pvfs_mkdir_rep rep;
 	struct fs_cred cred;
 	u8 buf[REP_MAX];
@@ -327,7 +327,7 @@ static int do_mknod(struct pvfs_fs *fs, const struct pvfs_fid *dir, const char *
 	struct pvfs_mknod_req req = { .dir = *dir,
 				      .name = PVFS_STR(name),
 				      .mode = mode & (S_IFMT | 07777),
-				      .umask = atomic_load(&fs->umask),
+				      .umask = lib_fs_umask(fs),
 				      .rdev = (u64)gnu_dev_major(dev) << 32 | gnu_dev_minor(dev) };
 	struct pvfs_mknod_rep rep;
 	struct fs_cred cred;

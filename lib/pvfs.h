@@ -113,6 +113,13 @@ const char *pvfs_version(void);
  */
 int pvfs_setcred(struct pvfs_fs *fs, uid_t uid, gid_t gid, const gid_t *groups, size_t ngroups);
 /*
+ * The same for the calls of this thread alone, with a file mode creation mask of their own, until
+ * pvfs_endcred_thread(): for servers that work for many users.
+ */
+int pvfs_setcred_thread(struct pvfs_fs *fs, uid_t uid, gid_t gid, const gid_t *groups, size_t ngroups,
+			mode_t mask);
+void pvfs_endcred_thread(void);
+/*
  * File mode creation mask, where no default ACL takes its place; the default is the process' at
  * mount. Returns the old one.
  */
@@ -344,6 +351,7 @@ int pvfs_closedir(struct pvfs_dir *d);
 int pvfs_lookup_fh(struct pvfs_fs *fs, const struct pvfs_fh *dir, const char *name,
 		   struct pvfs_stat *ret);
 int pvfs_resolve(struct pvfs_fs *fs, const char *path, int follow, struct pvfs_fh *ret);
+int pvfs_access_fh(struct pvfs_fs *fs, const struct pvfs_fh *fh, int mode);
 int pvfs_stat_fh(struct pvfs_fs *fs, const struct pvfs_fh *fh, struct pvfs_stat *ret);
 int pvfs_truncate_fh(struct pvfs_fs *fs, const struct pvfs_fh *fh, off_t size,
 		     struct pvfs_stat *ret);

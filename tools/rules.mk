@@ -37,6 +37,10 @@ $(B)/pvfs: $(call obj,$(TOOL_SRC)) $(B)/libpvfs.a
 $(B)/mount.pvfs: $(call obj,tools/mount.pvfs.c) $(B)/libpvfs.a
 	$(LINK) $(LIBS)
 
+$(B)/obj/tools/pvfsd.o: override CPPFLAGS += $(shell pkg-config --cflags fuse3)
+$(B)/pvfsd: $(call obj,tools/pvfsd.c) $(B)/libpvfs.a
+	$(LINK) $(LIBS) $(shell pkg-config --libs fuse3)
+
 # Tests link everything but the daemons' main.c.
 $(UNIT) $(INTEG_BIN) $(FUZZ_BIN): $(B)/tests/%: $(B)/obj/tests/%.o $(CORE) $(LIBO) $(DAEMONO)
 	@mkdir -p $(@D)
@@ -84,9 +88,8 @@ test-build: all $(UNIT) $(INTEG_BIN) $(FUZZ_BIN) $(CONFORM)
 
 test: ## the whole suite; what CI runs
 	$(MAKE) -j2 test-build
-	$(MAKE) romio
 	$(MAKE) -j2 SANITIZE=1 test-build
-	$(MAKE) modules
+	$(MAKE) -j2 romio modules
 	tests/run unit asan integ fuzz vm
 
 test-unit: ## unit tests, plain and under the sanitizers
@@ -148,7 +151,7 @@ KSRC = $(DESTDIR)/usr/src/pvfs-$(shell cat VERSION)
 install: all ## put everything below DESTDIR; the module as DKMS source
 	install -d $(DESTDIR)$(PREFIX)/sbin $(DESTDIR)$(PREFIX)/bin $(DESTDIR)/sbin $(DESTDIR)$(LIBDIR)/pkgconfig \
 		$(DESTDIR)$(PREFIX)/include $(DESTDIR)$(UNITDIR) $(DESTDIR)/etc/pvfs $(KSRC)
-	install -m 755 $(B)/pvfs-mgr $(B)/pvfs-iod $(DESTDIR)$(PREFIX)/sbin
+	install -m 755 $(B)/pvfs-mgr $(B)/pvfs-iod $(B)/pvfsd $(DESTDIR)$(PREFIX)/sbin
 	install -m 755 $(B)/pvfs $(DESTDIR)$(PREFIX)/bin
 	install -m 755 $(B)/mount.pvfs $(DESTDIR)/sbin
 	install -m 644 $(B)/libpvfs.so.0 $(B)/libpvfs.a $(DESTDIR)$(LIBDIR)

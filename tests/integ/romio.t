@@ -36,7 +36,7 @@ programs="
 "
 
 mpi() {
-	timeout 120 mpiexec.mpich "$@" </dev/null
+	timeout 120 mpiexec.mpich -iface lo "$@" </dev/null
 }
 
 # build NAME DIRECTORY [flags]: into $T
@@ -89,7 +89,7 @@ is "all of our tests ran to their end" "$rc $(grep -c '^1\.\.' <<<"$out")" "0 1"
 )
 p cp pvfs:/by-name "$T/left"
 is "a file whose writers ended without closing it is whole, to others too" "$(cat "$T/left")" leftleftleftleft
-fails "no such volume" 1 "volume|not there|no " env PVFS_VOLUME=other timeout 60 mpiexec.mpich -n 1 -genv LD_PRELOAD "$ROMIO" \
+fails "no such volume" 1 "volume|not there|no " env PVFS_VOLUME=other timeout 60 mpiexec.mpich -iface lo -n 1 -genv LD_PRELOAD "$ROMIO" \
 	"$T/simple" -fname pvfs:/x
 PVFS_TIMEO=30 own 4 pvfs:/lost lost "$C/run/iod1.pid" >"$T/lost.out" 2>&1
 like "an I/O daemon that is lost during collective writes is an error on all processes" "$(cat "$T/lost.out")" '^ok 1'

@@ -39,7 +39,7 @@ static struct {
 
 const struct api *fs = &api_vfs;
 static const char *file_system = "?";
-static const char *words[16];
+static const char *words[64];
 static int nwords;
 static bool dry, list;
 static unsigned int rows;	/* of the table, so far */
@@ -250,6 +250,8 @@ static const char *name_of(const char *dir)
 		return "ext4";
 	case 0x53465650:
 		return "pvfs";
+	case 0x65735546:
+		return "fuse";
 	}
 	snprintf(text, sizeof(text), "%#x", (unsigned int)st.f_type);
 	return text;

@@ -13,6 +13,11 @@
 #define EXT4_MARKS_FIRST "it marks the times of the file before it looks at the range"
 #define EXT4_WHITEOUT "it writes the whiteout, finds the directory not empty and takes it back, but not the times, when the clock has ticked"
 
+/* pvfsd. Bytes do not stay in the kernel, or other clients would not be seen to write. */
+#define LIBFUSE "libfuse 3.14 has no call for it"
+#define NO_MAPPING "FUSE has no shared mappings of files whose bytes do not stay in the kernel"
+#define NO_READ "a program is read as any file, and has to be readable"
+
 static const struct {
 	const char *rows;	/* as fnmatch(3) has it */
 	const char *on;
@@ -29,6 +34,15 @@ static const struct {
 	{ "fallocate-errors/INSERT_RANGE beyond the end: *", "ext4", EXT4_MARKS_FIRST, 6, 12, true },
 	{ "perm/*, setxattr security by *: EPERM", "ext4", "Debian's 6.1 lets owners set a name that no LSM claims",
 	  .luck = true },
+	{ "*O_TMPFILE*", "fuse", LIBFUSE, .luck = true },
+	{ "tmpfile/*", "fuse", LIBFUSE, .luck = true },
+	{ "row * of nameless was not run", "fuse", LIBFUSE },
+	{ "statx/STATX_BTIME, *", "fuse", LIBFUSE },
+	{ "mmap/*", "fuse", NO_MAPPING, .luck = true },
+	{ "row * of mmap was not run", "fuse", NO_MAPPING },
+	{ "times/a store to a mapping *", "fuse", NO_MAPPING, .luck = true },
+	{ "set-id/a store by one who is not root*", "fuse", NO_MAPPING },
+	{ "perm/file *, execve by *: ENOEXEC", "fuse", NO_READ, .luck = true },
 	{ NULL },
 };
 

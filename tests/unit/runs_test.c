@@ -171,5 +171,6 @@ int main(void)
 		cmocka_unit_test(test_far),
 	};
 
+	cmocka_set_message_output(CM_OUTPUT_TAP);
 	return cmocka_run_group_tests_name("runs", tests, NULL, NULL);
 }

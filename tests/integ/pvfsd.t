@@ -1,0 +1,80 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0
+# The mount from user space: start, stop, what goes wrong, two mounts, and the conformance tables of names and rights on the
+# host's kernel. What is known to be different is in tests/posix/differences.c.
+. "$(dirname "$0")/lib.sh"
+suite=$BIN/tests/posix/conform
+
+unmount_all() {
+	local rc=$? m
+	for m in "$T"/m1 "$T"/m2; do
+		mountpoint -q "$m" && umount -l "$m"
+	done
+	(exit $rc)
+	cleanup
+}
+trap unmount_all EXIT
+
+if [ "$(id -u)" != 0 ] || ! [ -c /dev/fuse ]; then
+	# Loud: there is no other test of it.
+	echo "# NO FUSE HERE: pvfsd was not tested"
+	skip_all "no /dev/fuse, or not root"
+fi
+make_cluster "$C" 4
+start_cluster "$C"
+source=$(mgr_address "$C"):/test
+mkdir "$T/m1" "$T/m2"
+
+fails "a source without a volume" 2 "is no host" "$BIN/pvfsd" "$(mgr_address "$C")" "$T/m1"
+fails "a wrong key" 1 "key|refused|No such file" "$BIN/pvfsd" -o "key=$T/none" "$source" "$T/m1"
+fails "another volume" 1 "other" "$BIN/pvfsd" -o "key=$C/cluster.key" "${source%test}other" "$T/m1"
+fails "no such directory" 1 "" "$BIN/pvfsd" -o "key=$C/cluster.key" "$source" "$T/m3"
+for m in m1 m2; do
+	ok "pvfsd mounts on $m" "$BIN/pvfsd" -o "key=$C/cluster.key,allow_other,suid,dev" "$source" "$T/$m"
+done
+is "the mount says what it is" "$(awk -v m="$T/m1" '$2 == m { print $1, $3 }' /proc/mounts)" "$source fuse.pvfs"
+
+# One file system, whoever looks at it.
+both() {
+	echo first >"$T/m1/f"
+	[ "$(cat "$T/m2/f")" = first ]
+	exec 5<"$T/m2/f"
+	echo second, and longer >"$T/m1/f"
+	[ "$(cat <&5)" = "second, and longer" ]
+	[ "$(stat -c %s "$T/m2/f")" = 19 ]
+	mv "$T/m2/f" "$T/m2/g"
+	[ ! -e "$T/m1/f" ]
+	exec 5<&-
+	[ "$("$PVFS" -c "$C/pvfs.conf" ls pvfs:/ | grep -c '^g')" = 1 ]
+	flock -n "$T/m1/g" bash -c "! flock -n '$T/m2/g' true"
+}
+ok "two mounts and the pvfs command see the same at once" bash -ec "$(declare -f both); T=$T; C=$C; PVFS=$PVFS; both"
+ok "a tree goes in by tar" bash -c "tar -C /usr/include -cf - linux | tar -C '$T/m1' -xf -"
+ok "... and is the same from the other mount" diff -r /usr/include/linux "$T/m2/linux"
+ok "... and is removed" rm -r "$T/m2/linux"
+
+words=(sticky set-gid-dir open-rights umask real-ids unlink symlink readdir)
+args=()
+for w in "${words[@]}"; do
+	args+=(-k "$w")
+done
+ran=0
+while IFS= read -r line; do
+	case $line in
+	'ok '*)
+		ran=$((ran + 1))
+		pass "${line#ok [0-9]* - }"
+		;;
+	'not ok '*)
+		ran=$((ran + 1))
+		fail "${line#not ok [0-9]* - }"
+		;;
+	'#'*) echo "$line" ;;
+	esac
+done < <("$suite" "${args[@]}" "$T/m1" 2>&1)
+ok "thousands of rows ran" [ "$ran" -gt 800 ]
+
+ok "m1 is unmounted" umount "$T/m1"
+ok "m2 is unmounted" umount "$T/m2"
+is "no pvfsd is left" "$(wait_for 10 bash -c "! pgrep -f '[p]vfsd .*$T/m'" && echo none)" none
+finish
