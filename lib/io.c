@@ -159,20 +159,6 @@ static void job_fail(struct job *j, u32 df, u64 off, int err)
 	}
 }
 
-/* Zeroes what a short reply has left of the piece's memory. */
-static void zero_rest(const struct piece *p, u32 got)
-{
-	int i;
-
-	for (i = 0; i < p->rpc.nin; i++) {
-		size_t n = p->iov[i].iov_len;
-
-		if (got < n)
-			memset((u8 *)p->iov[i].iov_base + got, 0, n - got);
-		got -= min((size_t)got, n);
-	}
-}
-
 /* A reply has come. */
 static void piece_finish(struct job *j, struct piece *p)
 {
@@ -199,7 +185,7 @@ static void piece_finish(struct job *j, struct piece *p)
 			j->wtime = w.wtime;
 	} else if (p->rpc.in_len < p->len) {
 		j->is_short = true;
-		zero_rest(p, p->rpc.in_len);
+		lib_mem_zero(p->iov, p->rpc.nin, p->rpc.in_len);
 	}
 }
 

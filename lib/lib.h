@@ -262,6 +262,8 @@ void lib_mem_free(struct memory *m);
  */
 u32 lib_mem_slice(const struct memory *m, u64 at, u64 len, struct iovec *out, u32 room,
 		  u64 *ret_len);
+/* Zeroes what a reply of @got bytes has left of these @n pieces. */
+void lib_mem_zero(const struct iovec *iov, u32 n, u32 got);
 
 /* io.c */
 

@@ -21,6 +21,7 @@
 
 #define DEPTH		2u	/* windows under way */
 #define FEW_IOV		1024u	/* more pieces of memory than these are copied */
+#define NAP_MS		4u	/* before a daemon that had no memory is asked again */
 
 /* ---------------------------------------------------------------- what the caller names */
 
@@ -285,20 +286,28 @@ static int iov_grow(struct msg *m)
 	return 0;
 }
 
-/* The window's request to datafile @df. Return: NULL: no memory. */
-static struct msg *msg_get(struct job *j, struct window *w, u32 df)
+/*
+ * The window's request to datafile @df, with room for a piece of memory. Return: 0, -ENOMEM, or what
+ * there is to say of its daemon, which is asked here for the first time when it was never needed.
+ */
+static int msg_get(struct job *j, struct window *w, u32 df, struct msg **ret)
 {
 	struct msg *m = w->msgs[df];
+	int err;
 
 	if (!m) {
 		m = w->msgs[df] = malloc(sizeof(*m));
 		if (!m)
-			return NULL;
+			return -ENOMEM;
 		m->iov = NULL;
 		m->room = 0;
 		m->used = false;
 	}
+	*ret = m;
 	if (!m->used) {
+		err = lib_fs_iods_ready(j->f->fs, &iod_of(j, df)->index, 1);
+		if (err)
+			return err;
 		m->used = true;
 		m->copy.iov_base = NULL;
 		m->at = j->at;
@@ -306,9 +315,7 @@ static struct msg *msg_get(struct job *j, struct window *w, u32 df)
 		m->bytes = m->len = m->end = m->row = 0;
 		m->runs_len = m->niov = 0;
 	}
-	if (m->niov < m->room)
-		return m;
-	return iov_grow(m) ? NULL : m;
+	return m->niov < m->room ? 0 : iov_grow(m);
 }
 
 static bool msg_full(const struct msg *m)
@@ -343,7 +350,7 @@ static void run_over(struct job *j, struct window *w, u64 from)
 }
 
 /*
- * As much as one request to each daemon may be. Return: 0; -ENOMEM, with a window that ends before.
+ * As much as one request to each daemon may be. Return: 0; or -errno, with a window that ends before.
  */
 static int window_fill(struct job *j, struct window *w)
 {
@@ -364,10 +371,8 @@ static int window_fill(struct job *j, struct window *w)
 		}
 		off = pvfs_run_off(&j->in);
 		pvfs_stripe_map(&j->layout, off, min(pvfs_run_left(&j->in), j->limit - j->at), &e);
-		m = msg_get(j, w, e.df);
-		if (!m)
-			err = -ENOMEM;
-		if (!m || msg_full(m))
+		err = msg_get(j, w, e.df, &m);
+		if (err || msg_full(m))
 			break;
 		msg_name_run(j, m, from);
 		m->niov += lib_mem_slice(&j->mem, j->at, min(e.len, m->max - m->bytes),
@@ -451,6 +456,13 @@ static int msg_send(struct job *j, struct window *w, u32 df)
 	return 0;
 }
 
+static void msg_end(struct msg *m)
+{
+	free(m->copy.iov_base);
+	m->copy.iov_base = NULL;
+	m->used = false;
+}
+
 static void window_send(struct job *j, struct window *w)
 {
 	u32 df;
@@ -467,21 +479,7 @@ static void window_send(struct job *j, struct window *w)
 		if (err)
 			job_fail(j, m->at, err);
 		if (err || !m->bytes)
-			m->used = false;
-	}
-}
-
-/* Zeroes what a short reply has left of the memory. */
-static void zero_rest(const struct msg *m, u32 got)
-{
-	u32 i;
-
-	for (i = 0; i < m->niov; i++) {
-		size_t n = m->iov[i].iov_len;
-
-		if (got < n)
-			memset((u8 *)m->iov[i].iov_base + got, 0, n - got);
-		got -= min((size_t)got, n);
+			msg_end(m);
 	}
 }
 
@@ -491,7 +489,7 @@ static void read_done(struct job *j, struct msg *m, const struct pvfs_read_list_
 		memset((u8 *)m->copy.iov_base + m->rpc.in_len, 0, m->bytes - m->rpc.in_len);
 		copy(m, false);
 	} else {
-		zero_rest(m, m->rpc.in_len);
+		lib_mem_zero(m->iov, m->niov, m->rpc.in_len);
 	}
 	j->is_short = j->is_short || rep->beyond || m->rpc.in_len < m->bytes;
 }
@@ -518,24 +516,27 @@ static void msg_finish(struct job *j, u32 df, struct msg *m)
 	} else {
 		read_done(j, m, &r);
 	}
-	free(m->copy.iov_base);
-	m->copy.iov_base = NULL;
-	m->used = false;
+	msg_end(m);
 }
 
-/* Those that had no memory for a reply are asked again. Return: somebody was. */
+/*
+ * Those that had no memory for a reply are asked again; of a soft mount, for as long as a server may
+ * be away. Return: somebody was.
+ */
 static bool window_again(struct job *j, struct window *w, u32 tries)
 {
 	bool some = false;
 	u32 df;
 
+	if (j->f->fs->soft && tries * NAP_MS > j->f->fs->timeo_ms)
+		return false;
 	for (df = 0; df < j->layout.pcount; df++) {
 		struct msg *m = w->msgs[df];
 
 		if (!m || !m->used || m->rpc.err != -EAGAIN)
 			continue;
 		if (!some) {
-			usleep(1000u << min(tries, 5u));
+			usleep(NAP_MS * 1000);
 			w->set = (struct pvfs_rpc_set)PVFS_RPC_SET;
 		}
 		some = true;
@@ -559,20 +560,6 @@ static void window_wait(struct job *j, struct window *w)
 	w->busy = false;
 }
 
-static int all_ready(const struct job *j)
-{
-	u32 i, *iods = malloc(j->layout.pcount * sizeof(*iods));
-	int err;
-
-	if (!iods)
-		return -ENOMEM;
-	for (i = 0; i < j->layout.pcount; i++)
-		iods[i] = iod_of(j, i)->index;
-	err = lib_fs_iods_ready(j->f->fs, iods, j->layout.pcount);
-	free(iods);
-	return err;
-}
-
 static void windows_free(struct job *j)
 {
 	u32 i, df;
@@ -593,15 +580,12 @@ static ssize_t job_run(struct job *j)
 {
 	u32 depth = j->write && !j->ascends ? 1 : DEPTH, i;
 	struct window *w;
-	int err;
+	int err = 0;
 
 	j->s = again(&j->from);
 	j->at = j->bad = 0;
 	j->err = 0;
 	j->is_short = j->have_run = false;
-	err = all_ready(j);
-	if (err)
-		return err;
 	for (i = 0; i < DEPTH; i++) {
 		j->win[i].msgs = calloc(j->layout.pcount, sizeof(*j->win[i].msgs));
 		if (!j->win[i].msgs)
@@ -767,11 +751,11 @@ static ssize_t list_io(struct pvfs_file *f, bool write, const struct iovec *mem,
 		rc = 0;
 	else if (x.one && nmem <= IOV_MAX)
 		rc = write ? pvfs_pwritev(f, mem, nmem, x.start) : pvfs_preadv(f, mem, nmem, x.start);
-	else
-		rc = write ? do_write(&j, &x) : do_read(&j, &x);
-	lib_mem_free(&j.mem);
-	if (rc >= 0 && len && !write)
+	else if (write)
+		rc = do_write(&j, &x);
+	else if ((rc = do_read(&j, &x)) >= 0)
 		lib_inode_accessed(f->inode);
+	lib_mem_free(&j.mem);
 	return rc;
 }
 

@@ -37,6 +37,17 @@ void lib_mem_free(struct memory *m)
 	free(m->start);
 }
 
+void lib_mem_zero(const struct iovec *iov, u32 n, u32 got)
+{
+	u32 i;
+
+	for (i = 0; i < n; i++) {
+		if (got < iov[i].iov_len)
+			memset((u8 *)iov[i].iov_base + got, 0, iov[i].iov_len - got);
+		got -= min((size_t)got, iov[i].iov_len);
+	}
+}
+
 u32 lib_mem_slice(const struct memory *m, u64 at, u64 len, struct iovec *out, u32 room,
 		  u64 *ret_len)
 {

@@ -292,6 +292,36 @@ static void test_requests(void **state)
 	free(p);
 }
 
+/* A client that is new asks nobody who has nothing of it: that daemon may be away. */
+static void test_others_not_asked(void **state)
+{
+	struct pvfs_piece p[2];
+	char buf[20];
+	struct iovec mem = { buf, sizeof(buf) };
+	struct pvfs_file *f = open_new("/others"), *g;
+	struct pvfs_fs *fresh = mount_one();
+	struct pvfs_opcount c;
+	struct pvfs_stat st;
+	uint64_t i, asked = 0;
+
+	write_at(f, 0, SIZE);
+	OK(pvfs_fstat(f, &st));
+	p[0] = (struct pvfs_piece){ .off = 5, .len = 10 };
+	p[1] = (struct pvfs_piece){ .off = NIODS * SSIZE + 5, .len = 10 };
+	OK(pvfs_open(fresh, "/others", O_RDONLY, 0, &g));
+	assert_int_equal(pvfs_read_list(g, &mem, 1, p, 2), 20);
+	for (i = 0; i < NIODS; i++) {
+		OK(pvfs_counters(fresh, i, NULL, &c));
+		asked += c.count > 0;
+		assert_true(!c.count || i == st.striping.base);
+	}
+	assert_int_equal(asked, 1);
+	OK(pvfs_close(g));
+	OK(pvfs_close(f));
+	assert_int_equal(pvfs_umount(fresh), 0);
+	OK(pvfs_unlink(fs, "/others"));
+}
+
 /* ---- small files, ends, holes ---- */
 
 static void test_stuffed(void **state)
@@ -519,6 +549,7 @@ int main(void)
 		cmocka_unit_test(test_lists),
 		cmocka_unit_test(test_patterns),
 		cmocka_unit_test(test_requests),
+		cmocka_unit_test(test_others_not_asked),
 		cmocka_unit_test(test_stuffed),
 		cmocka_unit_test(test_ends),
 		cmocka_unit_test(test_bad),
