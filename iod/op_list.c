@@ -18,7 +18,7 @@
 #include "../common/runs.h"
 #include "../common/stripe.h"
 
-#define QUICK 64u	/* blocks that the engine thread reads by itself */
+#define QUICK 64u	/* blocks that the engine thread does by itself */
 
 /* What a request names. */
 struct list {
@@ -26,7 +26,6 @@ struct list {
 	u32 df;
 	struct pvfs_runs runs;
 	u64 blocks;
-	u32 bytes;		/* in this datafile */
 	u64 off, len;		/* a row that was looked at already; @len 0: none */
 };
 
@@ -57,32 +56,35 @@ static bool list_next(struct list *l, u64 *ret_off, u64 *ret_len)
 	return *ret_len;
 }
 
-/* Return: 0, or -EINVAL: not sound, too many blocks, or more than @max bytes. */
+/* Return: 0, or -EINVAL: not sound, or too many blocks. */
 static int list_begin(struct list *l, const struct pvfs_layout *layout, u32 df,
-		      const struct pvfs_str *runs, u64 first, u64 n, u32 max)
+		      const struct pvfs_str *runs, u64 first, u64 n)
+{
+	*l = (struct list){ .layout = *layout, .df = df };
+	if (!pvfs_layout_valid(layout, PVFS_IOD_MAX) || df >= layout->pcount ||
+	    pvfs_runs_begin(&l->runs, runs->p, runs->len, first, n, &l->blocks))
+		return -EINVAL;
+	return l->blocks > PVFS_BLOCKS_MAX ? -EINVAL : 0;
+}
+
+/* How many bytes it is in this datafile; it is at its end then. Return: 0, or -EINVAL: more than @max. */
+static int list_bytes(struct list *l, u32 max, u32 *ret)
 {
 	u64 off, len, sum = 0;
-	int err;
 
-	*l = (struct list){ .layout = *layout, .df = df };
-	if (!pvfs_layout_valid(layout, PVFS_IOD_MAX) || df >= layout->pcount)
-		return -EINVAL;
-	err = pvfs_runs_begin(&l->runs, runs->p, runs->len, first, n, &l->blocks);
-	if (err || l->blocks > PVFS_BLOCKS_MAX)
-		return -EINVAL;
 	while (list_next(l, &off, &len)) {
 		sum += len;
 		if (sum > max)
 			return -EINVAL;
 	}
-	l->bytes = sum;
-	return pvfs_runs_begin(&l->runs, runs->p, runs->len, first, n, &l->blocks);
+	*ret = sum;
+	return 0;
 }
 
 /* READ_LIST's and WRITE_LIST's fields are the same. */
-#define LIST_BEGIN(iod, l, req) \
+#define LIST_BEGIN(l, req) \
 	list_begin(l, &(struct pvfs_layout){ .pcount = min((req)->pcount, 0xffffu), .ssize = (req)->ssize }, \
-		   (req)->df, &(req)->runs, (req)->first, (req)->len, (iod)->io_max)
+		   (req)->df, &(req)->runs, (req)->first, (req)->len)
 
 /* ---------------------------------------------------------------- READ_LIST */
 
@@ -135,10 +137,12 @@ static void do_read_list(struct iod *iod, struct pvfs_call *call, bool may_wait)
 	struct list l;
 	u8 body[8], *mem;
 	u64 end = 0;
+	u32 bytes = 0;
 	int err;
 
 	err = pvfs_read_list_req_decode(&req, call->body, call->head.body_len);
-	err = err ?: LIST_BEGIN(iod, &l, &req);
+	err = err ?: LIST_BEGIN(&l, &req);
+	err = err ?: list_bytes(&l, iod->io_max, &bytes);
 	err = err ?: iod_check_cap(iod, call, &req.fid, &req.cap, PVFS_CAP_READ);
 	if (err)
 		goto fail;
@@ -149,8 +153,8 @@ static void do_read_list(struct iod *iod, struct pvfs_call *call, bool may_wait)
 		return;
 	}
 	err = iod_fds_get(iod->files, &req.fid, false, &e);
-	if (err == -ENOENT || (!err && !l.bytes)) {
-		rep.beyond = l.bytes > 0;
+	if (err == -ENOENT || (!err && !bytes)) {
+		rep.beyond = bytes > 0;
 		goto reply;
 	}
 	if (err)
@@ -158,12 +162,13 @@ static void do_read_list(struct iod *iod, struct pvfs_call *call, bool may_wait)
 	err = iod->store->ops->stat(iod->store, &req.fid, &e->file, &st);
 	if (err)
 		goto fail_put;
-	buf = iod_bufs_get(iod->bufs, call->peer->session, l.bytes, NULL, &mem);
+	buf = iod_bufs_get(iod->bufs, call->peer->session, bytes, NULL, &mem);
 	if (!buf) {
 		iod_fds_put(e);
 		iod_fail(call, -EAGAIN);
 		return;
 	}
+	LIST_BEGIN(&l, &req);
 	err = read_rows(iod, e, &l, mem, st.size, may_wait, &end);
 	if (err == -EAGAIN && !may_wait) {
 		iod_bufs_put(buf);
@@ -176,10 +181,10 @@ static void do_read_list(struct iod *iod, struct pvfs_call *call, bool may_wait)
 	if (err)
 		goto fail_put;
 	rep.beyond = end > st.size;
-	iod_count(iod->counts.bytes_read, l.bytes);
+	iod_count(iod->counts.bytes_read, bytes);
 	iod_count(iod->counts.by_copy, 1);
 	out.mem = mem;
-	out.len = l.bytes;
+	out.len = bytes;
 	out.arg = buf;
 reply:
 	if (e)
@@ -193,7 +198,7 @@ fail_put:
 	iod_fds_put(e);
 	pvfs_log_limited(PVFS_LOG_ERROR, "%s (%s): READ_LIST tag %u ino %llu, %u bytes: %s",
 			 call->peer->addr, call->peer->host, call->head.tag,
-			 (unsigned long long)req.fid.ino, l.bytes, strerror(-err));
+			 (unsigned long long)req.fid.ino, bytes, strerror(-err));
 fail:
 	iod_fail(call, err);
 }
@@ -216,7 +221,7 @@ static void write_list_now(struct iod *iod, struct pvfs_call *call)
 
 	/* Checked by iod_op_write_list(). */
 	pvfs_write_list_req_decode(&req, call->body, call->head.body_len);
-	LIST_BEGIN(iod, &l, &req);
+	LIST_BEGIN(&l, &req);
 	err = iod_fds_get(iod->files, &req.fid, true, &e);
 	if (err)
 		goto fail;
@@ -239,24 +244,26 @@ void iod_op_write_list(struct iod *iod, struct pvfs_call *call)
 {
 	struct pvfs_write_list_req req;
 	struct list l;
+	u32 bytes = 0;
 	int err;
 
 	err = pvfs_write_list_req_decode(&req, call->body, call->head.body_len);
-	err = err ?: LIST_BEGIN(iod, &l, &req);
-	if (!err && l.bytes != call->head.payload_len)
+	err = err ?: LIST_BEGIN(&l, &req);
+	err = err ?: list_bytes(&l, iod->io_max, &bytes);
+	if (!err && bytes != call->head.payload_len)
 		err = -EINVAL;
 	err = err ?: iod_check_cap(iod, call, &req.fid, &req.cap, PVFS_CAP_WRITE);
 	if (err) {
 		iod_fail(call, err);
 		return;
 	}
-	if (!l.bytes) {
+	if (!bytes) {
 		iod_reply_write(iod, call, iod_verifier(iod));
 		return;
 	}
 	if (iod_hold_wait(iod->holds, &req.fid, call, iod_op_write_list))
 		return;
-	if (!iod_enter(iod, iod->write_max)) {
+	if (l.blocks > QUICK || !iod_enter(iod, iod->write_max)) {
 		iod_hand_over(iod, call, write_list_now);
 		return;
 	}
