@@ -66,9 +66,9 @@ int pvfs_setcred(struct pvfs_fs *fs, uid_t uid, gid_t gid, const gid_t *groups, 
 	return err;
 }
 
-/* Whom this thread's calls are made for, if it said so; of one volume at a time. */
+/* Whom this thread's calls are made for, if it said so; of one mount at a time. */
 static __thread struct {
-	struct pvfs_fs *fs;
+	u64 mount;		/* fs->number, which no other mount has ever; 0: it did not */
 	struct fs_cred cred;
 	u32 umask;
 } mine;
@@ -78,20 +78,20 @@ int pvfs_setcred_thread(struct pvfs_fs *fs, uid_t uid, gid_t gid, const gid_t *g
 {
 	int err = lib_fs_check(fs) ?: cred_fill(&mine.cred, uid, gid, groups, ngroups);
 
-	mine.fs = err ? NULL : fs;
+	mine.mount = err ? 0 : fs->number;
 	mine.umask = mask & 0777;
 	return err;
 }
 
 void pvfs_endcred_thread(void)
 {
-	mine.fs = NULL;
+	mine.mount = 0;
 }
 
 /* lib_fs_umask - the file mode creation mask requests are made with */
 u32 lib_fs_umask(struct pvfs_fs *fs)
 {
-	return mine.fs == fs ? mine.umask : atomic_load(&fs->umask);
+	return mine.mount == fs->number ? mine.umask : atomic_load(&fs->umask);
 }
 
 static void cred_copy(struct fs_cred *to, const struct fs_cred *from)
@@ -109,7 +109,7 @@ static void cred_copy(struct fs_cred *to, const struct fs_cred *from)
  */
 void lib_fs_cred_get(struct pvfs_fs *fs, struct fs_cred *copy, struct pvfs_cred *ret)
 {
-	if (mine.fs == fs) {
+	if (mine.mount == fs->number) {
 		cred_copy(copy, &mine.cred);
 	} else {
 		pthread_rwlock_rdlock(&fs->cred_lock);
@@ -334,11 +334,13 @@ static void fs_free(struct pvfs_fs *fs)
 
 static struct pvfs_fs *fs_alloc(void)
 {
+	static atomic_ullong number;
 	struct pvfs_fs *fs = calloc(1, sizeof(*fs));
 	pthread_condattr_t ca;
 
 	if (!fs)
 		return NULL;
+	fs->number = atomic_fetch_add(&number, 1) + 1;
 	fs->pid = getpid();
 	pthread_rwlock_init(&fs->cred_lock, NULL);
 	pthread_mutex_init(&fs->lock, NULL);

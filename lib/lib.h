@@ -52,6 +52,7 @@ struct fs_cred {
 };
 
 struct pvfs_fs {
+	u64 number;			/* of this mount in the process, from 1 on */
 	pid_t pid;			/* who made it; a forked child may not use it */
 	struct pvfs_engine *engine;
 	struct pvfs_peer *mgr;

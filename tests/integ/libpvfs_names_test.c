@@ -467,6 +467,57 @@ static void test_mount_errors(void **state)
 	assert_int_equal(pvfs_mount(&o, &p, NULL, 0), -EINVAL);
 }
 
+static uid_t maker(struct pvfs_fs *of, const char *path, mode_t *mode)
+{
+	struct pvfs_stat st;
+
+	OK(pvfs_mkdir(of, path, 0777));
+	OK(pvfs_stat(of, path, &st));
+	OK(pvfs_rmdir(of, path));
+	*mode = st.st.st_mode & 0777;
+	return st.st.st_uid;
+}
+
+static void *maker_elsewhere(void *arg)
+{
+	mode_t mode;
+
+	return (void *)(uintptr_t)maker(arg, "/elsewhere", &mode);
+}
+
+/* Of a thread, and of a mount: no other thread's calls, and no mount's that comes later. */
+static void test_thread_cred(void **state)
+{
+	struct pvfs_fs *m = mount_one();
+	pthread_t t;
+	mode_t mode;
+	void *uid;
+	int i;
+
+	OK(pvfs_chmod(fs, "/", 0777));
+	pvfs_umask(m, 022);
+	OK(pvfs_setcred_thread(m, 1000, 1000, NULL, 0, 077));
+	assert_int_equal(maker(m, "/here", &mode), 1000);
+	assert_int_equal(mode, 0700);
+	assert_int_equal(maker(other, "/other", &mode), 0);
+	OK(pthread_create(&t, NULL, maker_elsewhere, m));
+	pthread_join(t, &uid);
+	assert_int_equal((uintptr_t)uid, 0);
+	pvfs_endcred_thread();
+	assert_int_equal(maker(m, "/here", &mode), 0);
+	assert_int_equal(mode, 0755);
+	/* One of these gets the memory that the one before had. */
+	for (i = 0; i < 20; i++) {
+		OK(pvfs_setcred_thread(m, 1000, 1000, NULL, 0, 077));
+		assert_int_equal(pvfs_umount(m), 0);
+		m = mount_one();
+		assert_int_equal(maker(m, "/here", &mode), 0);
+	}
+	pvfs_endcred_thread();
+	assert_int_equal(pvfs_umount(m), 0);
+	OK(pvfs_chmod(fs, "/", 0755));
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -479,6 +530,7 @@ int main(void)
 		cmocka_unit_test(test_xattrs),
 		cmocka_unit_test(test_acls),
 		cmocka_unit_test(test_mount_errors),
+		cmocka_unit_test(test_thread_cred),
 	};
 
 	return cmocka_run_group_tests_name("names", tests, setup, teardown);
