@@ -289,20 +289,6 @@ int pvfs_lstat(struct pvfs_fs *fs, const char *path, struct pvfs_stat *ret)
 	return path_stat(fs, path, false, ret);
 }
 
-int pvfs_access_fh(struct pvfs_fs *fs, const struct pvfs_fh *fh, int mode)
-{
-	struct pvfs_fid fid = fid_of(fh);
-	struct pvfs_attr attr;
-	int err = lib_fs_check(fs);
-
-	if (err)
-		return err;
-	if (mode & ~(R_OK | W_OK | X_OK))
-		return -EINVAL;
-	err = lib_attr_get(fs, &fid, NULL, &attr);
-	return err ?: lib_acl_may(fs, &attr, mode);
-}
-
 int pvfs_access(struct pvfs_fs *fs, const char *path, int mode)
 {
 	struct pvfs_attr attr;

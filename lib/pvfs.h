@@ -351,7 +351,6 @@ int pvfs_closedir(struct pvfs_dir *d);
 int pvfs_lookup_fh(struct pvfs_fs *fs, const struct pvfs_fh *dir, const char *name,
 		   struct pvfs_stat *ret);
 int pvfs_resolve(struct pvfs_fs *fs, const char *path, int follow, struct pvfs_fh *ret);
-int pvfs_access_fh(struct pvfs_fs *fs, const struct pvfs_fh *fh, int mode);
 int pvfs_stat_fh(struct pvfs_fs *fs, const struct pvfs_fh *fh, struct pvfs_stat *ret);
 int pvfs_truncate_fh(struct pvfs_fs *fs, const struct pvfs_fh *fh, off_t size,
 		     struct pvfs_stat *ret);

@@ -23,6 +23,7 @@
 
 #define BUCKETS 4096u
 #define GROUPS_MAX 1024
+#define THREADS_MAX 1000
 #define LOCK_MS 200	/* between two looks whether who waits for a lock was interrupted */
 
 static struct pvfs_fs *fs;
@@ -348,14 +349,6 @@ static void do_setattr(fuse_req_t req, fuse_ino_t ino, struct stat *attr, int to
 	reply_attr(req, err, &st);
 }
 
-static void do_access(fuse_req_t req, fuse_ino_t ino, int mask)
-{
-	struct pvfs_fh fh = fh_of(ino);
-
-	as(req);
-	reply(req, pvfs_access_fh(fs, &fh, mask & (R_OK | W_OK | X_OK)));
-}
-
 static void do_statfs(fuse_req_t req, fuse_ino_t ino)
 {
 	struct pvfs_fsstat st;
@@ -487,12 +480,6 @@ static void do_write(fuse_req_t req, fuse_ino_t ino, const char *buf, size_t siz
 	reply_size(req, pvfs_pwrite(file_of(fi), buf, size, off));
 }
 
-/* POSIX locks of who closes go; flock's stay with the open file. */
-static void do_flush(fuse_req_t req, fuse_ino_t ino, struct fuse_file_info *fi)
-{
-	reply(req, 0);
-}
-
 static void do_release(fuse_req_t req, fuse_ino_t ino, struct fuse_file_info *fi)
 {
 	as(req);
@@ -532,44 +519,104 @@ static void do_copy_file_range(fuse_req_t req, fuse_ino_t ino_in, off_t off_in, 
 	reply_size(req, pvfs_copy_file_range(file_of(fi_in), off_in, file_of(fi_out), off_out, len, flags));
 }
 
-/* Waits in short steps, so that who is interrupted does not stay in the queue for good. */
+/* One who waits for a lock. The file stays open: the kernel waits for the answer. */
+struct waiter {
+	fuse_req_t req;
+	struct pvfs_file *f;
+	int op;
+};
+
+/* In short steps, so that who is interrupted does not stay in the queue for good. */
+static void *wait_for_lock(void *arg)
+{
+	struct waiter w = *(struct waiter *)arg;
+	int err;
+
+	free(arg);
+	do {
+		err = pvfs_flock(w.f, w.op, LOCK_MS);
+	} while (err == -ETIMEDOUT && !fuse_req_interrupted(w.req));
+	reply(w.req, err == -ETIMEDOUT ? -EINTR : err);
+	return NULL;
+}
+
+/* Who waits does so on a thread of its own: those of libfuse are few, and the unlock needs one. */
 static void do_flock(fuse_req_t req, fuse_ino_t ino, struct fuse_file_info *fi, int op)
 {
+	struct waiter *w;
+	pthread_t t;
 	int err;
 
 	as(req);
-	do {
-		err = pvfs_flock(file_of(fi), op, LOCK_MS);
-	} while (err == -ETIMEDOUT && !fuse_req_interrupted(req));
-	reply(req, err == -ETIMEDOUT ? -EINTR : err);
+	err = pvfs_flock(file_of(fi), op | LOCK_NB, 0);
+	if (err != -EWOULDBLOCK || (op & LOCK_NB)) {
+		reply(req, err);
+		return;
+	}
+	w = malloc(sizeof(*w));
+	if (w)
+		*w = (struct waiter){ .req = req, .f = file_of(fi), .op = op };
+	if (!w || pthread_create(&t, NULL, wait_for_lock, w)) {
+		free(w);
+		reply(req, -ENOLCK);
+		return;
+	}
+	pthread_detach(t);
 }
 
 /* ---- directories ---- */
 
+/* An open directory. */
+struct listing {
+	struct pvfs_dir *d;
+	off_t at;			/* behind what the kernel was told last */
+	struct pvfs_dirent next;	/* it comes there: there was no room for it */
+	int have_next;
+};
+
+static void listing_free(struct listing *l)
+{
+	pvfs_closedir(l->d);
+	free(l);
+}
+
 static void do_opendir(fuse_req_t req, fuse_ino_t ino, struct fuse_file_info *fi)
 {
+	struct listing *l = calloc(1, sizeof(*l));
 	struct pvfs_fh fh = fh_of(ino);
-	struct pvfs_dir *d;
 	int err;
 
 	as(req);
-	err = pvfs_opendir_fh(fs, &fh, &d);
+	err = l ? pvfs_opendir_fh(fs, &fh, &l->d) : -ENOMEM;
 	if (err) {
+		free(l);
 		reply(req, err);
 		return;
 	}
-	fi->fh = (uintptr_t)d;
+	fi->fh = (uintptr_t)l;
 	if (fuse_reply_open(req, fi))
-		pvfs_closedir(d);
+		listing_free(l);
 }
 
-/* @plus: with what the names name, which the kernel then knows. */
+/* The entry after @l->at. Return: 1, 0 at the end, or -errno. */
+static int look(struct listing *l)
+{
+	int rc = l->have_next ? 1 : pvfs_readdir(l->d, &l->next);
+
+	l->have_next = rc > 0;
+	return rc;
+}
+
+/*
+ * @plus: with what the names name, which the kernel then knows. One open directory is read by one
+ * request at a time.
+ */
 static void list(fuse_req_t req, size_t size, off_t off, struct fuse_file_info *fi, int plus)
 {
-	struct pvfs_dir *d = (struct pvfs_dir *)(uintptr_t)fi->fh;
+	struct listing *l = (struct listing *)(uintptr_t)fi->fh;
+	const struct pvfs_dirent *de = &l->next;
 	struct fuse_entry_param e;
 	char *buf = malloc(size);
-	struct pvfs_dirent de;
 	size_t used = 0, n;
 	int rc = 0;
 
@@ -578,22 +625,27 @@ static void list(fuse_req_t req, size_t size, off_t off, struct fuse_file_info *
 		reply(req, -ENOMEM);
 		return;
 	}
-	if (pvfs_telldir(d) != off)
-		pvfs_seekdir(d, off);
-	while (used < size && (rc = pvfs_readdir(d, &de)) > 0) {
-		int dots = !strcmp(de.name, ".") || !strcmp(de.name, "..");
+	if (off != l->at) {
+		pvfs_seekdir(l->d, off);
+		l->at = off;
+		l->have_next = 0;
+	}
+	while ((rc = look(l)) > 0) {
+		int dots = !strcmp(de->name, ".") || !strcmp(de->name, "..");
 
-		e = (struct fuse_entry_param){ .attr = de.stat.st };
+		e = (struct fuse_entry_param){ .attr = de->stat.st };
 		/* How much would it take? The kernel is told of it only when there is room. */
-		n = plus ? fuse_add_direntry_plus(req, NULL, 0, de.name, NULL, 0) :
-			   fuse_add_direntry(req, NULL, 0, de.name, NULL, 0);
+		n = plus ? fuse_add_direntry_plus(req, NULL, 0, de->name, NULL, 0) :
+			   fuse_add_direntry(req, NULL, 0, de->name, NULL, 0);
 		if (used + n > size)
 			break;
 		/* A size that is not known must not be believed: the kernel asks when it looks. */
-		if (plus && !dots && !(de.stat.flags & PVFS_ST_SIZE_UNKNOWN) && fill_entry(&e, &de.stat))
-			e = (struct fuse_entry_param){ .attr = de.stat.st };
-		used += plus ? fuse_add_direntry_plus(req, buf + used, size - used, de.name, &e, de.off) :
-			       fuse_add_direntry(req, buf + used, size - used, de.name, &e.attr, de.off);
+		if (plus && !dots && !(de->stat.flags & PVFS_ST_SIZE_UNKNOWN) && fill_entry(&e, &de->stat))
+			e = (struct fuse_entry_param){ .attr = de->stat.st };
+		used += plus ? fuse_add_direntry_plus(req, buf + used, size - used, de->name, &e, de->off) :
+			       fuse_add_direntry(req, buf + used, size - used, de->name, &e.attr, de->off);
+		l->at = de->off;
+		l->have_next = 0;
 	}
 	if (rc < 0 && !used)
 		reply(req, rc);
@@ -614,12 +666,7 @@ static void do_readdirplus(fuse_req_t req, fuse_ino_t ino, size_t size, off_t of
 
 static void do_releasedir(fuse_req_t req, fuse_ino_t ino, struct fuse_file_info *fi)
 {
-	reply(req, pvfs_closedir((struct pvfs_dir *)(uintptr_t)fi->fh));
-}
-
-/* What the manager has answered lasts. */
-static void do_fsyncdir(fuse_req_t req, fuse_ino_t ino, int datasync, struct fuse_file_info *fi)
-{
+	listing_free((struct listing *)(uintptr_t)fi->fh);
 	reply(req, 0);
 }
 
@@ -634,15 +681,19 @@ static void do_init(void *unused, struct fuse_conn_info *conn)
 	conn->max_background = 64;
 }
 
+/*
+ * What is not here the kernel asks for once: ->flush and ->fsyncdir have nothing to do, since a write
+ * or a change of a name that was answered is kept by the servers; ->access is default_permissions'.
+ */
 static const struct fuse_lowlevel_ops ops = {
 	.init = do_init, .lookup = do_lookup, .forget = do_forget, .forget_multi = do_forget_multi,
 	.getattr = do_getattr, .setattr = do_setattr, .readlink = do_readlink, .mknod = do_mknod,
 	.mkdir = do_mkdir, .unlink = do_unlink, .rmdir = do_rmdir, .symlink = do_symlink,
 	.rename = do_rename, .link = do_link, .open = do_open, .read = do_read, .write = do_write,
-	.flush = do_flush, .release = do_release, .fsync = do_fsync, .opendir = do_opendir,
+	.release = do_release, .fsync = do_fsync, .opendir = do_opendir,
 	.readdir = do_readdir, .readdirplus = do_readdirplus, .releasedir = do_releasedir,
-	.fsyncdir = do_fsyncdir, .statfs = do_statfs, .setxattr = do_setxattr, .getxattr = do_getxattr,
-	.listxattr = do_listxattr, .removexattr = do_removexattr, .access = do_access,
+	.statfs = do_statfs, .setxattr = do_setxattr, .getxattr = do_getxattr,
+	.listxattr = do_listxattr, .removexattr = do_removexattr,
 	.create = do_create, .fallocate = do_fallocate, .lseek = do_lseek,
 	.copy_file_range = do_copy_file_range, .flock = do_flock,
 };
@@ -740,11 +791,12 @@ static int background(void)
 
 static void tell_parent(int fd)
 {
-	int null = open("/dev/null", O_RDWR);
 	char status = 0;
+	int null;
 
 	if (fd < 0)
 		return;
+	null = open("/dev/null", O_RDWR);
 	if (chdir("/") || null < 0 || dup2(null, 0) < 0 || dup2(null, 1) < 0 || dup2(null, 2) < 0)
 		status = EXIT_FAILURE;
 	if (null > 2)
@@ -814,6 +866,9 @@ int main(int argc, char **argv)
 		goto out_volume;
 	tell_parent(parent);
 	config = fuse_loop_cfg_create();
+	if (config)
+		/* A daemon that is away holds up those who need it, and not all others. */
+		fuse_loop_cfg_set_max_threads(config, THREADS_MAX);
 	if (config)
 		rc = fuse_session_loop_mt(se, config) ? EXIT_FAILURE : 0;
 	fuse_session_unmount(se);

@@ -39,7 +39,7 @@ static struct {
 
 const struct api *fs = &api_vfs;
 static const char *file_system = "?";
-static const char *words[64];
+static const char *words[16];
 static int nwords;
 static bool dry, list;
 static unsigned int rows;	/* of the table, so far */
