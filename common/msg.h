@@ -60,6 +60,17 @@ static inline bool pvfs_ts_after(const struct pvfs_ts *a, const struct pvfs_ts *
 	return a->sec != b->sec ? a->sec > b->sec : a->nsec > b->nsec;
 }
 
+/*
+ * Is the time of a read, @now, to be kept? As mounts do by default (relatime): if the last one that
+ * was kept is not after the last change, or a day old.
+ */
+static inline bool pvfs_relatime(const struct pvfs_ts *atime, const struct pvfs_ts *mtime,
+				 const struct pvfs_ts *ctime, const struct pvfs_ts *now)
+{
+	return !pvfs_ts_after(atime, mtime) || !pvfs_ts_after(atime, ctime) ||
+	       now->sec - atime->sec >= 24 * 60 * 60;
+}
+
 /* A header in the host's byte order. Fields as in struct pvfs_hdr. */
 struct pvfs_head {
 	u16 op;

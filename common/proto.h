@@ -46,6 +46,12 @@
 /* in a wreport, for trunc_gen: ask the iods, I do not know */
 #define PVFS_GEN_ASK		(~0u)
 #define PVFS_RECALL_MAX		16u		/* inodes in one RECALL */
+#define PVFS_FILES_MAX		128u		/* files of one FILES_READ or FILES_WRITE */
+#define PVFS_FILES_LIST		11264u		/* bytes of their names and what else is said of them */
+#define PVFS_FILES_BYTES	262144u		/* and of what is in them */
+#define PVFS_FILE_RESULT_LEN	8u		/* bytes of an answer about one, encoded */
+#define PVFS_SHARERS_MAX	480u		/* sessions that one OPEN_SHARED opens a file for */
+#define PVFS_SHARER_LEN		24u		/* bytes of each, encoded */
 #define PVFS_CLOSE_MAX		32u		/* opens that one CLOSE ends */
 #define PVFS_CLOSING_LEN	52u		/* bytes of each, encoded */
 #define PVFS_LK_TICKETS_MAX	16u		/* calls told of in one LOCK_GRANT */

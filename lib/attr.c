@@ -34,9 +34,7 @@ void lib_attr_to_stat(const struct pvfs_attr *a, struct pvfs_stat *ret)
 	ret->st.st_ctim = ts_of(&a->ctime);
 	ret->btime = ts_of(&a->btime);
 	ret->fh = (struct pvfs_fh){ .ino = a->fid.ino, .gen = a->fid.gen };
-	ret->striping = (struct pvfs_striping){ .base = a->layout.base, .pcount = a->layout.pcount,
-						.ssize = a->layout.ssize,
-						.stuff_max = a->layout.stuff_max };
+	ret->striping = lib_striping(&a->layout);
 	ret->version = a->version;
 	ret->flags = (a->flags & PVFS_AF_SIZE_UNKNOWN ? PVFS_ST_SIZE_UNKNOWN : 0) |
 		     (a->flags & PVFS_AF_WRITERS ? PVFS_ST_WRITERS : 0) |
@@ -498,11 +496,21 @@ int pvfs_getlayout(struct pvfs_fs *fs, const char *path, struct pvfs_striping *r
 	int err = path_attr(fs, path, true, &attr);
 
 	if (!err)
-		*ret = (struct pvfs_striping){ .base = attr.layout.base,
-					       .pcount = attr.layout.pcount,
-					       .ssize = attr.layout.ssize,
-					       .stuff_max = attr.layout.stuff_max };
+		*ret = lib_striping(&attr.layout);
 	return err;
+}
+
+int pvfs_fgetlayout(struct pvfs_file *f, struct pvfs_striping *ret)
+{
+	struct pvfs_layout layout;
+	u64 size;
+	int err = lib_fs_check(f->fs);
+
+	if (err)
+		return err;
+	lib_size_known(f->inode, &size, &layout);
+	*ret = lib_striping(&layout);
+	return 0;
 }
 
 int pvfs_statfs(struct pvfs_fs *fs, struct pvfs_fsstat *ret)

@@ -119,10 +119,134 @@ static void undo_open(struct pvfs_fs *fs, const struct pvfs_fid *fid, int flags)
 	MGR_CALL(fs, CLOSE, close, &req, &rep, buf);
 }
 
-/* CREATE in the directory @dir. @attr gets the file's attributes. */
+/* ---------------------------------------------------------------- for others, too */
+
+struct sharing {
+	const struct pvfs_mount_id *sharers;
+	size_t n;
+	struct pvfs_shared *given;
+};
+
+int pvfs_mount_id(struct pvfs_fs *fs, struct pvfs_mount_id *ret)
+{
+	int err = lib_fs_check(fs);
+
+	if (err)
+		return err;
+	pthread_mutex_lock(&fs->lock);
+	ret->session = fs->session;
+	pthread_mutex_unlock(&fs->lock);
+	memcpy(ret->client, fs->client, sizeof(ret->client));
+	return 0;
+}
+
+/*
+ * @rep: what the manager said; the first macs, of @n of them, or none. To whom it was not opened goes
+ * one of zeros.
+ */
+static void give(const struct sharing *sh, const struct pvfs_open_shared_rep *rep, const u8 *macs,
+		 size_t n)
+{
+	static const u8 none[PVFS_CAP_MAC_LEN];
+	struct pvfs_wire w;
+	size_t i;
+
+	for (i = 0; i < sh->n; i++) {
+		struct pvfs_shared *to = &sh->given[i];
+
+		memset(to, 0, sizeof(*to));
+		pvfs_wire_init(&w, to->bytes, sizeof(to->bytes));
+		pvfs_put_u64(&w, rep->epoch);
+		pvfs_put_u32(&w, rep->cap.rights);
+		pvfs_put_fix(&w, i < n ? macs + i * PVFS_CAP_MAC_LEN : none, PVFS_CAP_MAC_LEN);
+		pvfs_put_attr(&w, &rep->attr);
+	}
+}
+
+/*
+ * Those that one request has no room for open it by themselves. Return: 0 and @rep; -EOPNOTSUPP: the
+ * manager does not know how; or -errno.
+ */
+static int do_open_shared(struct pvfs_fs *fs, const struct pvfs_create_req *create,
+			  const struct sharing *sh, struct pvfs_create_rep *ret)
+{
+	u32 n = min(sh->n, (size_t)PVFS_SHARERS_MAX), got = 0;
+	u8 list[PVFS_SHARERS_MAX * PVFS_SHARER_LEN], buf[REP_MAX];
+	u8 macs[PVFS_SHARERS_MAX * PVFS_CAP_MAC_LEN];
+	struct iovec in = { .iov_base = macs, .iov_len = n * PVFS_CAP_MAC_LEN };
+	struct pvfs_open_shared_req req = {
+		.cred = create->cred, .dir = create->dir, .name = create->name,
+		.flags = create->flags, .mode = create->mode, .umask = create->umask,
+		.layout = create->layout, .sharers = { .p = list, .len = n * PVFS_SHARER_LEN },
+	};
+	struct pvfs_open_shared_rep rep;
+	struct pvfs_wire w;
+	size_t i;
+	int err;
+
+	pvfs_wire_init(&w, list, sizeof(list));
+	for (i = 0; i < n; i++) {
+		pvfs_put_u64(&w, sh->sharers[i].session);
+		pvfs_put_fix(&w, sh->sharers[i].client, PVFS_UUID_LEN);
+	}
+	err = MGR_CALL_IN(fs, OPEN_SHARED, open_shared, &req, &rep, buf, n ? &in : NULL, &got);
+	if (err)
+		return err;
+	give(sh, &rep, macs, got / PVFS_CAP_MAC_LEN);
+	*ret = (struct pvfs_create_rep){ .attr = rep.attr, .cap = rep.cap, .created = rep.created };
+	return 0;
+}
+
+/* The same of a manager that opens for one at a time. */
+static void give_names(const struct sharing *sh, const struct pvfs_create_rep *rep)
+{
+	struct pvfs_open_shared_rep none = { .attr = rep->attr, .cap = rep->cap };
+
+	give(sh, &none, NULL, 0);
+}
+
+int pvfs_open_shared(struct pvfs_fs *fs, const struct pvfs_shared *given, int flags,
+		     struct pvfs_file **ret)
+{
+	static const u8 none[PVFS_CAP_MAC_LEN];
+	struct pvfs_attr attr;
+	struct pvfs_cap cap;
+	struct pvfs_wire w;
+	struct pvfs_fh fh;
+	int err = lib_fs_check(fs);
+	bool same;
+	u64 epoch;
+
+	if (err)
+		return err;
+	pvfs_wire_init(&w, given->bytes, sizeof(given->bytes));
+	epoch = pvfs_get_u64(&w);
+	cap.rights = pvfs_get_u32(&w);
+	pvfs_get_fix(&w, cap.mac, sizeof(cap.mac));
+	pvfs_get_attr(&w, &attr);
+	if (w.err || !S_ISREG(attr.mode))
+		return -EINVAL;
+	if (memcmp(cap.mac, none, sizeof(none)) && cap.rights == rights_of(flags)) {
+		lib_session_opens_begin(fs);
+		/* Another mgr does not know of it; and if that one is yet to be met, it will be told. */
+		pthread_mutex_lock(&fs->lock);
+		same = fs->epoch == epoch;
+		pthread_mutex_unlock(&fs->lock);
+		err = same ? lib_file_from_attr(fs, &attr, &cap, flags, ret) : -ESTALE;
+		lib_session_opens_end(fs);
+		if (err != -ESTALE)
+			return err;
+	}
+	fh = (struct pvfs_fh){ .ino = attr.fid.ino, .gen = attr.fid.gen };
+	return pvfs_open_fh(fs, &fh, flags & ~(O_CREAT | O_EXCL | O_TRUNC), ret);
+}
+
+/* ---------------------------------------------------------------- opening by name */
+
+/* CREATE in the directory @dir. @attr gets the file's attributes; @sh may be NULL. */
 static int do_create(struct pvfs_fs *fs, const struct pvfs_fid *dir, const char *name, int flags,
-		     mode_t mode, const struct pvfs_striping *s, struct pvfs_file **ret,
-		     struct pvfs_attr *attr)
+		     mode_t mode, const struct pvfs_striping *s, const struct sharing *sh,
+		     struct pvfs_file **ret, struct pvfs_attr *attr)
 {
 	struct pvfs_create_req req = { .dir = *dir,
 				       .name = PVFS_STR(name),
@@ -139,7 +263,12 @@ static int do_create(struct pvfs_fs *fs, const struct pvfs_fid *dir, const char 
 		return err;
 	lib_fs_cred_get(fs, &cred, &req.cred);
 	lib_session_opens_begin(fs);
-	err = MGR_CALL(fs, CREATE, create, &req, &rep, buf);
+	err = sh ? do_open_shared(fs, &req, sh, &rep) : -EOPNOTSUPP;
+	if (err == -EOPNOTSUPP) {
+		err = MGR_CALL(fs, CREATE, create, &req, &rep, buf);
+		if (!err && sh)
+			give_names(sh, &rep);
+	}
 	if (!err) {
 		*attr = rep.attr;
 		err = lib_file_from_attr(fs, &rep.attr, &rep.cap, flags, ret);
@@ -150,8 +279,9 @@ static int do_create(struct pvfs_fs *fs, const struct pvfs_fid *dir, const char 
 	return err;
 }
 
-int pvfs_open_striped(struct pvfs_fs *fs, const char *path, int flags, mode_t mode,
-		      const struct pvfs_striping *s, struct pvfs_file **ret)
+static int open_path(struct pvfs_fs *fs, const char *path, int flags, mode_t mode,
+		     const struct pvfs_striping *s, const struct sharing *sh,
+		     struct pvfs_file **ret)
 {
 	bool follow = !(flags & O_NOFOLLOW) && (flags & (O_CREAT | O_EXCL)) != (O_CREAT | O_EXCL);
 	struct walk w;
@@ -168,7 +298,8 @@ int pvfs_open_striped(struct pvfs_fs *fs, const char *path, int flags, mode_t mo
 			break;
 		}
 		if (!w.must_dir) {
-			err = do_create(fs, lib_walk_dir(&w), w.name, flags, mode, s, ret, &w.attr);
+			err = do_create(fs, lib_walk_dir(&w), w.name, flags, mode, s, sh, ret,
+					&w.attr);
 			if (err != -ELOOP || !follow || ++tries > SYMLINKS_MAX)
 				break;
 		}
@@ -189,7 +320,22 @@ int pvfs_open_striped(struct pvfs_fs *fs, const char *path, int flags, mode_t mo
 
 int pvfs_open(struct pvfs_fs *fs, const char *path, int flags, mode_t mode, struct pvfs_file **ret)
 {
-	return pvfs_open_striped(fs, path, flags, mode, NULL, ret);
+	return open_path(fs, path, flags, mode, NULL, NULL, ret);
+}
+
+int pvfs_open_striped(struct pvfs_fs *fs, const char *path, int flags, mode_t mode,
+		      const struct pvfs_striping *s, struct pvfs_file **ret)
+{
+	return open_path(fs, path, flags, mode, s, NULL, ret);
+}
+
+int pvfs_open_for(struct pvfs_fs *fs, const char *path, int flags, mode_t mode,
+		  const struct pvfs_striping *s, const struct pvfs_mount_id *sharers, size_t n,
+		  struct pvfs_shared *given, struct pvfs_file **ret)
+{
+	struct sharing sh = { .sharers = sharers, .n = n, .given = given };
+
+	return open_path(fs, path, flags, mode, s, &sh, ret);
 }
 
 int pvfs_create_fh(struct pvfs_fs *fs, const struct pvfs_fh *dir, const char *name, int flags,
@@ -199,7 +345,7 @@ int pvfs_create_fh(struct pvfs_fs *fs, const struct pvfs_fh *dir, const char *na
 	struct pvfs_fid fid = fid_of(dir);
 	struct pvfs_attr attr;
 	int err = lib_fs_check(fs) ?: lib_name_check(name) ?:
-		  do_create(fs, &fid, name, flags, mode, s, ret, &attr);
+		  do_create(fs, &fid, name, flags, mode, s, NULL, ret, &attr);
 
 	if (!err && st)
 		lib_attr_to_stat(&attr, st);

@@ -551,10 +551,7 @@ int pvfs_volinfo(struct pvfs_fs *fs, struct pvfs_volinfo *ret)
 	ret->root = (struct pvfs_fh){ .ino = fs->root.ino, .gen = fs->root.gen };
 	ret->niods = fs->niods;
 	ret->lease_ms = fs->lease_ms;
-	ret->striping = (struct pvfs_striping){ .base = fs->root_layout.base,
-						.pcount = fs->root_layout.pcount,
-						.ssize = fs->root_layout.ssize,
-						.stuff_max = fs->root_layout.stuff_max };
+	ret->striping = lib_striping(&fs->root_layout);
 	return 0;
 }
 

@@ -137,16 +137,14 @@ void lib_now(struct pvfs_ts *ret)
 }
 
 /**
- * lib_atime_due - is the time of a read to be kept? As mounts do by default (relatime): if the last
- * one that was kept is not after the last change, or a day old
+ * lib_atime_due - is the time of a read, now, to be kept?
  * @now: filled
  */
 bool lib_atime_due(const struct pvfs_ts *atime, const struct pvfs_ts *mtime,
 		   const struct pvfs_ts *ctime, struct pvfs_ts *now)
 {
 	lib_now(now);
-	return !pvfs_ts_after(atime, mtime) || !pvfs_ts_after(atime, ctime) ||
-	       now->sec - atime->sec >= 24 * 60 * 60;
+	return pvfs_relatime(atime, mtime, ctime, now);
 }
 
 /**

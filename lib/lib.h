@@ -3,6 +3,7 @@
  * lib.h - libpvfs from inside: its structures, and what its files offer one another.
  *
  *   name.c dir.c attr.c xattr.c io.c list.c space.c sync.c file.c lock.c   the calls of pvfs.h
+ *   files.c                              many small files at once
  *   memory.c                             the user's memory, in pieces
  *   head.c                               files whose bytes are with the manager
  *   ask.c                                the same question to many I/O daemons
@@ -346,6 +347,12 @@ u32 lib_file_wire_flags(int flags);
 static inline struct pvfs_fid fid_of(const struct pvfs_fh *fh)
 {
 	return (struct pvfs_fid){ .ino = fh->ino, .gen = fh->gen };
+}
+
+static inline struct pvfs_striping lib_striping(const struct pvfs_layout *l)
+{
+	return (struct pvfs_striping){ .base = l->base, .pcount = l->pcount, .ssize = l->ssize,
+				       .stuff_max = l->stuff_max };
 }
 
 static inline bool fid_eq(const struct pvfs_fid *a, const struct pvfs_fid *b)

@@ -103,7 +103,10 @@ struct pvfs_mount_opts {
 
 /* On failure @err (@errlen bytes, may be NULL) gets one line for the user. */
 int pvfs_mount(const struct pvfs_mount_opts *opts, struct pvfs_fs **ret, char *err, size_t errlen);
-/* Every file and directory must have been closed: else -EBUSY and nothing happens. */
+/*
+ * Every file and directory must have been closed, every queue freed: else -EBUSY and nothing
+ * happens.
+ */
 int pvfs_umount(struct pvfs_fs *fs);
 const char *pvfs_version(void);
 
@@ -213,6 +216,73 @@ int pvfs_fchmod(struct pvfs_file *f, mode_t mode);
 int pvfs_fchown(struct pvfs_file *f, uid_t uid, gid_t gid);
 int pvfs_futimens(struct pvfs_file *f, const struct timespec ts[2]);
 
+/* ---- many small files ---- */
+
+struct pvfs_small {
+	const char *path;
+	void *buf;		/* room for what is read, or what is written */
+	size_t len;		/* bytes of it */
+	mode_t mode;		/* of a file that is made */
+	ssize_t result;		/* bytes, or -errno */
+};
+
+/**
+ * pvfs_read_files - open, read and close many files
+ * @files: @n of them; result says what became of each
+ *
+ * One request for up to 128 files of a directory, 11 KiB of names and 256 KiB of what is in them,
+ * as long as they are stuffed; others are opened, one by one. Read is from the start of each, to its
+ * end or to len.
+ *
+ * Return: of how many the result is no error; or -errno, and none was tried.
+ */
+ssize_t pvfs_read_files(struct pvfs_fs *fs, struct pvfs_small *files, size_t n);
+/**
+ * pvfs_write_files - create, write and close many files
+ * @files: @n of them; result says what became of each
+ * @flags: O_EXCL: one that is there is left alone, -EEXIST; 0: it is written anew
+ *
+ * One request, as above, for files that are not there and have at most the stuff_max of their
+ * directory. They are made whole: nobody sees one without its bytes; and are on stable storage when
+ * the call returns. Others are opened, one by one. Of two with one path the last one counts.
+ *
+ * Return: as pvfs_read_files().
+ */
+ssize_t pvfs_write_files(struct pvfs_fs *fs, struct pvfs_small *files, size_t n, int flags);
+
+/* ---- one file for many processes ---- */
+
+/* A process' mount, as one that another may open a file for. Not secret among the program's own. */
+struct pvfs_mount_id {
+	uint64_t session;
+	uint8_t client[16];
+};
+int pvfs_mount_id(struct pvfs_fs *fs, struct pvfs_mount_id *ret);
+
+/* A file that was opened for another process: bytes to be sent to it. */
+struct pvfs_shared {
+	uint8_t bytes[192];
+};
+
+/**
+ * pvfs_open_for - pvfs_open_striped(), for others as well, in one request
+ * @flags: O_RDONLY O_WRONLY O_RDWR O_CREAT O_EXCL O_TRUNC
+ * @sharers: @n mounts of the same volume
+ * @given: gets what each of them gives to pvfs_open_shared(); only of more than 480 the others have
+ *	to ask the manager then
+ *
+ * Return: 0, or -errno and the file is open for nobody.
+ */
+int pvfs_open_for(struct pvfs_fs *fs, const char *path, int flags, mode_t mode,
+		  const struct pvfs_striping *s, const struct pvfs_mount_id *sharers, size_t n,
+		  struct pvfs_shared *given, struct pvfs_file **ret);
+/*
+ * The other half, in the process it was opened for, once; without it the file stays open for that
+ * mount until it ends. @flags: the same.
+ */
+int pvfs_open_shared(struct pvfs_fs *fs, const struct pvfs_shared *given, int flags,
+		     struct pvfs_file **ret);
+
 /* ---- where the bytes of a file are ---- */
 
 /**
@@ -310,6 +380,8 @@ ssize_t pvfs_readlink(struct pvfs_fs *fs, const char *path, char *buf, size_t n)
 /* Of a directory: for files made in it from now on. Of an empty file: its own. */
 int pvfs_setlayout(struct pvfs_fs *fs, const char *path, const struct pvfs_striping *s);
 int pvfs_getlayout(struct pvfs_fs *fs, const char *path, struct pvfs_striping *ret);
+/* Of a file that is open, as it is known here: asks nobody. */
+int pvfs_fgetlayout(struct pvfs_file *f, struct pvfs_striping *ret);
 
 /* ---- extended attributes ---- */
 

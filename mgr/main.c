@@ -12,8 +12,8 @@
 #include <sys/un.h>
 #include <unistd.h>
 
-/* SETXATTR's is the only payload that a manager is sent */
-#define PAYLOAD_MAX PVFS_XATTR_VALUE_MAX
+/* FILES_WRITE's is the largest payload that a manager is sent. */
+#define PAYLOAD_MAX PVFS_FILES_BYTES
 #define CREDITS 256u
 #define STOP_MS 5000u
 

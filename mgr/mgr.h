@@ -531,6 +531,8 @@ int mgr_size_record(struct mgr_op *op, const struct pvfs_fid *fid);
  * recorded, or -ERESTART.
  */
 int mgr_atime(struct mgr_op *op, const struct pvfs_fid *fid, const struct pvfs_wreport *report);
+/* The same, in a transaction. Return: 0, -ESTALE, or the database's error. */
+int mgr_atime_set(struct mgr_op *op, const struct pvfs_fid *fid, const struct pvfs_ts *ts);
 
 /* What the datafiles say together. */
 struct mgr_glimpse {
@@ -625,6 +627,7 @@ int mgr_setattr_apply(struct mgr_op *op, struct mgr_inode *in, const struct pvfs
  * @striped: it is not to be stuffed
  * @rdev: of devices
  * @target: of a symbolic link, else NULL
+ * @data: and @len: bytes of a file that is stuffed, with 0 none; borrowed
  * @layout: wanted for a file, NULL or pcount 0: the directory's
  * @fid: from ns_ino_alloc()
  * @in: the new inode
@@ -639,6 +642,8 @@ struct mgr_make {
 	bool written, striped;
 	u64 rdev;
 	const struct pvfs_str *target;
+	const void *data;
+	u32 len;
 	const struct pvfs_layout *layout;
 	struct pvfs_fid fid;
 	struct mgr_inode in;
@@ -648,6 +653,12 @@ struct mgr_make {
 	int (*made)(struct mgr_op *op, struct mgr_make *mk);
 	void *arg;
 };
+/*
+ * One entry more in @dir, which was read with MDB_RMW and may be searched; the caller touches it and
+ * puts it. Return: 0; -EEXIST, -EREMCHG (the bytes do not fit) and -EINVAL with nothing done; or
+ * another error, and the transaction has to end.
+ */
+int mgr_make_in(struct mgr_op *op, struct mgr_make *mk, struct mgr_inode *dir);
 /* For mgr_run(): @arg is a struct mgr_make. */
 int mgr_make_fn(struct mgr_op *op, void *arg);
 /* Checks, allocates the number, runs mgr_make_fn() and counts the file. */
@@ -655,6 +666,8 @@ int mgr_make(struct mgr_op *op, struct mgr_make *mk);
 
 /* ---- op_open.c, also used to replay CREATE after a restart ---- */
 int mgr_open_again(struct mgr_op *op, const struct pvfs_fid *fid, u32 flags);
+/* Of an OPEN_SHARED: the payload again, and, unless it is known @here, what was opened. */
+int mgr_open_shared_again(struct mgr_op *op, const struct pvfs_open_shared_rep *rep, bool here);
 /*
  * The session's last open of @ino is gone: drops its orphan record, and the inode if that was the
  * last.

@@ -32,19 +32,25 @@ struct atime {
 	struct pvfs_ts ts;
 };
 
-static int atime_fn(struct mgr_op *op, void *arg)
+int mgr_atime_set(struct mgr_op *op, const struct pvfs_fid *fid, const struct pvfs_ts *ts)
 {
-	struct atime *a = arg;
 	struct mgr_inode in;
 	int err;
 
-	err = ns_fid_get(op, a->fid, MDB_RMW, &in);
+	err = ns_fid_get(op, fid, MDB_RMW, &in);
 	/* It was read before the last change, which may have been that somebody set the time. */
-	if (err || !pvfs_ts_after(&a->ts, &in.atime) || !pvfs_ts_after(&a->ts, &in.ctime))
+	if (err || !pvfs_ts_after(ts, &in.atime) || !pvfs_ts_after(ts, &in.ctime))
 		return err;
 	/* No new version: nothing that anyone keeps has become another by being read. */
-	in.atime = a->ts;
+	in.atime = *ts;
 	return ns_inode_put(op, &in);
+}
+
+static int atime_fn(struct mgr_op *op, void *arg)
+{
+	struct atime *a = arg;
+
+	return mgr_atime_set(op, a->fid, &a->ts);
 }
 
 int mgr_atime(struct mgr_op *op, const struct pvfs_fid *fid, const struct pvfs_wreport *report)

@@ -41,43 +41,53 @@ static int make_nameless(struct mgr_op *op, struct mgr_make *mk)
 	return err ?: ns_inode_unlinked(op, &mk->in, &gone);
 }
 
-int mgr_make_fn(struct mgr_op *op, void *arg)
+/* Chosen once, however often the transaction runs. */
+static int pick_layout(struct mgr_op *op, struct mgr_make *mk, const struct mgr_inode *dir)
 {
-	struct mgr_make *mk = arg;
-	struct mgr_inode dir;
+	static const struct pvfs_layout none;
 	int err;
 
-	err = ns_dir_get(op, mk->dir, mk->name ? MDB_RMW : 0, &dir);
-	err = err ?: ns_may(op, mk->cred, &dir, MGR_MAY_EXEC);
-	if (err)
-		return err;
+	if (!S_ISREG(mk->mode) || mk->picked)
+		return 0;
+	err = ns_layout_pick(op->m, dir, mk->layout ? mk->layout : &none, &mk->pick);
+	mk->picked = !err;
+	return err;
+}
+
+/* What a new file of these bytes has of them, and of set-id bits. */
+static int put_data(struct mgr_op *op, struct mgr_make *mk)
+{
+	if (!ns_all_powerful(mk->cred))
+		ns_kill_priv(&mk->in);
+	return mgr_head_change(op, &mk->in, mk->len, mk->data, 0, mk->len);
+}
+
+int mgr_make_in(struct mgr_op *op, struct mgr_make *mk, struct mgr_inode *dir)
+{
+	int err;
+
 	if (mk->name) {
-		err = ns_entry_find(op, dir.ino, mk->name, MDB_RMW, &mk->found);
+		err = ns_entry_find(op, dir->ino, mk->name, MDB_RMW, &mk->found);
 		if (err != -ENOENT)
 			return err ?: -EEXIST;
 	}
-	err = ns_may(op, mk->cred, &dir, MGR_MAY_WRITE | MGR_MAY_EXEC);
+	err = ns_may(op, mk->cred, dir, MGR_MAY_WRITE | MGR_MAY_EXEC);
 	if (err)
 		return err;
-	if (S_ISDIR(mk->mode) && dir.nlink >= PVFS_LINK_MAX)
+	if (S_ISDIR(mk->mode) && dir->nlink >= PVFS_LINK_MAX)
 		return -EMLINK;
-	ns_inode_init(op, &mk->in, &mk->fid, &dir, mk->cred, mk->mode);
+	err = pick_layout(op, mk, dir);
+	if (err)
+		return err;
+	if (mk->len > mk->pick.stuff_max)
+		return -EREMCHG;
+	ns_inode_init(op, &mk->in, &mk->fid, dir, mk->cred, mk->mode);
 	mk->in.flags = mk->iflags;
-	err = mgr_acl_inherit(op, &dir, &mk->in, mk->umask);
+	err = mgr_acl_inherit(op, dir, &mk->in, mk->umask);
 	if (err)
 		return err;
 	mk->in.rdev = mk->rdev;
 	if (S_ISREG(mk->mode)) {
-		/* Chosen once, however often the transaction runs. */
-		if (!mk->picked) {
-			static const struct pvfs_layout none;
-
-			err = ns_layout_pick(op->m, &dir, mk->layout ? mk->layout : &none,
-					     &mk->pick);
-			if (err)
-				return err;
-			mk->picked = true;
-		}
 		mk->in.layout = mk->pick;
 		if (mk->pick.stuff_max && !mk->striped)
 			mk->in.flags |= MGR_IF_STUFFED;
@@ -88,15 +98,31 @@ int mgr_make_fn(struct mgr_op *op, void *arg)
 		mk->in.size = mk->target->len;
 		err = put_target(op, mk->in.ino, mk->target);
 	}
+	if (mk->len)
+		err = put_data(op, mk);
 	err = err ?: ns_inode_insert(op, &mk->in);
 	if (err || !mk->name)
-		return err ?: make_nameless(op, mk);
-	err = ns_entry_add(op, dir.ino, &mk->found, mk->name, &mk->in);
+		return err;
+	err = ns_entry_add(op, dir->ino, &mk->found, mk->name, &mk->in);
 	if (err)
 		return err;
-	dir.entries++;
+	dir->entries++;
 	if (S_ISDIR(mk->mode))
-		dir.nlink++;
+		dir->nlink++;
+	return 0;
+}
+
+int mgr_make_fn(struct mgr_op *op, void *arg)
+{
+	struct mgr_make *mk = arg;
+	struct mgr_inode dir;
+	int err;
+
+	err = ns_dir_get(op, mk->dir, mk->name ? MDB_RMW : 0, &dir);
+	err = err ?: ns_may(op, mk->cred, &dir, MGR_MAY_EXEC);
+	err = err ?: mgr_make_in(op, mk, &dir);
+	if (err || !mk->name)
+		return err ?: make_nameless(op, mk);
 	ns_touch_mtime(op, &dir);
 	err = ns_inode_put(op, &dir);
 	if (!err && mk->made)

@@ -1,13 +1,17 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * op_open.c - CREATE, OPEN, CLOSE, REPORT.
+ * op_open.c - CREATE, OPEN, OPEN_SHARED, CLOSE, REPORT.
  *
  * An open is counted in memory (opens.c) before the inode is read, and taken back when anything
  * fails. Opening for writing also marks the inode UNCERTAIN, durably, before the reply: from then
  * on the database does not claim to know its size. The close of the last writer settles it
  * (size.c).
+ *
+ * OPEN_SHARED is a CREATE that opens for other sessions, too: each of them has the file open from
+ * then on as if it had asked, and gets a capability of its own.
  */
 #include "mgr.h"
+#include <stdlib.h>
 #include <sys/stat.h>
 
 #define O_ACCESS (PVFS_O_READ | PVFS_O_WRITE | PVFS_O_EXEC)
@@ -15,8 +19,15 @@
 	(O_ACCESS | PVFS_O_CREAT | PVFS_O_EXCL | PVFS_O_TRUNC | PVFS_O_DIRECTORY | \
 	 PVFS_O_TMPFILE | PVFS_O_STRIPED | PVFS_O_EAGER | PVFS_O_DRAFT)
 
+/* Other sessions that a file is opened for; NULL for those that are not there. */
+struct sharers {
+	u32 n;
+	struct mgr_session *s[PVFS_SHARERS_MAX];
+};
+
 struct opening {
 	const struct pvfs_cred *cred;	/* NULL: no permission check (it was open before) */
+	const struct sharers *sharers;	/* or NULL */
 	struct pvfs_fid fid;
 	u32 flags;
 	u64 unleased;			/* inode that the session gave its lease up on */
@@ -26,7 +37,8 @@ struct opening {
 	struct pvfs_cap *cap;
 };
 
-static void make_cap(struct mgr_op *op, const struct pvfs_fid *fid, u32 flags, struct pvfs_cap *cap)
+static void make_cap_for(struct mgr *m, u64 session, const struct pvfs_fid *fid, u32 flags,
+			 struct pvfs_cap *cap)
 {
 	u32 rights = 0;
 
@@ -34,7 +46,12 @@ static void make_cap(struct mgr_op *op, const struct pvfs_fid *fid, u32 flags, s
 		rights |= PVFS_CAP_READ;
 	if (flags & PVFS_O_WRITE)
 		rights |= PVFS_CAP_WRITE;
-	pvfs_cap_make(&op->m->server_key, op->m->uuid, mgr_op_session(op), fid, rights, cap);
+	pvfs_cap_make(&m->server_key, m->uuid, session, fid, rights, cap);
+}
+
+static void make_cap(struct mgr_op *op, const struct pvfs_fid *fid, u32 flags, struct pvfs_cap *cap)
+{
+	make_cap_for(op->m, mgr_op_session(op), fid, flags, cap);
 }
 
 static int check_access(struct mgr_op *op, const struct pvfs_cred *cred, const struct mgr_inode *in,
@@ -105,19 +122,54 @@ static void open_finish(struct mgr_op *op, const struct mgr_inode *in, void *arg
 	ns_attr(in, o->attr);
 }
 
-/* What gives no right to any data is not kept account of. */
-static int count_open(struct mgr_op *op, u64 ino, u32 flags)
+static void uncount(struct mgr_op *op, u64 session, u64 ino, u32 flags)
 {
-	return flags & O_ACCESS ? mgr_opens_add(&op->m->opens, op->s, ino, flags, 1, false) : 0;
+	if (mgr_opens_del(&op->m->opens, session, ino, flags))
+		mgr_orphan_release(op, ino, session);
 }
 
 /* Takes a counted open back; the last one of an orphan lets it go. */
+static void uncount_open(struct mgr_op *op, u64 ino, u32 flags, const struct sharers *sh)
+{
+	u32 i;
+
+	if (!(flags & O_ACCESS))
+		return;
+	for (i = 0; sh && i < sh->n; i++)
+		if (sh->s[i])
+			uncount(op, sh->s[i]->id, ino, flags);
+	uncount(op, mgr_op_session(op), ino, flags);
+}
+
+/* What gives no right to any data is not kept account of. */
+static int count_open(struct mgr_op *op, u64 ino, u32 flags, const struct sharers *sh)
+{
+	struct sharers counted;
+	int err;
+	u32 i;
+
+	if (!(flags & O_ACCESS))
+		return 0;
+	err = mgr_opens_add(&op->m->opens, op->s, ino, flags, 1, false);
+	if (err || !sh)
+		return err;
+	for (counted.n = i = 0; !err && i < sh->n; i++) {
+		if (!sh->s[i])
+			continue;
+		err = mgr_opens_add(&op->m->opens, sh->s[i], ino, flags, 1, false);
+		if (!err)
+			counted.s[counted.n++] = sh->s[i];
+		else if (err == -ESTALE)
+			err = 0;	/* it has just ended */
+	}
+	if (err)
+		uncount_open(op, ino, flags, &counted);
+	return err;
+}
+
 static void open_undo(struct mgr_op *op, const struct opening *o)
 {
-	if (!(o->flags & O_ACCESS))
-		return;
-	if (mgr_opens_del(&op->m->opens, mgr_op_session(op), o->fid.ino, o->flags))
-		mgr_orphan_release(op, o->fid.ino, mgr_op_session(op));
+	uncount_open(op, o->fid.ino, o->flags, o->sharers);
 }
 
 static int eager_fn(struct mgr_op *op, void *arg)
@@ -144,7 +196,7 @@ static int open_existing(struct mgr_op *op, struct opening *o)
 		lease = mgr_lease_begin(op, o->fid.ino);
 	mgr_opens_view(&op->m->opens, o->fid.ino, mgr_op_session(op), &v);
 	o->had = v.open;
-	err = count_open(op, o->fid.ino, o->flags);
+	err = count_open(op, o->fid.ino, o->flags, o->sharers);
 	if (err)
 		return err;
 	err = mgr_run(op, open_fn, o, o->flags & PVFS_O_WRITE ? 0 : MGR_RUN_READ);
@@ -179,18 +231,24 @@ undo:
 	return err;
 }
 
-int mgr_open_again(struct mgr_op *op, const struct pvfs_fid *fid, u32 flags)
+static int open_again(struct mgr_op *op, const struct pvfs_fid *fid, u32 flags,
+		      const struct sharers *sh)
 {
-	struct opening o = { .fid = *fid, .flags = flags & O_ACCESS, .had = true };
+	struct opening o = { .fid = *fid, .flags = flags & O_ACCESS, .had = true, .sharers = sh };
 	int err;
 
-	err = count_open(op, fid->ino, flags);
+	err = count_open(op, fid->ino, o.flags, sh);
 	if (err)
 		return err;
 	err = mgr_run(op, open_fn, &o, flags & PVFS_O_WRITE ? 0 : MGR_RUN_READ);
 	if (err)
 		open_undo(op, &o);
 	return err;
+}
+
+int mgr_open_again(struct mgr_op *op, const struct pvfs_fid *fid, u32 flags)
+{
+	return open_again(op, fid, flags, NULL);
 }
 
 int mgr_op_open(struct mgr_op *op, const struct pvfs_open_req *req, struct pvfs_open_rep *rep)
@@ -209,7 +267,11 @@ int mgr_op_open(struct mgr_op *op, const struct pvfs_open_req *req, struct pvfs_
 
 struct creating {
 	const struct pvfs_create_req *req;
-	struct pvfs_create_rep *rep;
+	/* the reply: CREATE's, or OPEN_SHARED's */
+	struct pvfs_attr *attr;
+	struct pvfs_cap *cap;
+	u8 *created;
+	const struct sharers *sharers;
 	bool counted;
 };
 
@@ -220,22 +282,22 @@ static int made_file(struct mgr_op *op, struct mgr_make *mk)
 
 	/* Before the commit: nobody can unlink it without seeing that it is open. */
 	if (!c->counted) {
-		err = count_open(op, mk->in.ino, c->req->flags);
+		err = count_open(op, mk->in.ino, c->req->flags, c->sharers);
 		if (err)
 			return err;
 		c->counted = true;
 	}
 	if (c->req->flags & PVFS_O_WRITE)
 		mgr_opens_reset(&op->m->opens, &mk->in, true);
-	ns_attr(&mk->in, &c->rep->attr);
+	ns_attr(&mk->in, c->attr);
 	/* Before the commit, too: nobody reads it without finding that it is a draft. */
 	if ((c->req->flags & PVFS_O_DRAFT) && (mk->in.flags & MGR_IF_STUFFED) &&
 	    mgr_lease_begin(op, mk->in.ino)) {
 		mgr_leases_draft(&op->m->leases, mk->in.ino, mgr_op_session(op), true);
-		c->rep->attr.flags |= PVFS_AF_LEASE | PVFS_AF_DRAFT;
+		c->attr->flags |= PVFS_AF_LEASE | PVFS_AF_DRAFT;
 	}
-	make_cap(op, &mk->fid, c->req->flags, &c->rep->cap);
-	c->rep->created = 1;
+	make_cap(op, &mk->fid, c->req->flags, c->cap);
+	*c->created = 1;
 	return 0;
 }
 
@@ -255,11 +317,9 @@ static int find_fn(struct mgr_op *op, void *arg)
 	return err ?: ns_entry_find(op, dir.ino, &f->req->name, 0, &f->e);
 }
 
-static int create_new(struct mgr_op *op, const struct pvfs_create_req *req,
-		      struct pvfs_create_rep *rep,
-		      struct pvfs_fid *ret_found)
+static int create_new(struct mgr_op *op, struct creating *c, struct pvfs_fid *ret_found)
 {
-	struct creating c = { .req = req, .rep = rep };
+	const struct pvfs_create_req *req = c->req;
 	bool nameless = req->flags & PVFS_O_TMPFILE;
 	struct mgr_make mk = {
 		.cred = &req->cred, .dir = &req->dir, .name = nameless ? NULL : &req->name,
@@ -267,26 +327,30 @@ static int create_new(struct mgr_op *op, const struct pvfs_create_req *req,
 		.layout = &req->layout,
 		.iflags = nameless && !(req->flags & PVFS_O_EXCL) ? MGR_IF_LINKABLE : 0,
 		.written = req->flags & PVFS_O_WRITE, .striped = req->flags & PVFS_O_STRIPED,
-		.made = made_file, .arg = &c,
+		.made = made_file, .arg = c,
 	};
-	int err = mgr_make(op, &mk);
+	int err;
 
-	if (err && c.counted && (req->flags & O_ACCESS))
-		mgr_opens_del(&op->m->opens, mgr_op_session(op), mk.fid.ino, req->flags);
+	c->counted = false;
+	err = mgr_make(op, &mk);
+	if (err && c->counted)
+		uncount_open(op, mk.fid.ino, req->flags, c->sharers);
 	if (err)
-		rep->created = 0;
+		*c->created = 0;
 	*ret_found = mk.found.fid;
 	return err;
 }
 
-int mgr_op_create(struct mgr_op *op, const struct pvfs_create_req *req, struct pvfs_create_rep *rep)
+static int open_by_name(struct mgr_op *op, struct creating *c)
 {
+	const struct pvfs_create_req *req = c->req;
 	struct finding f = { .req = req };
 	struct opening o = {
 		.cred = &req->cred,
+		.sharers = c->sharers,
 		.flags = req->flags & ~(PVFS_O_CREAT | PVFS_O_EXCL | PVFS_O_STRIPED),
-		.attr = &rep->attr,
-		.cap = &rep->cap,
+		.attr = c->attr,
+		.cap = c->cap,
 		.unleased = req->unleased,
 	};
 	unsigned int tries;
@@ -298,7 +362,7 @@ int mgr_op_create(struct mgr_op *op, const struct pvfs_create_req *req, struct p
 	if (req->flags & PVFS_O_TMPFILE) {
 		if (req->name.len || !(req->flags & PVFS_O_CREAT) || !(req->flags & PVFS_O_WRITE))
 			return -EINVAL;
-		return create_new(op, req, rep, &o.fid);
+		return create_new(op, c, &o.fid);
 	}
 	err = ns_name_check(&req->name);
 	if (err)
@@ -309,7 +373,7 @@ int mgr_op_create(struct mgr_op *op, const struct pvfs_create_req *req, struct p
 	 */
 	for (tries = 0; tries < 10; tries++) {
 		if (req->flags & PVFS_O_CREAT) {
-			err = create_new(op, req, rep, &o.fid);
+			err = create_new(op, c, &o.fid);
 			if (err != -EEXIST || (req->flags & PVFS_O_EXCL))
 				return err;
 		} else {
@@ -325,6 +389,121 @@ int mgr_op_create(struct mgr_op *op, const struct pvfs_create_req *req, struct p
 			return err;
 	}
 	return -EAGAIN;
+}
+
+int mgr_op_create(struct mgr_op *op, const struct pvfs_create_req *req, struct pvfs_create_rep *rep)
+{
+	struct creating c = {
+		.req = req, .attr = &rep->attr, .cap = &rep->cap, .created = &rep->created,
+	};
+
+	return open_by_name(op, &c);
+}
+
+/* ---- for others, too ---- */
+
+#define O_SHARED (PVFS_O_READ | PVFS_O_WRITE | PVFS_O_CREAT | PVFS_O_EXCL | PVFS_O_TRUNC | \
+		  PVFS_O_STRIPED)
+
+static void sharers_put(struct sharers *sh)
+{
+	u32 i;
+
+	for (i = 0; i < sh->n; i++)
+		if (sh->s[i])
+			mgr_session_put(sh->s[i]);
+}
+
+/* Who names a session has to know more of it than its number: it was told to, by its client. */
+static int sharers_get(struct mgr_op *op, const struct pvfs_str *list, struct sharers *sh)
+{
+	struct pvfs_sharer who;
+	struct pvfs_wire w;
+	u32 i;
+
+	sh->n = list->len / PVFS_SHARER_LEN;
+	if (list->len % PVFS_SHARER_LEN)
+		return -EINVAL;
+	pvfs_wire_init(&w, list->p, list->len);
+	for (i = 0; i < sh->n; i++) {
+		pvfs_get_sharer(&w, &who);
+		sh->s[i] = mgr_session_lookup(op->m, who.session);
+		if (sh->s[i] && memcmp(sh->s[i]->client, who.client, sizeof(who.client))) {
+			mgr_session_put(sh->s[i]);
+			sh->s[i] = NULL;
+		}
+	}
+	return 0;
+}
+
+/* The payload. It is made of what the reply says, so that a reply that was kept has it again. */
+static int give_caps(struct mgr_op *op, const struct pvfs_attr *attr, u32 flags,
+		     const struct sharers *sh)
+{
+	struct pvfs_cap cap;
+	u32 i;
+
+	if (!sh->n)
+		return 0;
+	op->payload = calloc(sh->n, PVFS_CAP_MAC_LEN);
+	if (!op->payload)
+		return -ENOMEM;
+	op->payload_len = sh->n * PVFS_CAP_MAC_LEN;
+	for (i = 0; i < sh->n; i++) {
+		if (!sh->s[i])
+			continue;	/* zeros: it has to ask itself */
+		make_cap_for(op->m, sh->s[i]->id, &attr->fid, flags, &cap);
+		memcpy(op->payload + i * PVFS_CAP_MAC_LEN, cap.mac, PVFS_CAP_MAC_LEN);
+	}
+	return 0;
+}
+
+int mgr_op_open_shared(struct mgr_op *op, const struct pvfs_open_shared_req *req,
+		       struct pvfs_open_shared_rep *rep)
+{
+	struct pvfs_create_req create = {
+		.cred = req->cred, .dir = req->dir, .name = req->name, .flags = req->flags,
+		.mode = req->mode, .umask = req->umask, .layout = req->layout,
+	};
+	struct sharers sh;
+	struct creating c = {
+		.req = &create, .attr = &rep->attr, .cap = &rep->cap, .created = &rep->created,
+		.sharers = &sh,
+	};
+	int err;
+
+	if (req->flags & ~O_SHARED)
+		return -EINVAL;
+	err = sharers_get(op, &req->sharers, &sh);
+	if (err)
+		return err;
+	rep->epoch = op->m->epoch;
+	err = open_by_name(op, &c);
+	/* Of a directory no open is kept. */
+	if (!err && S_ISDIR(rep->attr.mode))
+		err = -EISDIR;
+	if (!err) {
+		err = give_caps(op, &rep->attr, req->flags, &sh);
+		if (err)
+			uncount_open(op, rep->attr.fid.ino, req->flags, &sh);
+	}
+	sharers_put(&sh);
+	return err;
+}
+
+int mgr_open_shared_again(struct mgr_op *op, const struct pvfs_open_shared_rep *rep, bool here)
+{
+	const struct pvfs_open_shared_req *req = &op->req.open_shared;
+	struct sharers sh;
+	int err;
+
+	err = sharers_get(op, &req->sharers, &sh);
+	if (err)
+		return err;
+	err = here ? 0 : open_again(op, &rep->attr.fid, req->flags, &sh);
+	err = err ?: give_caps(op, &rep->attr, req->flags, &sh);
+	sharers_put(&sh);
+	return err;
 }
 
 /* ---- close ---- */

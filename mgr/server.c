@@ -311,7 +311,7 @@ int mgr_execute(struct mgr *m, const struct mgr_request *rq, struct mgr_op *op)
 	op->data = rq->data;
 	op->data_len = rq->data_len;
 	if (op->data_len && op->nr != PVFS_OP_SETXATTR && op->nr != PVFS_OP_HEAD_WRITE &&
-	    op->nr != PVFS_OP_FLUSH)
+	    op->nr != PVFS_OP_FLUSH && op->nr != PVFS_OP_FILES_WRITE)
 		return -EINVAL;
 	err = h->decode(op, rq->body, rq->body_len);
 	if (err)

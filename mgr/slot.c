@@ -57,20 +57,25 @@ static int load_retry(struct mgr_op *op, void *arg)
 	return load(op, arg);
 }
 
-/* What the replayed CREATE opened is not known to this process when an earlier one did it. */
+/*
+ * What the replayed request opened is not known to this process when an earlier one did it; and a
+ * payload is not kept.
+ */
 static int replay(struct mgr_op *op, struct mgr_slot *sl)
 {
-	struct pvfs_create_rep *rep = &op->rep.create;
-	int err;
+	struct pvfs_open_shared_rep *shared = &op->rep.open_shared;
+	struct pvfs_create_rep *create = &op->rep.create;
+	int err = 0;
 
 	if (sl->op != op->nr)
 		return -EINVAL;
-	if (sl->here || op->nr != PVFS_OP_CREATE)
-		return 0;
-	err = pvfs_create_rep_decode(rep, op->body, op->body_len);
-	if (err)
-		return -EUCLEAN;
-	err = mgr_open_again(op, &rep->attr.fid, op->req.create.flags);
+	if (op->nr == PVFS_OP_OPEN_SHARED) {
+		err = pvfs_open_shared_rep_decode(shared, op->body, op->body_len) ? -EUCLEAN : 0;
+		err = err ?: mgr_open_shared_again(op, shared, sl->here);
+	} else if (op->nr == PVFS_OP_CREATE && !sl->here) {
+		err = pvfs_create_rep_decode(create, op->body, op->body_len) ? -EUCLEAN : 0;
+		err = err ?: mgr_open_again(op, &create->attr.fid, op->req.create.flags);
+	}
 	if (!err)
 		sl->here = true;
 	return err;

@@ -25,9 +25,9 @@ here=$(cd "${0%/*}" && pwd -P)
 top=$(cd "$here/../.." && pwd -P)
 build=$(mkdir -p "$1" && cd "$1" && pwd -P)
 work=$build/romio
-src=$work/mpich-4.0.2/src/mpi/romio
-log=$work/build.log
 version=4.0.2
+src=$work/mpich-$version/src/mpi/romio
+log=$work/build.log
 lib=$(gcc -print-multiarch)
 
 command -v mpicc.mpich >/dev/null || die "no mpicc.mpich: run make deps"

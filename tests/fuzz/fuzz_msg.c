@@ -71,29 +71,26 @@ static void try_body(const struct pvfs_head *h, const u8 *p, size_t n)
 	}
 }
 
-/* The lists that READDIR and SESSION_OPEN answer with, and CLOSE's. */
+/* What goes as a list of groups, in a payload or a blob. */
 static void try_lists(const u8 *p, size_t n)
 {
-	struct pvfs_closing closing;
-	struct pvfs_iodent iod;
-	struct pvfs_dent dent;
 	struct pvfs_wire w;
 
-	pvfs_wire_init(&w, p, n);
-	while (!w.err && pvfs_wire_left(&w)) {
-		pvfs_get_dent(&w, &dent);
-		touch_dent(&dent);
-	}
-	pvfs_wire_init(&w, p, n);
-	while (!w.err && pvfs_wire_left(&w)) {
-		pvfs_get_iodent(&w, &iod);
-		touch_iodent(&iod);
-	}
-	pvfs_wire_init(&w, p, n);
-	while (!w.err && pvfs_wire_left(&w)) {
-		pvfs_get_closing(&w, &closing);
-		touch_closing(&closing);
-	}
+#define TRY(group) do { \
+		struct pvfs_##group m_; \
+		pvfs_wire_init(&w, p, n); \
+		while (!w.err && pvfs_wire_left(&w)) { \
+			pvfs_get_##group(&w, &m_); \
+			touch_##group(&m_); \
+		} \
+	} while (0)
+	TRY(dent);
+	TRY(iodent);
+	TRY(closing);
+	TRY(file_wanted);
+	TRY(file_result);
+	TRY(sharer);
+#undef TRY
 }
 
 static void try_layout(const u8 *p, size_t n)

@@ -59,6 +59,36 @@ static void write_lists(u8 *body)
 	write_seed("WRITE_LIST", "sound", &h, body);
 }
 
+/* Requests about two files in the root; to write, of 64 bytes together. */
+static void write_files(u8 *body)
+{
+	u8 raw[64], who[PVFS_SHARER_LEN];
+	struct pvfs_files_read_req r = { .dir = { 1, 1 }, .room = PVFS_STUFF_MAX, .files.p = raw };
+	struct pvfs_files_write_req w = { .dir = { 1, 1 }, .umask = 022, .files.p = raw };
+	struct pvfs_open_shared_req s = { .dir = { 1, 1 }, .name = PVFS_STR("shared"), .mode = 0600,
+					  .flags = PVFS_O_READ | PVFS_O_WRITE | PVFS_O_CREAT,
+					  .sharers = { who, sizeof(who) } };
+	struct pvfs_head h = { .tag = 1, .session = 7, .slot_seq = 1 };
+	struct pvfs_wire wire;
+
+	pvfs_wire_init(&wire, raw, sizeof(raw));
+	pvfs_put_file_wanted(&wire, &(struct pvfs_file_wanted){ PVFS_STR("one"), 0644, 24 });
+	pvfs_put_file_wanted(&wire, &(struct pvfs_file_wanted){ PVFS_STR("two"), 0600, 40 });
+	r.files.len = w.files.len = wire.p - raw;
+	h.op = PVFS_OP_FILES_READ;
+	h.body_len = pvfs_files_read_req_encode(&r, body, PVFS_BODY_MAX);
+	write_seed("FILES_READ", "sound", &h, body);
+	pvfs_wire_init(&wire, who, sizeof(who));
+	pvfs_put_sharer(&wire, &(struct pvfs_sharer){ .session = 1 });
+	h.op = PVFS_OP_OPEN_SHARED;
+	h.body_len = pvfs_open_shared_req_encode(&s, body, PVFS_BODY_MAX);
+	write_seed("OPEN_SHARED", "sound", &h, body);
+	h.op = PVFS_OP_FILES_WRITE;
+	h.payload_len = 64;
+	h.body_len = pvfs_files_write_req_encode(&w, body, PVFS_BODY_MAX);
+	write_seed("FILES_WRITE", "sound", &h, body);
+}
+
 int main(int argc, char **argv)
 {
 	static u8 body[PVFS_BODY_MAX];
@@ -80,7 +110,7 @@ int main(int argc, char **argv)
 	} while (0)
 /* Requests with a payload. */
 #define PAYLOAD(num) (num == PVFS_OP_WRITE || num == PVFS_OP_SETXATTR || num == PVFS_OP_HEAD_WRITE || \
-		      num == PVFS_OP_FILL || num == PVFS_OP_WRITE_LIST ? 64 : 0)
+		      num == PVFS_OP_FILL || num == PVFS_OP_WRITE_LIST || num == PVFS_OP_FILES_WRITE ? 64 : 0)
 #define PVFS_OP(num, NAME, lower, who, opf) \
 	ONE(num, lower##_req, 0, 0); \
 	h.payload_len = PAYLOAD(num); \
@@ -94,10 +124,12 @@ int main(int argc, char **argv)
 	h.credits = 64; \
 	h.payload_len = num == PVFS_OP_READ || num == PVFS_OP_STATS || num == PVFS_OP_READDIR || \
 			num == PVFS_OP_SESSION_OPEN || num == PVFS_OP_GETXATTR || num == PVFS_OP_LISTXATTR || \
-			num == PVFS_OP_HEAD_READ || num == PVFS_OP_READ_LIST ? 40 : 0; \
+			num == PVFS_OP_HEAD_READ || num == PVFS_OP_READ_LIST || num == PVFS_OP_FILES_READ || \
+			num == PVFS_OP_OPEN_SHARED ? 40 : 0; \
 	write_seed(#NAME, "rep", &h, body);
 #include "common/ops.def"
 #undef PVFS_OP
 	write_lists(body);
+	write_files(body);
 	return failed;
 }

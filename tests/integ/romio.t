@@ -82,6 +82,21 @@ while read -r verdict _ _ name; do
 done < <(grep -E '^(not )?ok ' <<<"$out")
 is "all of our tests ran to their end" "$rc $(grep -c '^1\.\.' <<<"$out")" "0 1"
 
+# opens: how often the manager was asked for files to be opened, by each of the operations that do
+opens() {
+	local op
+	for op in OPEN_SHARED CREATE OPEN; do
+		p status --json | json "{servers}[0]{stats}{ops}{$op}{count} // 0"
+		echo
+	done
+}
+mapfile -t before < <(opens)
+own 4 pvfs:/together leave >"$T/leave.out" 2>&1
+mapfile -t after < <(opens)
+is "4 processes open a file with one message" "${after[*]}" "$((before[0] + 1)) ${before[1]} ${before[2]}"
+fails "a time-out that is none" 1 'PVFS_TIMEO=-5: tenths of a second' env PVFS_TIMEO=-5 timeout 60 mpiexec.mpich -iface lo -n 1 \
+	-genv LD_PRELOAD "$ROMIO" "$T/simple" -fname pvfs:/x
+
 # By name alone, without anything in the environment but the key.
 (
 	unset PVFS_MGR PVFS_VOLUME

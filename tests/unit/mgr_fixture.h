@@ -345,7 +345,7 @@ struct fx_client {
 	u8 groups[32];
 	u32 ngroups;
 	u32 umask;
-	const void *data;	/* payload of the next SETXATTR, HEAD_WRITE or FLUSH */
+	const void *data;	/* payload of the next SETXATTR, HEAD_WRITE, FLUSH or FILES_WRITE */
 	u32 data_len;
 };
 
@@ -358,7 +358,8 @@ static inline struct pvfs_cred fx_cred(const struct fx_client *c)
 
 static inline bool fx_has_data(u16 nr)
 {
-	return nr == PVFS_OP_SETXATTR || nr == PVFS_OP_HEAD_WRITE || nr == PVFS_OP_FLUSH;
+	return nr == PVFS_OP_SETXATTR || nr == PVFS_OP_HEAD_WRITE || nr == PVFS_OP_FLUSH ||
+	       nr == PVFS_OP_FILES_WRITE;
 }
 
 /* One execution, as the server makes it: again where it may block when it asks for that. */
@@ -436,6 +437,19 @@ static inline struct fx_client fx_thread(const struct fx_client *c, u16 slot)
 	t.slot = slot;
 	t.seq = 0;
 	return t;
+}
+
+static inline void assert_attr_equal(const struct pvfs_attr *a, const struct pvfs_attr *b)
+{
+	u8 x[256] = { 0 }, y[256] = { 0 };
+	struct pvfs_wire w;
+
+	pvfs_wire_init(&w, x, sizeof(x));
+	pvfs_put_attr(&w, a);
+	assert_int_equal(w.err, 0);
+	pvfs_wire_init(&w, y, sizeof(y));
+	pvfs_put_attr(&w, b);
+	assert_memory_equal(x, y, sizeof(x));
 }
 
 /* ---- short forms; each returns the operation's error ---- */

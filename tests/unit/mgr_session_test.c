@@ -8,19 +8,6 @@
 #define MKW (PVFS_O_CREAT | PVFS_O_WRITE)
 
 /* As on the wire: the structures have padding. */
-static void assert_attr_equal(const struct pvfs_attr *a, const struct pvfs_attr *b)
-{
-	u8 x[256] = { 0 }, y[256] = { 0 };
-	struct pvfs_wire w;
-
-	pvfs_wire_init(&w, x, sizeof(x));
-	pvfs_put_attr(&w, a);
-	assert_int_equal(w.err, 0);
-	pvfs_wire_init(&w, y, sizeof(y));
-	pvfs_put_attr(&w, b);
-	assert_memory_equal(x, y, sizeof(x));
-}
-
 /* Executes a MKDIR under a chosen sequence number. */
 static int mkdir_seq(struct fx_client *c, const char *name, u32 seq, struct pvfs_attr *a)
 {

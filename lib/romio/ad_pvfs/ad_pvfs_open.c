@@ -1,15 +1,20 @@
 // SPDX-License-Identifier: LGPL-2.1
 /*
  * ad_pvfs_open.c - open and close. The first process of those that open a file together looks its
- * name up, or makes it, and tells the others the handle: they open that, and walk no path.
+ * name up, or makes it, and opens it for all of them: one message to the manager, however many they
+ * are.
  */
 #include "ad_pvfs.h"
 
-/* What the first process tells the others. */
+/* Of each process to the first one, and what that gives to each. */
+struct question {
+	int err;
+	struct pvfs_mount_id id;
+};
+
 struct answer {
 	int err;
-	struct pvfs_fh fh;
-	struct pvfs_striping striping;
+	struct pvfs_shared file;
 };
 
 static int flags_of(int access_mode)
@@ -23,49 +28,76 @@ static int flags_of(int access_mode)
 	return flags;
 }
 
-static void open_name(ADIO_File fd, struct pvfs_fs *fs, const char *path, struct pvfs_file **f,
-		      struct answer *a)
+static int open_name(ADIO_File fd, struct pvfs_fs *fs, const char *path,
+		     const struct pvfs_mount_id *others, int n, struct pvfs_shared *given,
+		     struct pvfs_file **f)
 {
 	struct pvfs_striping s;
-	struct pvfs_stat st;
 	int hints = (fd->access_mode & ADIO_CREATE) && ADIOI_PVFS_Striping(fd, fs, path, &s);
 
-	a->err = pvfs_open_striped(fs, path, flags_of(fd->access_mode),
-				   fd->perm == ADIO_PERM_NULL ? 0666 : fd->perm, hints ? &s : NULL, f);
-	if (a->err)
-		return;
-	a->err = pvfs_fstat(*f, &st);
-	if (a->err) {
-		pvfs_close(*f);
-		*f = NULL;
-		return;
+	return pvfs_open_for(fs, path, flags_of(fd->access_mode),
+			     fd->perm == ADIO_PERM_NULL ? 0666 : fd->perm, hints ? &s : NULL, others,
+			     n, given, f);
+}
+
+/* The first process, when all have asked: opens, and fills in what each is answered. */
+static void open_for_all(ADIO_File fd, struct pvfs_fs *fs, const char *path, int me, int n,
+			 const struct question *q, struct answer *a, struct pvfs_file **f)
+{
+	struct pvfs_mount_id *id = ADIOI_Malloc(n * sizeof(*id));
+	struct pvfs_shared *given = ADIOI_Malloc(n * sizeof(*given));
+	int i, k, err = 0;
+
+	for (i = k = 0; i < n; i++) {
+		err = err ? err : q[i].err;
+		if (i != me)
+			id[k++] = q[i].id;
 	}
-	a->fh = st.fh;
-	a->striping = st.striping;
+	err = err ? err : open_name(fd, fs, path, id, n - 1, given, f);
+	for (i = k = 0; i < n; i++) {
+		a[i].err = err;
+		if (!err && i != me)
+			a[i].file = given[k++];
+	}
+	ADIOI_Free(id);
+	ADIOI_Free(given);
 }
 
 void ADIOI_PVFS_Open(ADIO_File fd, int *error_code)
 {
 	static char myname[] = "ADIOI_PVFS_OPEN";
-	struct answer a = { 0 };
 	struct ADIOI_PVFS_File *p = ADIOI_Calloc(1, sizeof(*p));
+	struct question q = { 0 }, *qs = NULL;
+	struct answer a = { 0 }, *as = NULL;
 	struct pvfs_file *f = NULL;
 	struct pvfs_fs *fs = NULL;
+	struct pvfs_striping s;
 	char *path = NULL;
-	int rank, err, worst;
+	int rank, n, first = fd->hints->ranklist[0], err, worst;
 
 	MPI_Comm_rank(fd->comm, &rank);
+	MPI_Comm_size(fd->comm, &n);
 	fd->fd_sys = -1;
-	err = p ? ADIOI_PVFS_Volume(fd->filename, &fs, &path) : -ENOMEM;
-	if (rank == fd->hints->ranklist[0]) {
-		a.err = err;
-		if (!err)
-			open_name(fd, fs, path, &f, &a);
+	q.err = p ? ADIOI_PVFS_Volume(fd->filename, &fs, &path) : -ENOMEM;
+	if (!q.err)
+		q.err = pvfs_mount_id(fs, &q.id);
+	if (rank == first) {
+		qs = ADIOI_Calloc(n, sizeof(*qs));
+		as = ADIOI_Calloc(n, sizeof(*as));
 	}
-	MPI_Bcast(&a, sizeof(a), MPI_BYTE, fd->hints->ranklist[0], fd->comm);
-	err = a.err ? a.err : err;
+	MPI_Gather(&q, sizeof(q), MPI_BYTE, qs, sizeof(q), MPI_BYTE, first, fd->comm);
+	if (rank == first)
+		open_for_all(fd, fs, path, rank, n, qs, as, &f);
+	MPI_Scatter(as, sizeof(a), MPI_BYTE, &a, sizeof(a), MPI_BYTE, first, fd->comm);
+	if (rank == first) {
+		ADIOI_Free(qs);
+		ADIOI_Free(as);
+	}
+	err = a.err;
 	if (!err && !f)
-		err = pvfs_open_fh(fs, &a.fh, flags_of(fd->access_mode & ~(ADIO_CREATE | ADIO_EXCL)), &f);
+		err = pvfs_open_shared(fs, &a.file, flags_of(fd->access_mode), &f);
+	if (!err)
+		err = pvfs_fgetlayout(f, &s);
 	/* All or none: who is left alone would wait for the others in the next collective call. */
 	MPI_Allreduce(&err, &worst, 1, MPI_INT, MPI_MIN, fd->comm);
 	free(path);
@@ -79,8 +111,8 @@ void ADIOI_PVFS_Open(ADIO_File fd, int *error_code)
 	p->fs = fs;
 	p->f = f;
 	fd->fs_ptr = p;
-	fd->blksize = a.striping.ssize;
-	ADIOI_PVFS_Striped(fd, &a.striping);
+	fd->blksize = s.ssize;
+	ADIOI_PVFS_Striped(fd, &s);
 	*error_code = MPI_SUCCESS;
 }
 

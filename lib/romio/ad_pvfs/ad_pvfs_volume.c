@@ -37,6 +37,26 @@ static int finalize(MPI_Comm comm, int key, void *value, void *extra)
 	return MPI_SUCCESS;
 }
 
+/* PVFS_TIMEO, in milliseconds; 0: it is not set. Return: 0 or -EINVAL, with a line on stderr. */
+static int timeo(unsigned int *ret)
+{
+	const char *s = getenv("PVFS_TIMEO");
+	unsigned long v;
+	char *end;
+
+	*ret = 0;
+	if (!s)
+		return 0;
+	errno = 0;
+	v = strtoul(s, &end, 10);
+	if (*s < '0' || *s > '9' || *end || errno || v < 1 || v > 36000) {
+		fprintf(stderr, "pvfs: PVFS_TIMEO=%s: tenths of a second, 1 to 36000\n", s);
+		return -EINVAL;
+	}
+	*ret = v * 100;
+	return 0;
+}
+
 static int mount_volume(const char *mgr, const char *name, struct pvfs_fs **ret)
 {
 	struct pvfs_mount_opts opts = PVFS_MOUNT_OPTS_INIT;
@@ -53,7 +73,9 @@ static int mount_volume(const char *mgr, const char *name, struct pvfs_fs **ret)
 	opts.key_file = getenv("PVFS_KEY");
 	/* A daemon that is away for so long is an error, on all processes: they wait for each other. */
 	opts.soft = 1;
-	opts.timeo_ms = getenv("PVFS_TIMEO") ? atoi(getenv("PVFS_TIMEO")) * 100 : 0;
+	err = timeo(&opts.timeo_ms);
+	if (err)
+		goto out;
 	v = calloc(1, sizeof(*v));
 	err = v && (v->mgr = strdup(mgr)) && (v->name = strdup(name)) ?
 	      pvfs_mount(&opts, &v->fs, why, sizeof(why)) : -ENOMEM;
