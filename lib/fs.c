@@ -524,7 +524,7 @@ out:
  *
  * Waits for closes that nobody waited for, at most as long as a mount may take.
  *
- * Return: 0, -EBUSY (files or directories are open), -EBADF (not this process').
+ * Return: 0, -EBUSY (files or directories are open, or queues not freed), -EBADF (not this process').
  */
 int pvfs_umount(struct pvfs_fs *fs)
 {
@@ -532,7 +532,7 @@ int pvfs_umount(struct pvfs_fs *fs)
 
 	if (err)
 		return err;
-	if (atomic_load(&fs->nfiles) || atomic_load(&fs->ndirs))
+	if (atomic_load(&fs->nfiles) || atomic_load(&fs->ndirs) || atomic_load(&fs->nqueues))
 		return -EBUSY;
 	lib_session_stop(fs);
 	fs_free(fs);

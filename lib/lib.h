@@ -4,6 +4,7 @@
  *
  *   name.c dir.c attr.c xattr.c io.c list.c space.c sync.c file.c lock.c   the calls of pvfs.h
  *   files.c                              many small files at once
+ *   queue.c                              calls that are not waited for
  *   memory.c                             the user's memory, in pieces
  *   head.c                               files whose bytes are with the manager
  *   ask.c                                the same question to many I/O daemons
@@ -16,7 +17,7 @@
  *
  * Lock order: dir->lock, inode->append, inode->relayout, the gate of session.c (opens),
  * inode->locking, fs->inode_lock, inode->lock, fs->lock. No call to a server is made under
- * inode_lock, inode->lock or fs->lock.
+ * inode_lock, inode->lock or fs->lock. queue->lock is taken and let go with nothing else held.
  */
 #ifndef PVFS_LIB_H
 #define PVFS_LIB_H
@@ -101,7 +102,7 @@ struct pvfs_fs {
 
 	pthread_mutex_t inode_lock;	/* protects inodes and every inode's next and refs */
 	struct inode *inodes[INODE_BUCKETS];
-	atomic_uint nfiles, ndirs;	/* not closed yet */
+	atomic_uint nfiles, ndirs, nqueues;	/* not closed yet */
 };
 
 /* What one iod said of our writes since the last fsync. */

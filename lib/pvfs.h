@@ -283,6 +283,59 @@ int pvfs_open_for(struct pvfs_fs *fs, const char *path, int flags, mode_t mode,
 int pvfs_open_shared(struct pvfs_fs *fs, const struct pvfs_shared *given, int flags,
 		     struct pvfs_file **ret);
 
+/* ---- asynchronous calls ---- */
+
+struct pvfs_queue;		/* of calls that are under way, or have ended */
+
+enum pvfs_async_op {
+	PVFS_ASYNC_READ,	/* pvfs_preadv(), pvfs_pwritev() */
+	PVFS_ASYNC_WRITE,
+	PVFS_ASYNC_READ_LIST,	/* list I/O: pieces */
+	PVFS_ASYNC_WRITE_LIST,
+	PVFS_ASYNC_READ_PATTERN,	/* datatype I/O: patterns */
+	PVFS_ASYNC_WRITE_PATTERN,
+	PVFS_ASYNC_FSYNC,
+	PVFS_ASYNC_FDATASYNC,
+	PVFS_ASYNC_CALL,	/* call(arg): whatever takes its time */
+};
+
+/* A call. It and what it points to belong to the queue from pvfs_submit() to pvfs_wait(). */
+struct pvfs_async {
+	enum pvfs_async_op op;
+	struct pvfs_file *file;
+	const struct iovec *mem;	/* @nmem pieces of memory */
+	size_t nmem;
+	off_t off;			/* of READ and WRITE */
+	const struct pvfs_piece *pieces;	/* @nfile places, of ..._LIST */
+	const struct pvfs_pattern *patterns;	/* @nfile, of ..._PATTERN */
+	size_t nfile;
+	ssize_t (*call)(void *arg);
+	void *arg;
+	void *user;			/* the caller's own */
+	ssize_t result;			/* what the call returned */
+	void *priv[2];			/* the queue's own */
+};
+
+/**
+ * pvfs_queue_new - for calls that are not waited for
+ * @fs: they are made for the ids of pvfs_setcred(), whatever thread submits them
+ * @calls: under way at once, at most 1,024; others wait their turn. 0: 16
+ *
+ * Return: 0, -EINVAL, -ENOMEM, -EMFILE.
+ */
+int pvfs_queue_new(struct pvfs_fs *fs, unsigned int calls, struct pvfs_queue **ret);
+/* Readable, for poll(2) and its like, while pvfs_wait() has something to give. Not to be read. */
+int pvfs_queue_fd(const struct pvfs_queue *q);
+/* Return: 0; -EINVAL: no such op. Calls on one file may be done in any order, and at once. */
+int pvfs_submit(struct pvfs_queue *q, struct pvfs_async *a);
+/*
+ * Fetches up to @n calls that have ended, in the order they did. Waits for the first one up to
+ * @timeout_ms; negative: for as long as one is under way. Return: how many, 0: none.
+ */
+int pvfs_wait(struct pvfs_queue *q, struct pvfs_async **ret, unsigned int n, int timeout_ms);
+/* Return: 0; -EBUSY: calls are under way or were not fetched, and nothing happens. */
+int pvfs_queue_free(struct pvfs_queue *q);
+
 /* ---- where the bytes of a file are ---- */
 
 /**

@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * libpvfs_files_test.c - many small files at once, and one file that is opened for many clients.
+ * libpvfs_files_test.c - many small files at once, one file that is opened for many clients, and
+ * calls that are not waited for.
  */
 #include "libpvfs_test.h"
+#include <poll.h>
 #include <stdio.h>
 
 /* ---------------------------------------------------------------- many small files */
@@ -327,6 +329,165 @@ static void test_shared_restart(void **state)
 	OK(pvfs_close(g));
 }
 
+/* ---------------------------------------------------------------- calls that are not waited for */
+
+static bool readable(struct pvfs_queue *q, int ms)
+{
+	struct pollfd p = { .fd = pvfs_queue_fd(q), .events = POLLIN };
+
+	return poll(&p, 1, ms) == 1;
+}
+
+static void test_async(void **state)
+{
+	enum { N = 64 };
+	struct pvfs_async a[N] = { 0 }, *done[N];
+	struct pvfs_file *f = open_new("/async");
+	struct iovec mem[N];
+	struct pvfs_queue *q;
+	uint8_t *p = pattern(0, N * SSIZE), *r = calloc(N, SSIZE);
+	unsigned int i, k;
+	int n;
+
+	OK(pvfs_queue_new(fs, 8, &q));
+	assert_false(readable(q, 0));
+	assert_int_equal(pvfs_wait(q, done, N, -1), 0);	/* nothing is under way */
+	assert_int_equal(pvfs_umount(fs), -EBUSY);
+	for (i = 0; i < N; i++) {
+		mem[i] = (struct iovec){ p + i * SSIZE, SSIZE };
+		a[i] = (struct pvfs_async){ .op = PVFS_ASYNC_WRITE, .file = f, .mem = &mem[i], .nmem = 1,
+					    .off = i * SSIZE, .user = &mem[i] };
+		OK(pvfs_submit(q, &a[i]));
+	}
+	for (k = 0; k < N; k += n) {
+		assert_true(readable(q, 20000));
+		n = pvfs_wait(q, done, 5, 0);
+		assert_in_range(n, 1, 5);
+		while (n-- > 0) {
+			assert_int_equal(done[n]->result, SSIZE);
+			assert_ptr_equal(done[n]->user, done[n]->mem);
+			k++;
+		}
+		n = 0;
+	}
+	assert_int_equal(k, N);
+	assert_false(readable(q, 0));
+	check_at(f, 0, N * SSIZE);
+	for (i = 0; i < N; i++) {
+		mem[i].iov_base = r + i * SSIZE;
+		a[i].op = PVFS_ASYNC_READ;
+		OK(pvfs_submit(q, &a[i]));
+	}
+	assert_int_equal(pvfs_queue_free(q), -EBUSY);
+	for (k = 0; k < N; k += n) {
+		n = pvfs_wait(q, done, N, 20000);
+		assert_in_range(n, 1, N);
+	}
+	assert_memory_equal(p, r, N * SSIZE);
+	assert_int_equal(pvfs_wait(q, done, N, 0), 0);
+	OK(pvfs_queue_free(q));
+	OK(pvfs_queue_free(NULL));
+	OK(pvfs_close(f));
+	free(p);
+	free(r);
+}
+
+static ssize_t make_dir(void *arg)
+{
+	return pvfs_mkdir(fs, arg, 0755);
+}
+
+static ssize_t pause_ms(void *arg)
+{
+	usleep(1000 * *(int *)arg);
+	return *(int *)arg;
+}
+
+static void test_async_ops(void **state)
+{
+	struct pvfs_piece pieces[2] = { { 10, 5 }, { 0, 5 } };
+	struct pvfs_pattern pat = { .off = 100, .len = 2, .ndims = 1, .dim = { { 5, 4 } } };
+	struct pvfs_file *f = open_new("/ops"), *r;
+	char w[] = "abcdefghij", got[10];
+	struct iovec out = { w, 10 }, in = { got, 10 };
+	struct pvfs_async a = { .op = PVFS_ASYNC_WRITE_LIST, .file = f, .mem = &out, .nmem = 1,
+				.pieces = pieces, .nfile = 2 }, b, *done;
+	struct pvfs_queue *q;
+	int ms = 200;
+
+#define DO(what, rc) do { \
+		OK(pvfs_submit(q, what)); \
+		assert_int_equal(pvfs_wait(q, &done, 1, -1), 1); \
+		assert_ptr_equal(done, what); \
+		assert_int_equal((what)->result, rc); \
+	} while (0)
+	OK(pvfs_queue_new(fs, 0, &q));
+	DO(&a, 10);
+	a.op = PVFS_ASYNC_READ_LIST;
+	a.mem = &in;
+	DO(&a, 10);
+	assert_memory_equal(w, got, 10);
+	a.op = PVFS_ASYNC_WRITE_PATTERN;
+	a.mem = &out;
+	a.patterns = &pat;
+	a.nfile = 1;
+	DO(&a, 10);
+	memset(got, 0, sizeof(got));
+	a.op = PVFS_ASYNC_READ_PATTERN;
+	a.mem = &in;
+	DO(&a, 10);
+	assert_memory_equal(w, got, 10);
+	a.op = PVFS_ASYNC_FSYNC;
+	DO(&a, 0);
+	a.op = PVFS_ASYNC_FDATASYNC;
+	DO(&a, 0);
+	b = (struct pvfs_async){ .op = PVFS_ASYNC_CALL, .call = make_dir, .arg = "/by-call" };
+	DO(&b, 0);
+	DO(&b, -EEXIST);
+	/* A time-out, and then the end of what it did not wait for. */
+	b = (struct pvfs_async){ .op = PVFS_ASYNC_CALL, .call = pause_ms, .arg = &ms };
+	OK(pvfs_submit(q, &b));
+	assert_int_equal(pvfs_wait(q, &done, 1, 1), 0);
+	assert_int_equal(pvfs_wait(q, &done, 1, -1), 1);
+	assert_int_equal(b.result, 200);
+	/* What cannot be. */
+	OK(pvfs_open(fs, "/ops", O_RDONLY, 0, &r));
+	a = (struct pvfs_async){ .op = PVFS_ASYNC_WRITE, .file = r, .mem = &out, .nmem = 1 };
+	DO(&a, -EBADF);
+	a.op = PVFS_ASYNC_CALL + 1;
+	assert_int_equal(pvfs_submit(q, &a), -EINVAL);
+	a = (struct pvfs_async){ .op = PVFS_ASYNC_READ };
+	assert_int_equal(pvfs_submit(q, &a), -EINVAL);
+	a = (struct pvfs_async){ .op = PVFS_ASYNC_CALL };
+	assert_int_equal(pvfs_submit(q, &a), -EINVAL);
+	OK(pvfs_close(r));
+	OK(pvfs_close(f));
+	OK(pvfs_queue_free(q));
+	assert_int_equal(pvfs_queue_new(fs, 5000, &q), -EINVAL);
+#undef DO
+}
+
+/* A child can do nothing with it, and does its parent no harm. */
+static void test_async_fork(void **state)
+{
+	struct pvfs_async a = { .op = PVFS_ASYNC_CALL, .call = make_dir, .arg = "/child" }, *done;
+	struct pvfs_queue *q;
+	int status;
+	pid_t pid;
+
+	OK(pvfs_queue_new(fs, 2, &q));
+	pid = fork();
+	if (!pid)
+		_exit(pvfs_submit(q, &a) != -EBADF || pvfs_wait(q, &done, 1, -1) != -EBADF ||
+		      pvfs_queue_free(q) != -EBADF);
+	assert_int_equal(waitpid(pid, &status, 0), pid);
+	assert_int_equal(status, 0);
+	OK(pvfs_submit(q, &a));
+	assert_int_equal(pvfs_wait(q, &done, 1, -1), 1);
+	assert_int_equal(a.result, 0);
+	OK(pvfs_queue_free(q));
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -338,6 +499,9 @@ int main(void)
 		cmocka_unit_test(test_files_restart),
 		cmocka_unit_test(test_shared),
 		cmocka_unit_test(test_shared_restart),
+		cmocka_unit_test(test_async),
+		cmocka_unit_test(test_async_ops),
+		cmocka_unit_test(test_async_fork),
 	};
 	int rc, i;
 
