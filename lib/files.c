@@ -72,9 +72,10 @@ static u32 wants(const struct pvfs_small *s)
 /* Names as many as one request may. Return: so many; *@ret_sum: bytes to write. */
 static u32 fill(struct batch *b, struct pvfs_str *ret_list, u32 *ret_sum)
 {
+	/* An older manager, which will not know the request either, takes less. */
+	u32 n, sum = 0, most = min(atomic_load(&b->fs->mgr_payload), PVFS_FILES_BYTES);
 	struct pvfs_wire w;
 	u8 *end = b->list;
-	u32 n, sum = 0;
 
 	pvfs_wire_init(&w, b->list, sizeof(b->list));
 	for (n = 0; n < b->n && n < PVFS_FILES_MAX; n++) {
@@ -85,7 +86,7 @@ static u32 fill(struct batch *b, struct pvfs_str *ret_list, u32 *ret_sum)
 		};
 
 		/* Of two of one name the last one counts, whatever becomes of the first. */
-		if (b->write && (sum + wanted.len > PVFS_FILES_BYTES || s->len > PVFS_STUFF_MAX ||
+		if (b->write && (sum + wanted.len > most || s->len > PVFS_STUFF_MAX ||
 				 (n && !strcmp(b->item[n - 1].name, b->item[n].name))))
 			break;
 		pvfs_put_file_wanted(&w, &wanted);
