@@ -157,6 +157,8 @@ install: all ## put everything below DESTDIR; the module as DKMS source
 	install -m 644 $(B)/libpvfs.so.0 $(B)/libpvfs.a $(DESTDIR)$(LIBDIR)
 	ln -sf libpvfs.so.0 $(DESTDIR)$(LIBDIR)/libpvfs.so
 	install -m 644 lib/pvfs.h $(DESTDIR)$(PREFIX)/include
+	install -d $(DESTDIR)$(PREFIX)/share/doc/pvfs/examples
+	install -m 644 lib/examples/*.c $(DESTDIR)$(PREFIX)/share/doc/pvfs/examples
 	sed -e 's,@PREFIX@,$(PREFIX),; s,@LIBDIR@,$(LIBDIR),; s,@VERSION@,$(shell cat VERSION),' dist/pvfs.pc.in \
 		> $(DESTDIR)$(LIBDIR)/pkgconfig/pvfs.pc
 	install -m 644 dist/pvfs-mgr.service dist/pvfs-iod@.service $(DESTDIR)$(UNITDIR)
