@@ -7,6 +7,9 @@ CLUSTERS+=("$C")
 out=$("$PVFS" mkfs --dir "$C" --iods 3 --port 0 --name vol1 2>/dev/null)
 is "mkfs --dir" "$?" 0
 like "it says what comes next" "$out" "pvfs start"
+# Of those a daemon that is away for a moment may lose its own to a connection.
+is "its ports are none that the kernel gives away" "$(sed -n 's/.*address = ".*:\([0-9]*\)".*/\1/p' "$C/pvfs.conf" |
+	awk -v low="$(cut -f 1 /proc/sys/net/ipv4/ip_local_port_range)" '$1 >= 10000 && $1 < low' | wc -l)" 4
 is "keys are for their owner only" "$(stat -c %a "$C/cluster.key" "$C/server.key" | tr '\n' ' ')" "600 600 "
 is "the two keys differ" "$(cmp -s "$C/cluster.key" "$C/server.key"; echo $?)" 1
 like "a key is 64 hexadecimal digits" "$(cat "$C/cluster.key")" '^[0-9a-f]{64}$'

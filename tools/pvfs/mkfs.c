@@ -13,6 +13,7 @@
 #include <fcntl.h>
 #include <libgen.h>
 #include <netdb.h>
+#include <netinet/in.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/random.h>
@@ -20,6 +21,8 @@
 #include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
+
+#define PORTS_FROM 10000u		/* those below are likely to be somebody's */
 
 struct mkfs_opts {
 	const char *dir, *name, *host, *stripe_size, *stripe_count, *stuff_max, *stuff_store;
@@ -198,15 +201,52 @@ out:
 
 /* ---------------------------------------------------------------- a cluster on one machine */
 
+/*
+ * Where ports are that the kernel gives to nobody who does not ask for them: below its ephemeral
+ * ones. A daemon that is away for a moment would not get one of those back when a connection from
+ * this machine, maybe its own client's, has been given it.
+ */
+static unsigned int ports_end(void)
+{
+	FILE *f = fopen("/proc/sys/net/ipv4/ip_local_port_range", "re");
+	unsigned int low = 0;
+
+	if (f) {
+		if (fscanf(f, "%u", &low) != 1)
+			low = 0;
+		fclose(f);
+	}
+	return low >= PORTS_FROM + 1000 && low <= 65536 ? low : 65536;
+}
+
+/* A socket that has @port. Return: it, or -errno. */
+static int take_port(const struct addrinfo *ai, unsigned int port)
+{
+	struct sockaddr_storage ss;
+	int fd, err;
+
+	memcpy(&ss, ai->ai_addr, ai->ai_addrlen);
+	if (ai->ai_family == AF_INET6)
+		((struct sockaddr_in6 *)&ss)->sin6_port = htons(port);
+	else
+		((struct sockaddr_in *)&ss)->sin_port = htons(port);
+	fd = socket(ai->ai_family, SOCK_STREAM | SOCK_CLOEXEC, 0);
+	if (fd < 0)
+		return -errno;
+	if (!bind(fd, (struct sockaddr *)&ss, ai->ai_addrlen))
+		return fd;
+	err = -errno;
+	close(fd);
+	return err;
+}
+
 /* @n ports that are free at this moment. */
 static int free_ports(const char *host, unsigned int n, unsigned int *ports)
 {
 	struct addrinfo hints = { .ai_socktype = SOCK_STREAM, .ai_flags = AI_PASSIVE }, *ai = NULL;
-	struct sockaddr_storage ss = { 0 };
-	char port[16] = "";
-	socklen_t len;
-	int *fds = calloc(n, sizeof(*fds)), err = 0;
-	unsigned int i, k = 0;
+	int *fds = calloc(n, sizeof(*fds)), fd, err = 0;
+	unsigned int k = 0, end = ports_end(), tries;
+	u32 r;
 
 	if (!fds)
 		return -ENOMEM;
@@ -215,25 +255,20 @@ static int free_ports(const char *host, unsigned int n, unsigned int *ports)
 		return -EHOSTUNREACH;
 	}
 	/* All are held until the last is found, so that no two are the same. */
-	for (i = 0; i < n && !err; i++) {
-		fds[i] = socket(ai->ai_family, SOCK_STREAM | SOCK_CLOEXEC, 0);
-		if (fds[i] < 0) {
-			err = -errno;
+	for (tries = 0; k < n && !err; tries++) {
+		if (getrandom(&r, sizeof(r), 0) != sizeof(r)) {
+			err = -EIO;
 			break;
 		}
-		k++;
-		len = sizeof(ss);
-		if (bind(fds[i], ai->ai_addr, ai->ai_addrlen) ||
-		    getsockname(fds[i], (struct sockaddr *)&ss, &len))
-			err = -errno;
-		else if (getnameinfo((struct sockaddr *)&ss, len, NULL, 0, port, sizeof(port),
-				     NI_NUMERICSERV))
-			err = -EINVAL;
-		else
-			ports[i] = atoi(port);
+		ports[k] = PORTS_FROM + r % (end - PORTS_FROM);
+		fd = take_port(ai, ports[k]);
+		if (fd >= 0)
+			fds[k++] = fd;
+		else if (fd != -EADDRINUSE || tries > 100 * n)
+			err = fd;
 	}
-	for (i = 0; i < k; i++)
-		close(fds[i]);
+	while (k--)
+		close(fds[k]);
 	freeaddrinfo(ai);
 	free(fds);
 	return err;
