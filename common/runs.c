@@ -83,6 +83,18 @@ bool pvfs_run_advance(struct pvfs_run_at *at, u64 bytes)
 	return false;
 }
 
+/* To the next run, at @bytes of its stream. All were looked at; one that is not sound ends it. */
+static void next_run(struct pvfs_runs *it, u64 bytes)
+{
+	u64 all, end;
+
+	pvfs_get_run(&it->w, &it->run);
+	if (it->w.err || pvfs_run_check(&it->run, &all, &end))
+		it->left = 0;
+	else
+		pvfs_run_seek(&it->at, &it->run, bytes);
+}
+
 int pvfs_runs_begin(struct pvfs_runs *it, const void *p, u32 len, u64 first, u64 n, u64 *ret_blocks)
 {
 	u64 bytes = 0, end, from = first, left = n, here;
@@ -102,9 +114,8 @@ int pvfs_runs_begin(struct pvfs_runs *it, const void *p, u32 len, u64 first, u64
 	if (left || !n)
 		return -EINVAL;
 	pvfs_wire_init(&it->w, p, len);
-	pvfs_get_run(&it->w, r);
-	pvfs_run_seek(&it->at, r, first);
 	it->left = n;
+	next_run(it, first);
 	return 0;
 }
 
@@ -115,9 +126,7 @@ bool pvfs_runs_next(struct pvfs_runs *it, u64 *ret_off, u64 *ret_len)
 	*ret_off = pvfs_run_off(&it->at);
 	*ret_len = min(pvfs_run_left(&it->at), it->left);
 	it->left -= *ret_len;
-	if (!pvfs_run_advance(&it->at, *ret_len) && it->left) {
-		pvfs_get_run(&it->w, &it->run);
-		pvfs_run_seek(&it->at, &it->run, 0);
-	}
+	if (!pvfs_run_advance(&it->at, *ret_len) && it->left)
+		next_run(it, 0);
 	return true;
 }

@@ -33,7 +33,7 @@ struct files {
 
 static __thread struct files now;
 
-/* Return: 0, or -EINVAL: none, too many, or not a list of them. */
+/* Return: how many, or -EINVAL: too many, or not a list of them. */
 static int take(struct files *f, const struct pvfs_cred *cred, const struct pvfs_fid *dir,
 		const struct pvfs_str *list)
 {
@@ -46,7 +46,7 @@ static int take(struct files *f, const struct pvfs_cred *cred, const struct pvfs
 		pvfs_get_file_wanted(&w, &f->file[f->n].w);
 		f->file[f->n].result = (struct pvfs_file_result){ 0 };
 	}
-	return w.err || w.p < w.end || !f->n ? -EINVAL : 0;
+	return w.err || w.p < w.end ? -EINVAL : (int)f->n;
 }
 
 /* The results of the first @n. */
@@ -181,11 +181,10 @@ int mgr_op_files_read(struct mgr_op *op, const struct pvfs_files_read_req *req,
 	struct reading r = { .f = &now };
 	struct readers readers = { .n = 0 };
 	u32 at = 0, i, len;
+	int err = 0;
 	u8 *bytes;
-	int err;
 
-	err = take(&now, &req->cred, &req->dir, &req->files);
-	if (err || req->room < PVFS_STUFF_MAX || req->room > PVFS_FILES_BYTES)
+	if (take(&now, &req->cred, &req->dir, &req->files) <= 0 || req->room < PVFS_STUFF_MAX || req->room > PVFS_FILES_BYTES)
 		return -EINVAL;
 	bytes = malloc(req->room + MGR_HEAD_MAX);
 	if (!bytes)
@@ -274,19 +273,17 @@ int mgr_op_files_write(struct mgr_op *op, const struct pvfs_files_write_req *req
 		       struct pvfs_files_write_rep *rep)
 {
 	struct writing w = { .f = &now, .rep = rep };
+	int n = take(&now, &req->cred, &req->dir, &req->files), i, err = 0;
 	u64 sum = 0;
-	int err;
-	u32 i;
 
-	err = take(&now, &req->cred, &req->dir, &req->files);
-	for (i = 0; !err && i < now.n; i++)
+	for (i = 0; i < n; i++)
 		sum += now.file[i].w.len;
-	if (err || sum != op->data_len || sum > PVFS_FILES_BYTES)
+	if (n <= 0 || sum != op->data_len || sum > PVFS_FILES_BYTES)
 		return -EINVAL;
-	w.make = calloc(now.n, sizeof(*w.make));
+	w.make = calloc(n, sizeof(*w.make));
 	if (!w.make)
 		return -ENOMEM;
-	for (i = 0; !err && i < now.n; i++) {
+	for (i = 0; !err && i < n; i++) {
 		w.make[i] = (struct mgr_make){
 			.cred = &req->cred, .dir = &req->dir, .name = &now.file[i].w.name,
 			.mode = S_IFREG | (now.file[i].w.mode & 07777), .umask = req->umask,
