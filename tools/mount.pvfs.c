@@ -5,7 +5,7 @@
  *
  * The kernel knows neither names nor key files: they are resolved and read here. Before the kernel
  * is asked, the manager is, so that a wrong key, host or volume gets a clear answer in bounded
- * time.
+ * time. With -o user it is not the kernel that mounts, but pvfsd.
  */
 #include "../transport/transport.h"
 #include <arpa/inet.h>
@@ -16,6 +16,7 @@
 #include <stdlib.h>
 #include <sys/mount.h>
 #include <sys/stat.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #define EX_USAGE	1	/* mount(8)'s exit codes */
@@ -33,8 +34,12 @@ struct mount_opts {
 	unsigned int timeout_ms;
 	bool sloppy, fake, verbose;
 	bool soft, timeo;
+	bool user, client;	/* pvfsd is to mount; client= has said so, or not */
+	bool port_given;	/* by an option */
 	const char *repeated;	/* an option of repeated_opts[] that was given */
+	const char *module_only;	/* the last that was given of those that pvfsd has not */
 	char *kernel;		/* options the kernel gets, without address and key; owned */
+	char *daemon;		/* those of them that pvfsd has too; owned */
 };
 
 /* Options of mount(8) and what they do to the flags; nothing: ignored here. */
@@ -47,7 +52,6 @@ static const struct {
 	{ "noauto", 0, 0 },
 	{ "_netdev", 0, 0 },
 	{ "nofail", 0, 0 },
-	{ "user", 0, 0 },
 	{ "nouser", 0, 0 },
 	{ "users", 0, 0 },
 	{ "owner", 0, 0 },
@@ -85,10 +89,12 @@ static const struct {
 	const char *name;
 	unsigned long min, max;	/* max 0: takes no value */
 	bool size;		/* 64k, 1M */
+	bool daemon;		/* pvfsd has it too */
 } kernel_opts[] = {
-	{ "hard", 0, 0, false }, { "soft", 0, 0, false }, { "timeo", 1, 36000, false },
-	{ "nconnect", 1, PVFS_CHANNELS_MAX, false }, { "rsize", 4096, PVFS_PAYLOAD_MAX, true },
-	{ "wsize", 4096, PVFS_PAYLOAD_MAX, true }, { "actimeo", 0, 3600, false },
+	{ "hard", 0, 0, false, true }, { "soft", 0, 0, false, true }, { "timeo", 1, 36000, false, true },
+	{ "nconnect", 1, PVFS_CHANNELS_MAX, false, true },
+	{ "rsize", 4096, PVFS_PAYLOAD_MAX, true, false },
+	{ "wsize", 4096, PVFS_PAYLOAD_MAX, true, false }, { "actimeo", 0, 3600, false, false },
 };
 
 /* Those that take one of two words. */
@@ -96,6 +102,19 @@ static const struct {
 	const char *name, *one, *other;
 } word_opts[] = {
 	{ "locks", "cluster", "local" }, { "lease", "on", "off" }, { "readdir", "many", "one" },
+};
+
+/* What pvfsd is told of the flags; @off NULL: it has no such thing. */
+static const struct {
+	unsigned long flag;
+	const char *on, *off;
+} daemon_flags[] = {
+	{ MS_RDONLY, "ro", "rw" }, { MS_NOSUID, "nosuid", "suid" }, { MS_NODEV, "nodev", "dev" },
+	{ MS_NOEXEC, "noexec", "exec" }, { MS_SYNCHRONOUS, "sync", "async" },
+	{ MS_DIRSYNC, "dirsync", "" }, { MS_REMOUNT, "remount", NULL },
+	{ MS_NOATIME, "noatime", NULL }, { MS_NODIRATIME, "nodiratime", NULL },
+	{ MS_STRICTATIME, "strictatime", NULL }, { MS_LAZYTIME, "lazytime", NULL },
+	{ MS_NOSYMFOLLOW, "nosymfollow", NULL },
 };
 
 /* What /proc/mounts shows and mount(8) repeats at a remount; the device's name says the same. */
@@ -209,7 +228,29 @@ static int kernel_option(struct mount_opts *o, const char *name, const char *val
 	if (kernel_opts[i].size && (v & (v - 1)))
 		return complain("option '%s' must be a power of two, not '%s'", name, value);
 	snprintf(text, sizeof(text), "%s=%lu", name, v);
+	if (!kernel_opts[i].daemon)
+		o->module_only = kernel_opts[i].name;
+	else if (append(&o->daemon, text))
+		return -ENOMEM;
 	return append(&o->kernel, text);
+}
+
+/*
+ * Which client. mount(8) hands on "user" as it is written, also when somebody means by it that any
+ * user may mount: only pvfsd can do that, too. It writes "user=name" itself, in its own tables.
+ */
+static int client_option(struct mount_opts *o, const char *opt, const char *value)
+{
+	if (!strcmp(opt, "user")) {
+		if (!o->client && !value)
+			o->user = true;
+		return 0;
+	}
+	if (!value || (strcmp(value, "kernel") && strcmp(value, "user")))
+		return complain("option 'client' takes kernel or user, not '%s'", value ?: "");
+	o->client = true;
+	o->user = !strcmp(value, "user");
+	return 0;
 }
 
 static int one_option(struct mount_opts *o, char *opt)
@@ -230,6 +271,8 @@ static int one_option(struct mount_opts *o, char *opt)
 		o->key_file = value;
 		return 0;
 	}
+	if (!strcmp(opt, "user") || !strcmp(opt, "client"))
+		return client_option(o, opt, value);
 	for (i = 0; i < ARRAY_SIZE(word_opts); i++) {
 		if (strcmp(opt, word_opts[i].name))
 			continue;
@@ -237,12 +280,14 @@ static int one_option(struct mount_opts *o, char *opt)
 			return complain("option '%s' takes %s or %s, not '%s'", opt,
 					word_opts[i].one, word_opts[i].other, value ?: "");
 		snprintf(text, sizeof(text), "%s=%s", opt, value);
+		o->module_only = word_opts[i].name;
 		return append(&o->kernel, text);
 	}
 	if (!strcmp(opt, "port")) {
 		if (!value || !parse_value(value, false, &v) || !v || v > 65535)
 			return complain("option 'port' takes a number of 1 .. 65535");
 		o->port = v;
+		o->port_given = true;
 		return 0;
 	}
 	if (!strcmp(opt, "mount_timeout")) {
@@ -250,11 +295,10 @@ static int one_option(struct mount_opts *o, char *opt)
 			return complain("option 'mount_timeout' takes seconds, 1 .. 3600");
 		o->timeout_ms = v * 1000;
 		snprintf(text, sizeof(text), "mount_timeout=%lu", v);
-		return append(&o->kernel, text);
+		return append(&o->daemon, text) ?: append(&o->kernel, text);
 	}
 	for (i = 0; i < ARRAY_SIZE(known); i++) {
-		/* "user=name" is what mount(8) adds. */
-		if (strcmp(known[i].name, opt) || (value && strcmp(opt, "user")))
+		if (strcmp(known[i].name, opt) || value)
 			continue;
 		o->flags = (o->flags & ~known[i].clear) | known[i].set;
 		return 0;
@@ -359,7 +403,7 @@ static void mount_failed(const struct mount_opts *o, const char *dir, int err)
 {
 	switch (err) {
 	case ENODEV:
-		complain("the kernel has no pvfs: load the module (modprobe pvfs), or install the package for this kernel");
+		complain("the kernel has no pvfs: load the module (modprobe pvfs), or install the package for this kernel; -o user mounts without it, see pvfsd(8)");
 		break;
 	case EPERM:
 		complain("only root may mount");
@@ -392,6 +436,109 @@ static void usage(FILE *f)
 	      "  -V  version\n", f);
 }
 
+/* ---------------------------------------------------------------- by pvfsd */
+
+/* As pvfsd is to have them. Return: to be freed, or NULL, and it was said why. */
+static char *daemon_options(const struct mount_opts *o)
+{
+	char *list = NULL, *key = NULL;
+	size_t i;
+	int rc = 0;
+
+	for (i = 0; i < ARRAY_SIZE(daemon_flags) && !rc; i++) {
+		bool on = o->flags & daemon_flags[i].flag;
+
+		if (on && !daemon_flags[i].off && !o->sloppy) {
+			complain("option '%s' is not for pvfsd, which 'user' asks for: leave out one of the two",
+				 daemon_flags[i].on);
+			goto fail;
+		}
+		if (!daemon_flags[i].off || (!on && !*daemon_flags[i].off))
+			continue;
+		/* That a mount has set-id programs and devices is root's to say. */
+		if (!on && geteuid() && daemon_flags[i].flag & (MS_NOSUID | MS_NODEV))
+			continue;
+		rc = append(&list, on ? daemon_flags[i].on : daemon_flags[i].off);
+	}
+	if (!rc && !geteuid())
+		rc = append(&list, "allow_other");
+	if (!rc && o->daemon)
+		rc = append(&list, o->daemon);
+	if (!rc && o->soft)
+		rc = append(&list, "soft");
+	if (!rc && asprintf(&key, "key=%s", o->key_file) < 0) {
+		key = NULL;
+		rc = -ENOMEM;
+	}
+	if (!rc)
+		rc = append(&list, key);
+	free(key);
+	if (!rc)
+		return list;
+	complain("out of memory");
+fail:
+	free(list);
+	return NULL;
+}
+
+/* The one that came with this program, else the one that there is. */
+static void exec_pvfsd(char *const argv[])
+{
+	char path[4096];
+	ssize_t n = readlink("/proc/self/exe", path, sizeof(path) - sizeof("pvfsd"));
+	char *slash;
+
+	path[n < 0 ? 0 : n] = '\0';
+	slash = strrchr(path, '/');
+	if (slash) {
+		strcpy(slash + 1, "pvfsd");
+		execv(path, argv);
+	}
+	execvp("pvfsd", argv);
+	complain("pvfsd: %s: it is what 'user' needs: install it beside mount.pvfs, or where $PATH leads",
+		 strerror(errno));
+	_exit(127);
+}
+
+/* pvfsd goes into the background when the volume is mounted, or says why not. */
+static int mount_by_pvfsd(struct mount_opts *o, const char *dev, const char *dir)
+{
+	char source[PVFS_HOST_MAX + PVFS_VOLUME_MAX + 32], *opts;
+	int status = -1, rc = EX_FAIL;
+	pid_t pid;
+
+	if (o->module_only && !o->sloppy) {
+		complain("option '%s' is the module's, and 'user' mounts without it: leave out one of the two",
+			 o->module_only);
+		return EX_USAGE;
+	}
+	/* The source as it was written: it is how mount(8) knows what is mounted. */
+	if (o->port_given)
+		snprintf(source, sizeof(source), strchr(o->host, ':') ? "[%s]:%u:/%s" : "%s:%u:/%s",
+			 o->host, o->port, o->volume);
+	else
+		snprintf(source, sizeof(source), "%s", dev);
+	opts = daemon_options(o);
+	if (!opts)
+		return EX_USAGE;
+	if (o->verbose)
+		printf("mount.pvfs: pvfsd -o %s %s %s\n", opts, source, dir);
+	fflush(stdout);
+	pid = o->fake ? 0 : fork();
+	if (!pid && !o->fake)
+		exec_pvfsd((char *[]){ "pvfsd", "-o", opts, source, (char *)dir, NULL });
+	if (pid < 0)
+		complain("fork: %s", strerror(errno));
+	else if (o->fake || (waitpid(pid, &status, 0) == pid && !status))
+		rc = 0;
+	else if (WIFSIGNALED(status))
+		complain("pvfsd ended by signal %d", WTERMSIG(status));
+	if (!rc && !o->fake)
+		fputs("mount.pvfs: user: mounted by pvfsd, without the kernel module\n", stderr);
+	free(opts);
+	return rc;
+}
+
 static int do_mount(struct mount_opts *o, const char *dev, const char *dir)
 {
 	struct pvfs_addr addr;
@@ -413,6 +560,10 @@ static int do_mount(struct mount_opts *o, const char *dev, const char *dir)
 	}
 	if (!(o->flags & MS_REMOUNT) && ask_mgr(o, &addr, &key))
 		return EX_FAIL;
+	if (o->user) {
+		explicit_bzero(&key, sizeof(key));
+		return mount_by_pvfsd(o, dev, dir);
+	}
 	data = mount_data(o, &addr, &key);
 	explicit_bzero(&key, sizeof(key));
 	if (!data) {
@@ -490,7 +641,7 @@ int main(int argc, char **argv)
 	rc = EX_FAIL;
 	if (o.soft && append(&o.kernel, "soft"))
 		goto out;
-	if (!o.fake && geteuid()) {
+	if (!o.fake && !o.user && geteuid()) {
 		complain("only root may mount");
 		goto out;
 	}
@@ -498,5 +649,6 @@ int main(int argc, char **argv)
 out:
 	free(opts);
 	free(o.kernel);
+	free(o.daemon);
 	return rc;
 }

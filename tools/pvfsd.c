@@ -702,7 +702,7 @@ static const struct fuse_lowlevel_ops ops = {
 
 struct options {
 	char *key;
-	unsigned int timeo, nconnect;
+	unsigned int timeo, nconnect, mount_timeout;
 	int soft;
 };
 
@@ -710,6 +710,7 @@ static const struct fuse_opt option_list[] = {
 	{ "key=%s", offsetof(struct options, key), 0 },
 	{ "timeo=%u", offsetof(struct options, timeo), 0 },
 	{ "nconnect=%u", offsetof(struct options, nconnect), 0 },
+	{ "mount_timeout=%u", offsetof(struct options, mount_timeout), 0 },
 	{ "soft", offsetof(struct options, soft), 1 },
 	{ "hard", offsetof(struct options, soft), 0 },
 	FUSE_OPT_END
@@ -722,6 +723,7 @@ static void usage(FILE *f)
 		   "  -o key=FILE    the cluster key (default /etc/pvfs/cluster.key)\n"
 		   "  -o soft,timeo=DS  give up after so many tenths of a second\n"
 		   "  -o nconnect=N  connections to each server\n"
+		   "  -o mount_timeout=S  how many seconds the manager has to answer (10)\n"
 		   "  -o allow_other, ro, and what else mount.fuse3(8) has\n");
 }
 
@@ -751,6 +753,7 @@ static int mount_volume(const struct options *o, char *mgr, char *volume)
 	opts.nconnect = o->nconnect;
 	opts.soft = o->soft;
 	opts.timeo_ms = o->timeo * 100;
+	opts.mount_timeout_ms = o->mount_timeout * 1000;
 	err = pvfs_mount(&opts, &fs, why, sizeof(why));
 	if (err) {
 		fprintf(stderr, "pvfsd: volume %s of %s: %s\n", volume, mgr, *why ? why : strerror(-err));

@@ -34,6 +34,10 @@ fails "no such directory" 1 "" "$BIN/pvfsd" -o "key=$C/cluster.key" "$source" "$
 for m in m1 m2; do
 	ok "pvfsd mounts on $m" "$BIN/pvfsd" -o "key=$C/cluster.key,allow_other,suid,dev" "$source" "$T/$m"
 done
+is "mount_timeout is how long nobody may answer" "$(
+	SECONDS=0
+	"$BIN/pvfsd" -o "key=$C/cluster.key,mount_timeout=1" 127.0.0.1:1:/test "$T/m1" 2>/dev/null
+	echo "$? $((SECONDS < 5))")" "1 1"
 is "the mount says what it is" "$(awk -v m="$T/m1" '$2 == m { print $1, $3 }' /proc/mounts)" "$source fuse.pvfs"
 
 # One file system, whoever looks at it.
@@ -118,5 +122,60 @@ ok "thousands of rows ran" [ "$ran" -gt 800 ]
 
 ok "m1 is unmounted" umount "$T/m1"
 ok "m2 is unmounted" umount "$T/m2"
+
+# The same by mount.pvfs.
+options=key=$C/cluster.key
+said="mount.pvfs: user: mounted by pvfsd, without the kernel module"
+by_user() {
+	"$BIN/mount.pvfs" "$source" "$T/m1" -o "$@" 2>&1
+}
+mount_options() {
+	awk -v m="$T/m1" '$2 == m { print $1, $3, $4 }' /proc/mounts
+}
+is "mount.pvfs -o user says who mounts" "$(by_user "$options,user,mount_timeout=5,soft,timeo=100,nconnect=2,ro")" "$said"
+is "... and it is so" "$(mount_options | cut -d, -f1)" "$source fuse.pvfs ro"
+is "... for all users" "$(mount_options | grep -c allow_other)" 1
+is "... and set-id programs" "$(mount_options | grep -c nosuid)" 0
+ok "... until umount" umount "$T/m1"
+is "client=user is the same" "$(by_user "client=user,user,$options,nosuid" && mount_options | grep -c nosuid)" "$said
+1"
+ok "... until umount" umount "$T/m1"
+if ! grep -qw pvfs /proc/filesystems; then
+	fails "client=kernel is the module" 32 "the kernel has no pvfs" "$BIN/mount.pvfs" "$source" "$T/m1" -o \
+		"$options,client=kernel,user"
+	fails "who has no module is told of user" 32 "modprobe.*-o user" "$BIN/mount.pvfs" "$source" "$T/m1" -o "$options"
+fi
+fails "a third client" 1 "kernel or user, not 'x'" "$BIN/mount.pvfs" "$source" "$T/m1" -o "$options,client=x"
+for o in rsize=64k locks=local lease=off actimeo=1 readdir=one noatime remount strictatime; do
+	fails "user with $o" 1 "'${o%=*}'.*leave out one" "$BIN/mount.pvfs" "$source" "$T/m1" -o "$options,user,$o"
+done
+ok "-f stops before pvfsd" "$BIN/mount.pvfs" "$source" "$T/m1" -f -o "$options,user"
+fails "no such directory" 32 "" "$BIN/mount.pvfs" "$source" "$T/none" -o "$options,user"
+is "... and nothing is mounted" "$(grep -c " $T/" /proc/mounts)" 0
+
+# mount(8) looks for mount.pvfs in /sbin: in a name space of its own this one is there.
+by_mount() {
+	local rc=0
+
+	mkdir "$T/sbin"
+	cp "$BIN/mount.pvfs" "$BIN/pvfsd" "$T/sbin"
+	mount --bind "$T/sbin" /sbin
+	echo "$source $T/m1 pvfs $options,client=user,noauto 0 0" >"$T/fstab"
+	mount -t pvfs -o "user,$options" "$source" "$T/m1" || rc=1
+	mount_options
+	touch "$T/m1/by-mount" || rc=1
+	umount "$T/m1" || rc=1
+	mount -T "$T/fstab" "$T/m1" || rc=1
+	mount_options
+	rm "$T/m1/by-mount" || rc=1
+	umount "$T/m1" || rc=1
+	return $rc
+}
+is "mount -t pvfs -o user, and by fstab" "$(unshare -m bash -c "$(declare -f by_mount mount_options)
+	T=$T BIN=$BIN source=$source options=$options
+	by_mount" 2>&1 | sed 's/,relatime.*//')" "$said
+$source fuse.pvfs rw,nosuid,nodev,noexec
+$said
+$source fuse.pvfs rw"
 is "no pvfsd is left" "$(wait_for 10 bash -c "! pgrep -f '[p]vfsd .*$T/m'" && echo none)" none
 finish
