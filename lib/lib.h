@@ -120,7 +120,7 @@ struct inode_open {
 	u32 generation;		/* of the session the capability was given to */
 };
 
-/* An owner of locks of an inode: this process, or an open file. */
+/* An owner of locks of an inode: this process, an open file, or whom a server locks for. */
 struct lock_owner {
 	struct lock_owner *next;	/* inode->lock_owners, when @id is not 0 */
 	u64 id;				/* for the mgr; 0: it never locked anything */
@@ -128,6 +128,11 @@ struct lock_owner {
 	bool lost;			/* the session that had the locks is gone */
 	u32 generation;			/* of that session; valid while @set is not empty */
 	struct pvfs_lockset set;	/* what the mgr has granted */
+	/* Whom a server locks for; inode->locking protects these. It is freed when it ends. */
+	bool named;
+	u64 name;			/* struct pvfs_locker's owner */
+	u32 users;			/* calls under way */
+	struct pvfs_file *last;		/* used by the last of them; NULL: that is closed */
 };
 
 /*

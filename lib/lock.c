@@ -21,6 +21,7 @@
 /* A call that waits, on its thread's stack; fs->lock protects it. */
 struct lock_wait {
 	struct lock_wait *next;
+	const struct pvfs_locker *by;	/* may be told to stop; or NULL */
 	u64 ticket;
 	bool hinted;
 };
@@ -45,9 +46,10 @@ static u32 generation(struct pvfs_fs *fs)
 
 /* ---------------------------------------------------------------- waiting */
 
-static void wait_begin(struct pvfs_fs *fs, struct lock_wait *w)
+static void wait_begin(struct pvfs_fs *fs, struct lock_wait *w, const struct pvfs_locker *by)
 {
 	pthread_mutex_lock(&fs->lock);
+	w->by = by;
 	w->ticket = ++fs->lock_ids;
 	w->hinted = false;
 	w->next = fs->lock_waits;
@@ -66,14 +68,24 @@ static void wait_end(struct pvfs_fs *fs, struct lock_wait *w)
 	pthread_mutex_unlock(&fs->lock);
 }
 
-/* Until it is time to ask again, or @deadline. */
+static bool wait_stopped(struct pvfs_fs *fs, const struct pvfs_locker *by)
+{
+	bool ret;
+
+	pthread_mutex_lock(&fs->lock);
+	ret = by && by->stop;
+	pthread_mutex_unlock(&fs->lock);
+	return ret;
+}
+
+/* Until it is time to ask again, or @deadline, or who waits is told to stop. */
 static void wait_turn(struct pvfs_fs *fs, struct lock_wait *w, u8 state, u64 deadline)
 {
 	u64 until = min(now_ms() + (state == PVFS_LK_QUEUED ? ASK_MS : GRACE_MS), deadline);
 	struct timespec ts = { .tv_sec = until / 1000, .tv_nsec = until % 1000 * 1000000 };
 
 	pthread_mutex_lock(&fs->lock);
-	while (!w->hinted && !fs->stopping)
+	while (!w->hinted && !fs->stopping && !(w->by && w->by->stop))
 		if (pthread_cond_timedwait(&fs->cond, &fs->lock, &ts) == ETIMEDOUT)
 			break;
 	w->hinted = false;
@@ -319,14 +331,15 @@ static int give_up(struct pvfs_fs *fs, struct inode *ino, struct lock_owner *o,
 	return err;
 }
 
+/* @by: may be told to stop waiting; or NULL */
 static int lock_set(struct pvfs_file *f, struct lock_owner *o, u8 kind, struct pvfs_lockrange *r,
-		    bool wait, int timeout_ms)
+		    bool wait, int timeout_ms, const struct pvfs_locker *by)
 {
 	u64 deadline = timeout_ms < 0 ? UINT64_MAX : now_ms() + timeout_ms;
 	struct inode *ino = f->inode;
 	struct pvfs_fs *fs = f->fs;
 	struct lock_wait w;
-	bool again;
+	bool again, stop;
 	u8 state;
 	int err;
 
@@ -337,7 +350,7 @@ static int lock_set(struct pvfs_file *f, struct lock_owner *o, u8 kind, struct p
 		end(fs, ino);
 		return err;
 	}
-	wait_begin(fs, &w);
+	wait_begin(fs, &w, by);
 	r->ticket = w.ticket;
 	do {
 		again = false;
@@ -350,11 +363,14 @@ static int lock_set(struct pvfs_file *f, struct lock_owner *o, u8 kind, struct p
 		if (state == PVFS_LK_CONFLICT || state == PVFS_LK_DEADLOCK) {
 			err = state == PVFS_LK_CONFLICT ? -EAGAIN : -EDEADLK;
 		} else if (state != PVFS_LK_GRANTED) {
-			again = now_ms() < deadline || !wait;
+			stop = wait_stopped(fs, by);
+			again = (now_ms() < deadline || !wait) && !stop;
 			if (again)
 				wait_turn(fs, &w, state, wait ? deadline : UINT64_MAX);
 			else
 				err = state == PVFS_LK_QUEUED ? give_up(fs, ino, o, r) : -ETIMEDOUT;
+			if (stop && err == -ETIMEDOUT)
+				err = -EINTR;
 		}
 	} while (again);
 	wait_end(fs, &w);
@@ -379,7 +395,7 @@ int lib_append_begin(struct pvfs_file *f)
 	pthread_mutex_lock(&f->inode->lock);
 	o->lost = false;
 	pthread_mutex_unlock(&f->inode->lock);
-	err = lock_set(f, o, PVFS_LK_APPEND, &all, true, -1);
+	err = lock_set(f, o, PVFS_LK_APPEND, &all, true, -1, NULL);
 	return err == -ENOLCK ? -EIO : err;
 }
 
@@ -402,7 +418,7 @@ void lib_append_end(struct pvfs_file *f)
 
 /* ---------------------------------------------------------------- the calls */
 
-static int range_of(const struct flock *fl, struct pvfs_lockrange *r)
+static int range_of(const struct flock *fl, pid_t pid, struct pvfs_lockrange *r)
 {
 	off_t start = fl->l_start, len = fl->l_len;
 
@@ -431,18 +447,19 @@ static int range_of(const struct flock *fl, struct pvfs_lockrange *r)
 	}
 	r->start = start;
 	r->end = len ? (u64)start + len - 1 : PVFS_FILE_MAX;
-	r->pid = getpid();
+	r->pid = pid;
 	return 0;
 }
 
-static int lock_get(struct pvfs_file *f, struct lock_owner *o, u8 kind,
+/* @o: NULL: one that has no locks there */
+static int lock_get(struct pvfs_file *f, const struct lock_owner *o, u8 kind,
 		    const struct pvfs_lockrange *r, struct flock *fl)
 {
 	struct pvfs_getlk_req req = {
 		.fid = f->inode->fid,
 		.kind = kind,
 		.type = r->type,
-		.owner = o->id,
+		.owner = o ? o->id : 0,
 		.start = r->start,
 		.end = r->end,
 	};
@@ -468,13 +485,19 @@ static int lock_get(struct pvfs_file *f, struct lock_owner *o, u8 kind,
 	return 0;
 }
 
+static bool may_lock(const struct pvfs_file *f, const struct pvfs_lockrange *r)
+{
+	return r->type == PVFS_LK_READ ? f->rights & PVFS_CAP_READ :
+	       r->type == PVFS_LK_WRITE ? f->rights & PVFS_CAP_WRITE : true;
+}
+
 int pvfs_lock(struct pvfs_file *f, int cmd, struct flock *fl, int timeout_ms)
 {
 	bool ofd = cmd == F_OFD_GETLK || cmd == F_OFD_SETLK || cmd == F_OFD_SETLKW;
 	struct lock_owner *o = ofd ? &f->ofd : &f->inode->records;
 	u8 kind = ofd ? PVFS_LK_OFD : PVFS_LK_RECORD;
 	struct pvfs_lockrange r = { 0 };
-	int err = lib_fs_check(f->fs) ?: range_of(fl, &r);
+	int err = lib_fs_check(f->fs) ?: range_of(fl, getpid(), &r);
 
 	if (!err && ofd && fl->l_pid)
 		err = -EINVAL;
@@ -484,15 +507,15 @@ int pvfs_lock(struct pvfs_file *f, int cmd, struct flock *fl, int timeout_ms)
 		return lock_get(f, o, kind, &r, fl);
 	if (!ofd && cmd != F_SETLK && cmd != F_SETLKW)
 		return -EINVAL;
-	if ((r.type == PVFS_LK_READ && !(f->rights & PVFS_CAP_READ)) ||
-	    (r.type == PVFS_LK_WRITE && !(f->rights & PVFS_CAP_WRITE)))
+	if (!may_lock(f, &r))
 		return -EBADF;
-	return lock_set(f, o, kind, &r, cmd == F_SETLKW || cmd == F_OFD_SETLKW, timeout_ms);
+	return lock_set(f, o, kind, &r, cmd == F_SETLKW || cmd == F_OFD_SETLKW, timeout_ms, NULL);
 }
 
-int pvfs_flock(struct pvfs_file *f, int operation, int timeout_ms)
+static int do_flock(struct pvfs_file *f, const struct pvfs_locker *by, int operation,
+		    int timeout_ms)
 {
-	struct pvfs_lockrange r = { .end = PVFS_FILE_MAX, .pid = getpid() };
+	struct pvfs_lockrange r = { .end = PVFS_FILE_MAX, .pid = by ? by->pid : getpid() };
 	int err = lib_fs_check(f->fs);
 
 	if (err)
@@ -510,7 +533,114 @@ int pvfs_flock(struct pvfs_file *f, int operation, int timeout_ms)
 	default:
 		return -EINVAL;
 	}
-	return lock_set(f, &f->flk, PVFS_LK_FLOCK, &r, !(operation & LOCK_NB), timeout_ms);
+	return lock_set(f, &f->flk, PVFS_LK_FLOCK, &r, !(operation & LOCK_NB), timeout_ms, by);
+}
+
+int pvfs_flock(struct pvfs_file *f, int operation, int timeout_ms)
+{
+	return do_flock(f, NULL, operation, timeout_ms);
+}
+
+/* ---------------------------------------------------------------- locking for others */
+
+/* These three between begin() and end(). */
+static struct lock_owner *named_find(struct inode *ino, u64 name)
+{
+	struct lock_owner *o;
+
+	for (o = ino->lock_owners; o && !(o->named && o->name == name); o = o->next)
+		;
+	return o;
+}
+
+/* For a call. Return: NULL: there is none, or with @make: out of memory. */
+static struct lock_owner *named_use(struct pvfs_file *f, u64 name, bool make)
+{
+	struct lock_owner *o = named_find(f->inode, name);
+
+	if (!o && make)
+		o = calloc(1, sizeof(*o));
+	if (!o)
+		return NULL;
+	if (!o->id) {
+		o->named = true;
+		o->name = name;
+		owner_init(f->fs, f->inode, o, PVFS_LK_RECORD);
+	}
+	o->users++;
+	o->last = f;
+	return o;
+}
+
+static void owner_close(struct pvfs_fs *fs, struct inode *ino, struct lock_owner *o, bool gone);
+
+/* It stays for those calls that are still under way for it. */
+static void named_close(struct pvfs_fs *fs, struct inode *ino, struct lock_owner *o)
+{
+	bool gone = !o->users;
+
+	owner_close(fs, ino, o, gone);
+	if (gone)
+		free(o);
+}
+
+int pvfs_lock_by(struct pvfs_file *f, struct pvfs_locker *by, int cmd, struct flock *fl)
+{
+	struct pvfs_lockrange r = { 0 };
+	int err = lib_fs_check(f->fs) ?: range_of(fl, by->pid, &r);
+	struct lock_owner *o;
+
+	if (!err && cmd != F_GETLK && cmd != F_SETLK && cmd != F_SETLKW)
+		err = -EINVAL;
+	if (!err && cmd != F_GETLK && !may_lock(f, &r))
+		err = -EBADF;
+	if (err)
+		return err;
+	begin(f->fs, f->inode);
+	o = named_use(f, by->owner, cmd != F_GETLK && r.type != PVFS_LK_UNLOCK);
+	end(f->fs, f->inode);
+	if (cmd == F_GETLK)
+		err = lock_get(f, o, PVFS_LK_RECORD, &r, fl);
+	else if (o)
+		err = lock_set(f, o, PVFS_LK_RECORD, &r, cmd == F_SETLKW, -1, by);
+	else
+		err = r.type == PVFS_LK_UNLOCK ? 0 : -ENOLCK;
+	if (o) {
+		begin(f->fs, f->inode);
+		o->users--;
+		end(f->fs, f->inode);
+	}
+	return err;
+}
+
+int pvfs_flock_by(struct pvfs_file *f, struct pvfs_locker *by, int operation)
+{
+	return do_flock(f, by, operation, -1);
+}
+
+void pvfs_lock_stop(struct pvfs_file *f, struct pvfs_locker *by)
+{
+	pthread_mutex_lock(&f->fs->lock);
+	by->stop = 1;
+	pthread_cond_broadcast(&f->fs->cond);
+	pthread_mutex_unlock(&f->fs->lock);
+}
+
+int pvfs_lock_end(struct pvfs_file *f, uint64_t owner)
+{
+	int err = lib_fs_check(f->fs);
+	struct lock_owner *o;
+
+	if (err)
+		return err;
+	begin(f->fs, f->inode);
+	o = named_find(f->inode, owner);
+	if (o) {
+		report(f->fs, f->inode);
+		named_close(f->fs, f->inode, o);
+	}
+	end(f->fs, f->inode);
+	return 0;
 }
 
 /* ---------------------------------------------------------------- close and recovery */
@@ -544,7 +674,18 @@ static void owner_close(struct pvfs_fs *fs, struct inode *ino, struct lock_owner
  */
 void lib_locks_close(struct pvfs_file *f)
 {
+	struct lock_owner *o, *next;
+
 	pthread_mutex_lock(&f->inode->locking);
+	for (o = f->inode->lock_owners; o; o = next) {
+		next = o->next;
+		if (!o->named || o->last != f)
+			continue;
+		o->last = NULL;
+		/* Who is using it does so by another file, and will say when it ends. */
+		if (!o->users)
+			named_close(f->fs, f->inode, o);
+	}
 	owner_close(f->fs, f->inode, &f->flk, true);
 	owner_close(f->fs, f->inode, &f->ofd, true);
 	owner_close(f->fs, f->inode, &f->inode->records, false);

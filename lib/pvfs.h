@@ -406,6 +406,24 @@ int pvfs_lock(struct pvfs_file *f, int cmd, struct flock *fl, int timeout_ms);
  */
 int pvfs_flock(struct pvfs_file *f, int operation, int timeout_ms);
 
+/* Whom a server locks for, as pvfsd(8) does: not for this process as a whole. */
+struct pvfs_locker {
+	uint64_t owner;		/* any number: record locks of different ones exclude each other */
+	pid_t pid;		/* what F_GETLK tells of it */
+	int stop;		/* 0; pvfs_lock_stop() changes it */
+};
+/*
+ * As pvfs_lock() with F_GETLK, F_SETLK and F_SETLKW, and as pvfs_flock(), for @by; they wait until
+ * they have the lock or pvfs_lock_stop() is called, also before they begin: -EINTR.
+ *
+ * What an owner has locked of a file ends with pvfs_lock_end(), which is to be called when it closes
+ * any descriptor of it, or when the struct pvfs_file is closed that it used last.
+ */
+int pvfs_lock_by(struct pvfs_file *f, struct pvfs_locker *by, int cmd, struct flock *fl);
+int pvfs_flock_by(struct pvfs_file *f, struct pvfs_locker *by, int operation);
+void pvfs_lock_stop(struct pvfs_file *f, struct pvfs_locker *by);
+int pvfs_lock_end(struct pvfs_file *f, uint64_t owner);
+
 /* ---- names ---- */
 
 int pvfs_stat(struct pvfs_fs *fs, const char *path, struct pvfs_stat *ret);

@@ -24,7 +24,6 @@
 #define BUCKETS 4096u
 #define GROUPS_MAX 1024
 #define THREADS_MAX 1000
-#define LOCK_MS 200	/* between two looks whether who waits for a lock was interrupted */
 
 static struct pvfs_fs *fs;
 static struct pvfs_fh root;
@@ -519,49 +518,106 @@ static void do_copy_file_range(fuse_req_t req, fuse_ino_t ino_in, off_t off_in, 
 	reply_size(req, pvfs_copy_file_range(file_of(fi_in), off_in, file_of(fi_out), off_out, len, flags));
 }
 
-/* One who waits for a lock. The file stays open: the kernel waits for the answer. */
-struct waiter {
+/* ---- locks ---- */
+
+/* A lock that is asked for. The file stays open: the kernel waits for the answer. */
+struct locking {
 	fuse_req_t req;
 	struct pvfs_file *f;
-	int op;
+	struct pvfs_locker by;
+	int op;			/* of flock(2); 0: it is @fl */
+	struct flock fl;
 };
 
-/* In short steps, so that who is interrupted does not stay in the queue for good. */
+static int ask_lock(struct locking *l, int wait)
+{
+	if (l->op)
+		return pvfs_flock_by(l->f, &l->by, l->op | (wait ? 0 : LOCK_NB));
+	return pvfs_lock_by(l->f, &l->by, wait ? F_SETLKW : F_SETLK, &l->fl);
+}
+
+static void stop_waiting(fuse_req_t req, void *arg)
+{
+	struct locking *l = arg;
+
+	pvfs_lock_stop(l->f, &l->by);
+}
+
 static void *wait_for_lock(void *arg)
 {
-	struct waiter w = *(struct waiter *)arg;
-	int err;
+	struct locking *l = arg;
+	fuse_req_t req = l->req;
+	int err = ask_lock(l, 1);
 
-	free(arg);
-	do {
-		err = pvfs_flock(w.f, w.op, LOCK_MS);
-	} while (err == -ETIMEDOUT && !fuse_req_interrupted(w.req));
-	reply(w.req, err == -ETIMEDOUT ? -EINTR : err);
+	/* From here on nobody stops it any more. */
+	fuse_req_interrupt_func(req, NULL, NULL);
+	free(l);
+	reply(req, err);
 	return NULL;
 }
 
 /* Who waits does so on a thread of its own: those of libfuse are few, and the unlock needs one. */
-static void do_flock(fuse_req_t req, fuse_ino_t ino, struct fuse_file_info *fi, int op)
+static void lock(struct locking *asked, int wait)
 {
-	struct waiter *w;
+	fuse_req_t req = asked->req;
+	struct locking *l;
 	pthread_t t;
 	int err;
 
 	as(req);
-	err = pvfs_flock(file_of(fi), op | LOCK_NB, 0);
-	if (err != -EWOULDBLOCK || (op & LOCK_NB)) {
+	err = ask_lock(asked, 0);
+	if (err != -EAGAIN || !wait) {
 		reply(req, err);
 		return;
 	}
-	w = malloc(sizeof(*w));
-	if (w)
-		*w = (struct waiter){ .req = req, .f = file_of(fi), .op = op };
-	if (!w || pthread_create(&t, NULL, wait_for_lock, w)) {
-		free(w);
+	l = malloc(sizeof(*l));
+	if (!l) {
+		reply(req, -ENOLCK);
+		return;
+	}
+	*l = *asked;
+	fuse_req_interrupt_func(req, stop_waiting, l);
+	if (pthread_create(&t, NULL, wait_for_lock, l)) {
+		fuse_req_interrupt_func(req, NULL, NULL);
+		free(l);
 		reply(req, -ENOLCK);
 		return;
 	}
 	pthread_detach(t);
+}
+
+static void do_flock(fuse_req_t req, fuse_ino_t ino, struct fuse_file_info *fi, int op)
+{
+	struct locking l = { .req = req, .f = file_of(fi), .op = op & ~LOCK_NB,
+			     .by = { .pid = fuse_req_ctx(req)->pid } };
+
+	lock(&l, !(op & LOCK_NB));
+}
+
+/* Of a process or of an open file: both are owners to FUSE, and which it is does not matter. */
+static void do_setlk(fuse_req_t req, fuse_ino_t ino, struct fuse_file_info *fi, struct flock *fl, int sleep)
+{
+	struct locking l = { .req = req, .f = file_of(fi), .fl = *fl,
+			     .by = { .owner = fi->lock_owner, .pid = fl->l_pid } };
+
+	lock(&l, sleep);
+}
+
+static void do_getlk(fuse_req_t req, fuse_ino_t ino, struct fuse_file_info *fi, struct flock *fl)
+{
+	struct pvfs_locker by = { .owner = fi->lock_owner };
+	int err = pvfs_lock_by(file_of(fi), &by, F_GETLK, fl);
+
+	if (err)
+		reply(req, err);
+	else
+		fuse_reply_lock(req, fl);
+}
+
+/* A descriptor is closed, maybe not the last of the file: the process' record locks end with it. */
+static void do_flush(fuse_req_t req, fuse_ino_t ino, struct fuse_file_info *fi)
+{
+	reply(req, pvfs_lock_end(file_of(fi), fi->lock_owner));
 }
 
 /* ---- directories ---- */
@@ -673,17 +729,16 @@ static void do_releasedir(fuse_req_t req, fuse_ino_t ino, struct fuse_file_info 
 static void do_init(void *unused, struct fuse_conn_info *conn)
 {
 	conn->want |= conn->capable & (FUSE_CAP_DONT_MASK | FUSE_CAP_HANDLE_KILLPRIV | FUSE_CAP_PARALLEL_DIROPS |
-				       FUSE_CAP_FLOCK_LOCKS | FUSE_CAP_READDIRPLUS | FUSE_CAP_ATOMIC_O_TRUNC |
-				       FUSE_CAP_POSIX_ACL | FUSE_CAP_EXPORT_SUPPORT);
-	/* No ->getlk and ->setlk: record locks are among the processes of this mount. */
-	conn->want &= ~(FUSE_CAP_READDIRPLUS_AUTO | FUSE_CAP_POSIX_LOCKS | FUSE_CAP_AUTO_INVAL_DATA);
+				       FUSE_CAP_FLOCK_LOCKS | FUSE_CAP_POSIX_LOCKS | FUSE_CAP_READDIRPLUS |
+				       FUSE_CAP_ATOMIC_O_TRUNC | FUSE_CAP_POSIX_ACL | FUSE_CAP_EXPORT_SUPPORT);
+	conn->want &= ~(FUSE_CAP_READDIRPLUS_AUTO | FUSE_CAP_AUTO_INVAL_DATA);
 	conn->max_write = 1 << 20;
 	conn->max_background = 64;
 }
 
 /*
- * What is not here the kernel asks for once: ->flush and ->fsyncdir have nothing to do, since a write
- * or a change of a name that was answered is kept by the servers; ->access is default_permissions'.
+ * What is not here the kernel asks for once: ->fsyncdir has nothing to do, since a change of a name that
+ * was answered is kept by the manager; ->access is default_permissions'.
  */
 static const struct fuse_lowlevel_ops ops = {
 	.init = do_init, .lookup = do_lookup, .forget = do_forget, .forget_multi = do_forget_multi,
@@ -695,7 +750,8 @@ static const struct fuse_lowlevel_ops ops = {
 	.statfs = do_statfs, .setxattr = do_setxattr, .getxattr = do_getxattr,
 	.listxattr = do_listxattr, .removexattr = do_removexattr,
 	.create = do_create, .fallocate = do_fallocate, .lseek = do_lseek,
-	.copy_file_range = do_copy_file_range, .flock = do_flock,
+	.copy_file_range = do_copy_file_range, .flock = do_flock, .setlk = do_setlk, .getlk = do_getlk,
+	.flush = do_flush,
 };
 
 /* ---- start and stop ---- */
@@ -877,7 +933,9 @@ int main(int argc, char **argv)
 	fuse_session_unmount(se);
 out_volume:
 	fuse_remove_signal_handlers(se);
-	pvfs_umount(fs);
+	/* What is still open (umount -f, a signal) may be waited for by threads of ours. */
+	if (pvfs_umount(fs) == -EBUSY)
+		_exit(rc);
 out:
 	if (config)
 		fuse_loop_cfg_destroy(config);

@@ -3,54 +3,11 @@
 # Locks between processes that use libpvfs: kill -9 of who holds one, restarts of the mgr while one is held and another
 # waited for, a session that expires while its owner is stopped.
 . "$(dirname "$0")/lib.sh"
+. "$(dirname "$0")/locks.sh"
 
 make_cluster "$C" 2
 sed -i 's/^mgr: {/mgr: {\n\tlease_ms = 2000;\n\tsession_locks_max = 50;/' "$C/pvfs.conf"
 start_cluster "$C"
-
-declare -A IN OUT PID
-
-# client NAME [PATH]: a process that has the file open
-client() {
-	mkfifo "$T/$1.in" "$T/$1.out"
-	"$BIN/tests/integ/locks_test" "$(mgr_address "$C")" test "$C/cluster.key" "${2:-/f}" <"$T/$1.in" >"$T/$1.out" 2>>"$T/err" &
-	PID[$1]=$!
-	PIDS+=($!)
-	exec {IN[$1]}>"$T/$1.in" {OUT[$1]}<"$T/$1.out"
-	[ "$(hear "$1")" = ready ] || fail "client $1 starts" "$(cat "$T/err")"
-}
-
-# leave NAME: it closes the file and unmounts, if it was not killed
-leave() {
-	# Not by end of file: later clients have its input open as well.
-	[ -n "${2:-}" ] || tell "$1" quit
-	exec {IN[$1]}>&- {OUT[$1]}<&-
-	wait "${PID[$1]}"
-	rm -f "$T/$1.in" "$T/$1.out"
-}
-
-# hear NAME [SECONDS]: the next answer
-hear() {
-	local line=''
-	read -r -t "${2:-20}" -u "${OUT[$1]}" line || line=silence
-	echo "$line"
-}
-
-tell() {
-	echo "${*:2}" >&"${IN[$1]}"
-}
-
-# ask NAME COMMAND...
-ask() {
-	tell "$@"
-	hear "$1"
-}
-
-restart_mgr() {
-	kill -KILL "$(pid_of mgr)"
-	sleep 0.3
-	"$PVFS" start "$C" mgr >"$T/restart.out" 2>&1
-}
 
 client a
 client b

@@ -3,37 +3,18 @@
 # The mount from user space: start, stop, what goes wrong, two mounts, and the conformance tables of names and rights on the
 # host's kernel. What is known to be different is in tests/posix/differences.c.
 . "$(dirname "$0")/lib.sh"
+. "$(dirname "$0")/pvfsd.sh"
 suite=$BIN/tests/posix/conform
 
-unmount_all() {
-	local rc=$? m
-	for m in "$T"/m1 "$T"/m2; do
-		grep -q " $m " /proc/mounts && umount -l "$m"
-		# If it is what hangs, its callers end with it.
-		pkill -KILL -f "[p]vfsd .* $m\$"
-	done
-	(exit $rc)
-	cleanup
-}
-trap unmount_all EXIT
-
-if [ "$(id -u)" != 0 ] || ! [ -c /dev/fuse ]; then
-	# Loud: there is no other test of it.
-	echo "# NO FUSE HERE: pvfsd was not tested"
-	skip_all "no /dev/fuse, or not root"
-fi
 make_cluster "$C" 4
 start_cluster "$C"
 source=$(mgr_address "$C"):/test
-mkdir "$T/m1" "$T/m2"
 
 fails "a source without a volume" 2 "is no host" "$BIN/pvfsd" "$(mgr_address "$C")" "$T/m1"
 fails "a wrong key" 1 "key|refused|No such file" "$BIN/pvfsd" -o "key=$T/none" "$source" "$T/m1"
 fails "another volume" 1 "other" "$BIN/pvfsd" -o "key=$C/cluster.key" "${source%test}other" "$T/m1"
 fails "no such directory" 1 "" "$BIN/pvfsd" -o "key=$C/cluster.key" "$source" "$T/m3"
-for m in m1 m2; do
-	ok "pvfsd mounts on $m" "$BIN/pvfsd" -o "key=$C/cluster.key,allow_other,suid,dev" "$source" "$T/$m"
-done
+mount_both allow_other,suid,dev
 is "mount_timeout is how long nobody may answer" "$(
 	SECONDS=0
 	"$BIN/pvfsd" -o "key=$C/cluster.key,mount_timeout=1" 127.0.0.1:1:/test "$T/m1" 2>/dev/null
@@ -120,8 +101,7 @@ while IFS= read -r line; do
 done < <("$suite" "${args[@]}" "$T/m1" 2>&1)
 ok "thousands of rows ran" [ "$ran" -gt 800 ]
 
-ok "m1 is unmounted" umount "$T/m1"
-ok "m2 is unmounted" umount "$T/m2"
+unmount_both
 
 # The same by mount.pvfs.
 options=key=$C/cluster.key
@@ -177,5 +157,5 @@ is "mount -t pvfs -o user, and by fstab" "$(unshare -m bash -c "$(declare -f by_
 $source fuse.pvfs rw,nosuid,nodev,noexec
 $said
 $source fuse.pvfs rw"
-is "no pvfsd is left" "$(wait_for 10 bash -c "! pgrep -f '[p]vfsd .*$T/m'" && echo none)" none
+is "no pvfsd is left there either" "$(wait_for 10 bash -c "! pgrep -f '[p]vfsd .*$T/m'" && echo none)" none
 finish
