@@ -324,7 +324,7 @@ static void buffers(void)
 		close(out);
 	}
 	if (row("buffers/sendfile to one open O_APPEND: EINVAL")) {
-		out = open("out", O_RDWR | O_APPEND);
+		out = open("out", O_RDWR | O_CREAT | O_APPEND, 0644);
 		GIVES(sys(sendfile(out, h, NULL, 10)), EINVAL);
 		close(out);
 	}
