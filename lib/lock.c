@@ -626,20 +626,26 @@ void pvfs_lock_stop(struct pvfs_file *f, struct pvfs_locker *by)
 	pthread_mutex_unlock(&f->fs->lock);
 }
 
-int pvfs_lock_end(struct pvfs_file *f, uint64_t owner)
+int pvfs_flush(struct pvfs_file *f, uint64_t owner)
 {
+	struct inode *ino = f->inode;
 	int err = lib_fs_check(f->fs);
 	struct lock_owner *o;
+	bool was_read;
 
 	if (err)
 		return err;
-	begin(f->fs, f->inode);
-	o = named_find(f->inode, owner);
-	if (o) {
-		report(f->fs, f->inode);
-		named_close(f->fs, f->inode, o);
-	}
-	end(f->fs, f->inode);
+	begin(f->fs, ino);
+	o = named_find(ino, owner);
+	pthread_mutex_lock(&ino->lock);
+	was_read = ino->atime_due.sec;
+	pthread_mutex_unlock(&ino->lock);
+	/* What was written others are told by the iods while the file is open. */
+	if (o || was_read)
+		report(f->fs, ino);
+	if (o)
+		named_close(f->fs, ino, o);
+	end(f->fs, ino);
 	return 0;
 }
 

@@ -416,13 +416,14 @@ struct pvfs_locker {
  * As pvfs_lock() with F_GETLK, F_SETLK and F_SETLKW, and as pvfs_flock(), for @by; they wait until
  * they have the lock or pvfs_lock_stop() is called, also before they begin: -EINTR.
  *
- * What an owner has locked of a file ends with pvfs_lock_end(), which is to be called when it closes
- * any descriptor of it, or when the struct pvfs_file is closed that it used last.
+ * What an owner has locked of a file ends with pvfs_flush(), which is to be called when it closes
+ * any descriptor of it, or when the struct pvfs_file is closed that it used last. pvfs_flush() also
+ * tells others that the file was read.
  */
 int pvfs_lock_by(struct pvfs_file *f, struct pvfs_locker *by, int cmd, struct flock *fl);
 int pvfs_flock_by(struct pvfs_file *f, struct pvfs_locker *by, int operation);
 void pvfs_lock_stop(struct pvfs_file *f, struct pvfs_locker *by);
-int pvfs_lock_end(struct pvfs_file *f, uint64_t owner);
+int pvfs_flush(struct pvfs_file *f, uint64_t owner);
 
 /* ---- names ---- */
 

@@ -18,12 +18,14 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/file.h>
+#include <time.h>
 #include <unistd.h>
 #include "../lib/pvfs.h"
 
 #define BUCKETS 4096u
 #define GROUPS_MAX 1024
 #define THREADS_MAX 1000
+#define RELEASE_MS 200	/* from the last close(2) of a file to its release, at most */
 
 static struct pvfs_fs *fs;
 static struct pvfs_fh root;
@@ -114,9 +116,105 @@ static int gone_directory(fuse_ino_t ino, struct stat *ret)
 	return is;
 }
 
+/* ---- open files ---- */
+
+/*
+ * The kernel tells of every close(2) while it is under way, and that there was no descriptor left
+ * some time after: until then the file has its locks of flock(2) and the like.
+ */
+struct open_file {
+	struct open_file *next;		/* in with_locks */
+	struct pvfs_file *f;
+	uint64_t ino;
+	int locked;			/* it is in with_locks */
+	uint64_t ends_ms;		/* a descriptor was closed: it may be released until then */
+};
+
+static pthread_mutex_t locks_lock = PTHREAD_MUTEX_INITIALIZER;
+static pthread_cond_t released = PTHREAD_COND_INITIALIZER;
+static struct open_file *with_locks;	/* those that may have locks; protected by locks_lock */
+
+static struct open_file *open_of(const struct fuse_file_info *fi)
+{
+	return (struct open_file *)(uintptr_t)fi->fh;
+}
+
 static struct pvfs_file *file_of(const struct fuse_file_info *fi)
 {
-	return (struct pvfs_file *)(uintptr_t)fi->fh;
+	return open_of(fi)->f;
+}
+
+static void has_locks(struct open_file *o)
+{
+	pthread_mutex_lock(&locks_lock);
+	if (!o->locked) {
+		o->locked = 1;
+		o->next = with_locks;
+		with_locks = o;
+	}
+	pthread_mutex_unlock(&locks_lock);
+}
+
+static uint64_t now_ms(void)
+{
+	struct timespec ts;
+
+	clock_gettime(CLOCK_REALTIME, &ts);
+	return ts.tv_sec * 1000ull + ts.tv_nsec / 1000000;
+}
+
+static void descriptor_closed(struct open_file *o)
+{
+	pthread_mutex_lock(&locks_lock);
+	o->ends_ms = now_ms() + RELEASE_MS;
+	pthread_mutex_unlock(&locks_lock);
+}
+
+static int open_end(struct open_file *o)
+{
+	struct open_file **p;
+	int err = pvfs_close(o->f);
+
+	pthread_mutex_lock(&locks_lock);
+	for (p = &with_locks; *p && *p != o; p = &(*p)->next)
+		;
+	if (*p)
+		*p = o->next;
+	pthread_cond_broadcast(&released);
+	pthread_mutex_unlock(&locks_lock);
+	free(o);
+	return err;
+}
+
+/* When the last of those ends that have locks on the inode and may be closed; 0: there is none. */
+static uint64_t others_end_ms(const struct open_file *asker)
+{
+	const struct open_file *o;
+	uint64_t ret = 0;
+
+	for (o = with_locks; o; o = o->next)
+		if (o->ino == asker->ino && o != asker && o->ends_ms > ret)
+			ret = o->ends_ms;
+	return ret;
+}
+
+/* Waits until they are released, but not for ever: they may be open elsewhere. Was there one? */
+static int wait_for_release(const struct open_file *asker)
+{
+	uint64_t limit = now_ms() + RELEASE_MS, end;
+	struct timespec ts;
+	int any = 0;
+
+	pthread_mutex_lock(&locks_lock);
+	while ((end = others_end_ms(asker)) > now_ms() && now_ms() < limit) {
+		any = 1;
+		if (end > limit)
+			end = limit;
+		ts = (struct timespec){ .tv_sec = end / 1000, .tv_nsec = end % 1000 * 1000000 };
+		pthread_cond_timedwait(&released, &locks_lock, &ts);
+	}
+	pthread_mutex_unlock(&locks_lock);
+	return any;
 }
 
 /* ---- who asks, and what is answered ---- */
@@ -408,11 +506,23 @@ static void do_removexattr(fuse_req_t req, fuse_ino_t ino, const char *name)
 
 /* ---- files ---- */
 
-/* Bytes do not stay in the kernel: what another client wrote is seen by the next read. */
-static void opened(struct fuse_file_info *fi, struct pvfs_file *f)
+/*
+ * Bytes do not stay in the kernel: what another client wrote is seen by the next read. Return: 0, or
+ * -ENOMEM, and @f is closed.
+ */
+static int opened(struct fuse_file_info *fi, struct pvfs_file *f, uint64_t ino)
 {
-	fi->fh = (uintptr_t)f;
+	struct open_file *o = calloc(1, sizeof(*o));
+
+	if (!o) {
+		pvfs_close(f);
+		return -ENOMEM;
+	}
+	o->f = f;
+	o->ino = ino;
+	fi->fh = (uintptr_t)o;
 	fi->direct_io = 1;
+	return 0;
 }
 
 static void do_open(fuse_req_t req, fuse_ino_t ino, struct fuse_file_info *fi)
@@ -424,13 +534,13 @@ static void do_open(fuse_req_t req, fuse_ino_t ino, struct fuse_file_info *fi)
 	as(req);
 	/* Where an append goes is libpvfs' affair: nobody else knows the end. */
 	err = pvfs_open_fh(fs, &fh, fi->flags & ~(O_CREAT | O_EXCL), &f);
+	err = err ? err : opened(fi, f, ino);
 	if (err) {
 		reply(req, err);
 		return;
 	}
-	opened(fi, f);
 	if (fuse_reply_open(req, fi))
-		pvfs_close(f);
+		open_end(open_of(fi));
 }
 
 static void do_create(fuse_req_t req, fuse_ino_t parent, const char *name, mode_t mode,
@@ -438,23 +548,24 @@ static void do_create(fuse_req_t req, fuse_ino_t parent, const char *name, mode_
 {
 	struct pvfs_fh dir = fh_of(parent);
 	struct fuse_entry_param e;
-	struct pvfs_file *f = NULL;
+	struct pvfs_file *f;
 	struct pvfs_stat st;
 	int err;
 
 	as(req);
 	err = pvfs_create_fh(fs, &dir, name, fi->flags | O_CREAT, mode, NULL, &f, &st);
-	err = err ? err : fill_entry(&e, &st);
+	err = err ? err : opened(fi, f, st.fh.ino);
 	if (err) {
-		if (f)
-			pvfs_close(f);
 		reply_name(req, err);
 		return;
 	}
-	opened(fi, f);
-	if (fuse_reply_create(req, &e, fi)) {
+	err = fill_entry(&e, &st);
+	if (err) {
+		open_end(open_of(fi));
+		reply_name(req, err);
+	} else if (fuse_reply_create(req, &e, fi)) {
 		forget(e.ino, 1);
-		pvfs_close(f);
+		open_end(open_of(fi));
 	}
 }
 
@@ -482,7 +593,7 @@ static void do_write(fuse_req_t req, fuse_ino_t ino, const char *buf, size_t siz
 static void do_release(fuse_req_t req, fuse_ino_t ino, struct fuse_file_info *fi)
 {
 	as(req);
-	reply(req, pvfs_close(file_of(fi)));
+	reply(req, open_end(open_of(fi)));
 }
 
 static void do_fsync(fuse_req_t req, fuse_ino_t ino, int datasync, struct fuse_file_info *fi)
@@ -557,7 +668,7 @@ static void *wait_for_lock(void *arg)
 }
 
 /* Who waits does so on a thread of its own: those of libfuse are few, and the unlock needs one. */
-static void lock(struct locking *asked, int wait)
+static void lock(struct locking *asked, struct open_file *o, int wait)
 {
 	fuse_req_t req = asked->req;
 	struct locking *l;
@@ -565,7 +676,10 @@ static void lock(struct locking *asked, int wait)
 	int err;
 
 	as(req);
+	has_locks(o);
 	err = ask_lock(asked, 0);
+	if (err == -EAGAIN && !wait && wait_for_release(o))
+		err = ask_lock(asked, 0);
 	if (err != -EAGAIN || !wait) {
 		reply(req, err);
 		return;
@@ -591,7 +705,7 @@ static void do_flock(fuse_req_t req, fuse_ino_t ino, struct fuse_file_info *fi, 
 	struct locking l = { .req = req, .f = file_of(fi), .op = op & ~LOCK_NB,
 			     .by = { .pid = fuse_req_ctx(req)->pid } };
 
-	lock(&l, !(op & LOCK_NB));
+	lock(&l, open_of(fi), !(op & LOCK_NB));
 }
 
 /* Of a process or of an open file: both are owners to FUSE, and which it is does not matter. */
@@ -600,7 +714,7 @@ static void do_setlk(fuse_req_t req, fuse_ino_t ino, struct fuse_file_info *fi, 
 	struct locking l = { .req = req, .f = file_of(fi), .fl = *fl,
 			     .by = { .owner = fi->lock_owner, .pid = fl->l_pid } };
 
-	lock(&l, sleep);
+	lock(&l, open_of(fi), sleep);
 }
 
 static void do_getlk(fuse_req_t req, fuse_ino_t ino, struct fuse_file_info *fi, struct flock *fl)
@@ -617,7 +731,8 @@ static void do_getlk(fuse_req_t req, fuse_ino_t ino, struct fuse_file_info *fi, 
 /* A descriptor is closed, maybe not the last of the file: the process' record locks end with it. */
 static void do_flush(fuse_req_t req, fuse_ino_t ino, struct fuse_file_info *fi)
 {
-	reply(req, pvfs_lock_end(file_of(fi), fi->lock_owner));
+	descriptor_closed(open_of(fi));
+	reply(req, pvfs_flush(file_of(fi), fi->lock_owner));
 }
 
 /* ---- directories ---- */

@@ -47,6 +47,25 @@ is "and all goes back" "$(for n in a d; do ask $n reopen; done; ask c lock w 0 0
 for n in a b c d; do tell $n count 50; done
 is "four processes count to 200" "$(hear a 60; hear b 60; hear c 60; hear d 60; ask c read)" $'ok\nok\nok\nok\n000000000000200 ok'
 
+# The kernel tells of the last close of a file some time after it: nobody is to notice.
+ok "a lock that went by close is free at once" perl -MFcntl=:flock -e '
+	for (1 .. 300) {
+		open(my $f, "+<", $ARGV[0]) or die;
+		open(my $g, "+<", $ARGV[0]) or die;
+		flock($f, LOCK_EX | LOCK_NB) or die;
+		close($f);
+		flock($g, LOCK_EX | LOCK_NB) or die "round $_: $!";
+		close($g);
+	}' "$T/m1/f"
+ok "that a file was read is known at once, also elsewhere" perl -e '
+	for (1 .. 100) {
+		utime(1e9, 1e9, $ARGV[0]);
+		open(my $f, "<", $ARGV[0]) or die;
+		readline($f);
+		close($f);
+		(stat($ARGV[$_ % 2]))[8] > 1e9 or die "round $_";
+	}' "$T/m1/f" "$T/m2/f"
+
 # Of who is killed nothing is left, at once: the mount's kernel knows.
 is "a holds" "$(ask a lock w 0 10; ask a ofd w 20 10; ask a flock w)" $'ok\nok\nok'
 tell b lock w 0 10 -1
