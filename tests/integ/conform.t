@@ -3,8 +3,7 @@
 # The conformance suite without a kernel module: over libpvfs, on real daemons; and the same tables on an ext4, the
 # control, that says whether the tables are right. TAP of both, numbered through.
 . "$(dirname "$0")/lib.sh"
-
-suite=$BIN/tests/posix/conform
+. "$(dirname "$0")/conform.sh"
 
 # Before cleanup removes the directory that it is in.
 unmount_control() {
@@ -14,36 +13,6 @@ unmount_control() {
 	cleanup
 }
 trap unmount_control EXIT
-
-# run NAME ARGS...: passes on what it prints, and compares what ran with what it planned
-run() {
-	local name=$1 line planned='' ran=0 rc fifo=$T/tap failed=0
-	shift
-	rm -f "$fifo"
-	mkfifo "$fifo"
-	"$suite" "$@" >"$fifo" 2>&1 &
-	local pid=$!
-	while IFS= read -r line; do
-		case $line in
-		'1..'*) planned=${line#1..} ;;
-		'ok '*)
-			ran=$((ran + 1))
-			pass "$name ${line#ok [0-9]* - }"
-			;;
-		'not ok '*)
-			ran=$((ran + 1))
-			failed=$((failed + 1))
-			fail "$name ${line#not ok [0-9]* - }"
-			;;
-		'#'*) echo "$line" ;;
-		*) echo "# $line" ;;
-		esac
-	done <"$fifo"
-	wait $pid
-	rc=$?
-	is "$name: all rows ran" "$ran" "${planned:-a plan}"
-	is "$name: and it ended well" "$rc" "$((failed > 0))"
-}
 
 make_cluster "$C" 4
 start_cluster "$C"

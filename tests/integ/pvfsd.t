@@ -1,10 +1,9 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0
-# The mount from user space: start, stop, what goes wrong, two mounts, and the conformance tables of names and rights on the
-# host's kernel. What is known to be different is in tests/posix/differences.c.
+# The mount from user space: start, stop, what goes wrong, two mounts of a volume; by mount.pvfs and by
+# mount(8).
 . "$(dirname "$0")/lib.sh"
 . "$(dirname "$0")/pvfsd.sh"
-suite=$BIN/tests/posix/conform
 
 make_cluster "$C" 4
 start_cluster "$C"
@@ -79,27 +78,6 @@ END
 ok "a tree goes in by tar" bash -c "tar -C /usr/include -cf - linux | tar -C '$T/m1' -xf -"
 ok "... and is the same from the other mount" diff -r /usr/include/linux "$T/m2/linux"
 ok "... and is removed" rm -r "$T/m2/linux"
-
-words=(sticky set-gid-dir open-rights umask real-ids unlink symlink readdir)
-args=()
-for w in "${words[@]}"; do
-	args+=(-k "$w")
-done
-ran=0
-while IFS= read -r line; do
-	case $line in
-	'ok '*)
-		ran=$((ran + 1))
-		pass "${line#ok [0-9]* - }"
-		;;
-	'not ok '*)
-		ran=$((ran + 1))
-		fail "${line#not ok [0-9]* - }"
-		;;
-	'#'*) echo "$line" ;;
-	esac
-done < <("$suite" "${args[@]}" "$T/m1" 2>&1)
-ok "thousands of rows ran" [ "$ran" -gt 800 ]
 
 unmount_both
 

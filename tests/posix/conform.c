@@ -3,9 +3,10 @@
  * conform.c - runs the tables of the conformance suite and prints TAP, a line per row, numbered
  * through.
  *
- *	conform [-k WORD]... [-b vfs|lib] [-n | -l] DIR
+ *	conform [-k WORD]... [-p I/N] [-b vfs|lib] [-n | -l] DIR
  *
  *	-k WORD	only rows with WORD in their name (several: with any of them)
+ *	-p I/N	only every Nth table, from the Ith on: for N of them side by side
  *	-n	prints how many rows that are
  *	-l	prints their names
  *	-b lib	through libpvfs: DIR is host:port,volume,keyfile
@@ -41,6 +42,7 @@ const struct api *fs = &api_vfs;
 static const char *file_system = "?";
 static const char *words[16];
 static int nwords;
+static unsigned int part = 1, parts = 1;
 static bool dry, list;
 static unsigned int rows;	/* of the table, so far */
 static bool in_row;
@@ -150,9 +152,25 @@ void equal(const char *file, int line, const char *what, long long a, long long 
 		wrong(file, line, "%s is %lld (0%llo), should be %lld (0%llo)", what, a, a, b, b);
 }
 
+/* The how manieth table it is, from 1 on. */
+static unsigned int number_of(const struct table *t)
+{
+	const struct table *u;
+	unsigned int n = 0;
+	size_t i;
+
+	for (i = 0; i < ARRAY_SIZE(all_tables); i++)
+		for (u = all_tables[i]; u->name; u++) {
+			n++;
+			if (u == t)
+				return n;
+		}
+	return n;
+}
+
 static bool skipped(const struct table *t)
 {
-	return t->vfs_only && !on_vfs();
+	return (t->vfs_only && !on_vfs()) || (number_of(t) - part) % parts;
 }
 
 static unsigned int count(const struct table *t)
@@ -259,7 +277,7 @@ static const char *name_of(const char *dir)
 
 static int usage(void)
 {
-	fprintf(stderr, "usage: conform [-k WORD]... [-b vfs|lib] [-n | -l] DIR\n");
+	fprintf(stderr, "usage: conform [-k WORD]... [-p I/N] [-b vfs|lib] [-n | -l] DIR\n");
 	return 2;
 }
 
@@ -271,9 +289,11 @@ int main(int argc, char **argv)
 	size_t i;
 	int opt;
 
-	while ((opt = getopt(argc, argv, "k:b:nl")) != -1) {
+	while ((opt = getopt(argc, argv, "k:p:b:nl")) != -1) {
 		if (opt == 'k' && nwords < (int)ARRAY_SIZE(words))
 			words[nwords++] = optarg;
+		else if (opt == 'p' && sscanf(optarg, "%u/%u", &part, &parts) == 2 && part && part <= parts)
+			continue;
 		else if (opt == 'b' && !strcmp(optarg, "lib"))
 			fs = &api_lib;
 		else if (opt == 'n')
