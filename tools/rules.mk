@@ -51,6 +51,13 @@ $(CONFORM): $(call obj,$(wildcard tests/posix/*.c)) $(CORE) $(LIBO)
 	@mkdir -p $(@D)
 	$(LINK) $(LIBS)
 
+# An MPI program, over our ROMIO; libpvfs is in that, and another time in the program.
+PBENCHO := $(call obj,$(wildcard tests/bench/parallel/*.c))
+$(PBENCHO) $(B)/tests/bench/pbench: private override CC := mpicc.mpich
+$(B)/tests/bench/pbench: $(PBENCHO) $(B)/libpvfs.a | romio
+	@mkdir -p $(@D)
+	$(LINK) -L$(B) -Wl,-rpath,'$$ORIGIN/../..' -lpvfs-romio $(LIBS)
+
 $(B)/tests/bench/crowd: $(call obj,tests/bench/crowd.c) $(CORE) $(LIBO)
 	@mkdir -p $(@D)
 	$(LINK) $(LIBS)
@@ -89,7 +96,7 @@ test-build: all $(UNIT) $(INTEG_BIN) $(FUZZ_BIN) $(CONFORM)
 test: ## the whole suite; what CI runs
 	$(MAKE) -j2 test-build
 	$(MAKE) -j2 SANITIZE=1 test-build
-	$(MAKE) -j2 romio modules
+	$(MAKE) -j2 $(B)/tests/bench/pbench modules
 	tests/run unit asan integ fuzz vm
 
 test-unit: ## unit tests, plain and under the sanitizers
@@ -99,7 +106,7 @@ test-unit: ## unit tests, plain and under the sanitizers
 
 test-integ: ## real daemons on loopback, and the bounded fuzz run
 	$(MAKE) -j2 test-build
-	$(MAKE) romio
+	$(MAKE) -j2 $(B)/tests/bench/pbench
 	$(MAKE) -j2 SANITIZE=1 test-build
 	tests/run integ fuzz
 

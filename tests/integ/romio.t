@@ -4,7 +4,9 @@
 . "$(dirname "$0")/lib.sh"
 ROMIO=$ROOT/build/libpvfs-romio.so
 SOURCE=$(echo "$ROOT"/build/romio/mpich-*/src/mpi/romio/test)
+PBENCH=$ROOT/build/tests/bench/pbench
 [ -e "$ROMIO" ] && [ -d "$SOURCE" ] || { echo "Bail out! build first: make romio"; exit 1; }
+[ -x "$PBENCH" ] || { echo "Bail out! build first: make build/tests/bench/pbench"; exit 1; }
 
 # How many processes, program, arguments. Left out are those that measure, and those that want more than
 # 4 GB; `error', which looks for a word in a text that a library outside of MPICH cannot set.
@@ -106,6 +108,28 @@ p cp pvfs:/by-name "$T/left"
 is "a file whose writers ended without closing it is whole, to others too" "$(cat "$T/left")" leftleftleftleft
 fails "no such volume" 1 "volume|not there|no " env PVFS_VOLUME=other timeout 60 mpiexec.mpich -iface lo -n 1 -genv LD_PRELOAD "$ROMIO" \
 	"$T/simple" -fname pvfs:/x
+
+# The benchmarks check what they read; here they are small. What is said of a benchmark below it must print.
+volume=pvfs:$(mgr_address "$C"):/test
+bench() {
+	local lines=$1 procs=$2 out
+	shift 2
+	out=$(mpi -n "$procs" "$PBENCH" "$@" "$volume" 2>&1) && [ "$(grep -Ec ' (mbs|files)=[0-9.]+ ' <<<"$out")" = "$lines" ] && return
+	echo "$out"
+	return 1
+}
+for api in mpi lib; do
+	ok "pbench's test, $api" bench 6 3 test -a $api -r 2 -i 3 -b 1k,20k,200k -s
+	ok "pbench's test, $api, two I/O daemons and units of 4 KiB" bench 2 2 test -a $api -r 1 -i 5 -b 30k -f 2 -u 4k
+	ok "pbench's perf, $api" bench 4 4 perf -a $api -r 2 -b 100k
+	ok "pbench's tile, $api" bench $([ $api = mpi ] && echo 6 || echo 4) 4 tile -a $api -r 1 -z 64x48 -o 3x2 -d 100
+	ok "pbench's tile, $api, in a row" bench 2 3 tile -a $api -r 1 -z 33x20 -t 3x1 -e 7 -m list
+	ok "pbench's records, $api" bench 4 3 records -a $api -r 1 -c 10
+	ok "pbench's md, $api" bench 7 3 md -a $api -r 2 -c 10
+done
+is "... and all of their files are gone" "$(p ls pvfs:/ | grep pbench)" ""
+fails "pbench does not take what makes no sense" 2 "md takes no -z" mpi -n 2 "$PBENCH" md -a lib -z 2x2 "$volume"
+
 PVFS_TIMEO=30 own 4 pvfs:/lost lost "$C/run/iod1.pid" >"$T/lost.out" 2>&1
 like "an I/O daemon that is lost during collective writes is an error on all processes" "$(cat "$T/lost.out")" '^ok 1'
 finish
