@@ -62,6 +62,10 @@ $(B)/tests/bench/crowd: $(call obj,tests/bench/crowd.c) $(CORE) $(LIBO)
 	@mkdir -p $(@D)
 	$(LINK) $(LIBS)
 
+$(B)/tests/bench/stream: $(call obj,tests/bench/stream.c)
+	@mkdir -p $(@D)
+	$(LINK)
+
 comma := ,
 -include $(shell find $(B)/obj -name '*.d' 2>/dev/null)
 

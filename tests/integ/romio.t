@@ -119,7 +119,7 @@ bench() {
 	return 1
 }
 for api in mpi lib; do
-	ok "pbench's test, $api" bench 6 3 test -a $api -r 2 -i 3 -b 1k,20k,200k -s
+	ok "pbench's test, $api" bench 6 3 test -a $api -r 2 -i 3 -b 1k,20k,200k -s -k
 	ok "pbench's test, $api, two I/O daemons and units of 4 KiB" bench 2 2 test -a $api -r 1 -i 5 -b 30k -f 2 -u 4k
 	ok "pbench's perf, $api" bench 4 4 perf -a $api -r 2 -b 100k
 	ok "pbench's tile, $api" bench $([ $api = mpi ] && echo 6 || echo 4) 4 tile -a $api -r 1 -z 64x48 -o 3x2 -d 100

@@ -30,9 +30,11 @@ static const char usage[] =
 "             with the key in $PVFS_KEY; posix: a path\n"
 "  -r ROUNDS  the mean of the worst process counts (3)\n"
 "  -n         don't verify what is read\n"
+"  -p PID,... CPU of these daemons is noted beside that of the processes\n"
 "  -f FACTOR  I/O daemons of a new file, -u UNIT: its stripe unit (mpi, lib)\n"
 "  test       blocks of one file: -b SIZE,... (64k,256k,1m,4m), -i BLOCKS of a process (1), in turn;\n"
-"             -s: a sync counts as part of the write\n"
+"             -s: a sync counts as part of the write; -k: each round writes over the same file, which\n"
+"             a round that does not count has made\n"
 "  perf       one block a process: write, read, write and sync, read after that: -b SIZE,... (4m,16m,64m)\n"
 "  tile       -t XxY tiles (of N), -z WIDTHxHEIGHT (1024x768) elements of -e BYTES (24), -o XxY overlap,\n"
 "             -d BYTES before the first; -m list,pieces,collective\n"
@@ -143,6 +145,9 @@ static void take(const struct bench *b, int c, const char *arg)
 	case 'u':
 		opt.unit = number(arg, c, 4096, NULL);
 		break;
+	case 'p':
+		opt.pids = arg;
+		break;
 	case 'b':
 		sizes(arg);
 		break;
@@ -151,6 +156,9 @@ static void take(const struct bench *b, int c, const char *arg)
 		break;
 	case 's':
 		opt.sync = true;
+		break;
+	case 'k':
+		opt.keep = true;
 		break;
 	case 'c':
 		opt.count = number(arg, c, 1, NULL);
@@ -201,12 +209,12 @@ int main(int argc, char **argv)
 	sizes(b == &bench_perf ? "4m,16m,64m" : b == &bench_records ? "47008" : "64k,256k,1m,4m");
 	opterr = 0;
 	optind = 2;
-	while ((c = getopt(argc, argv, ":a:r:nf:u:b:i:sc:t:z:o:e:d:m:")) != -1) {
+	while ((c = getopt(argc, argv, ":a:r:nf:u:p:b:i:skc:t:z:o:e:d:m:")) != -1) {
 		if (c == '?')
 			misuse("-%c: no such option", optopt);
 		if (c == ':')
 			misuse("-%c wants a value", optopt);
-		if (!strchr("arnfu", c) && !strchr(b->letters, c))
+		if (!strchr("arnfup", c) && !strchr(b->letters, c))
 			misuse("%s takes no -%c", b->name, c);
 		take(b, c, optarg);
 	}

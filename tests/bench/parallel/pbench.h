@@ -22,6 +22,7 @@ struct options {
 	long count;		/* records or files of a process */
 	bool verify;
 	bool sync;		/* counts as part of a write */
+	bool keep;		/* the file: what makes it does not count */
 	long factor;		/* I/O daemons of a file; 0: as its directory says */
 	long unit;		/* stripe unit, bytes; 0: the same */
 	size_t size[MAX_SIZES];
@@ -32,6 +33,7 @@ struct options {
 	long element;		/* bytes */
 	long header;		/* bytes before the first element */
 	const char *modes;	/* a list of words */
+	const char *pids;	/* the same, of daemons whose CPU is noted */
 };
 
 extern struct options opt;
@@ -63,7 +65,8 @@ struct part {
 	int rounds;
 	double secs[MAX_ROUNDS];
 	double cpu;		/* seconds of all rounds */
-	double t, c;
+	double daemons;		/* the same of opt.pids, on the first process */
+	double t, c, d;
 };
 void part_begin(struct part *p);	/* together */
 void part_end(struct part *p);
@@ -71,7 +74,7 @@ void part_end(struct part *p);
 /*
  * One line: @what, then "api=", "procs=", what @fmt makes, and the value, @amount being what all
  * processes did in a round: the worst process' mean over the rounds counts. Beside it the rounds
- * each by itself. @key: "mbs", of bytes, with the processes' CPU; else so many a second. Returns
+ * each by itself. @key: "mbs", of bytes, with the CPU of processes and daemons; else so many a second. Returns
  * the value, on all processes.
  */
 double report(const struct part *p, const char *what, const char *key, double amount,

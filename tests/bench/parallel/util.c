@@ -127,8 +127,31 @@ static double cpu(void)
 	       (r.ru_utime.tv_usec + r.ru_stime.tv_usec) / 1e6;
 }
 
+/* Of all their threads. */
+static double cpu_of_daemons(void)
+{
+	const char *pid = rank ? NULL : opt.pids;
+	double ticks = 0, user, sys;
+	char path[64];
+	FILE *f;
+
+	while (pid && *pid) {
+		snprintf(path, sizeof(path), "/proc/%ld/stat", atol(pid));
+		f = fopen(path, "r");
+		if (!f || fscanf(f, "%*d (%*[^)]) %*c %*d %*d %*d %*d %*d %*d %*d %*d %*d %*d %lf %lf",
+				 &user, &sys) != 2)
+			fail("%s: no such process", path);
+		fclose(f);
+		ticks += user + sys;
+		pid += strcspn(pid, ",");
+		pid += *pid == ',';
+	}
+	return ticks / sysconf(_SC_CLK_TCK);
+}
+
 void part_begin(struct part *p)
 {
+	p->d = cpu_of_daemons();
 	barrier();
 	p->c = cpu();
 	p->t = now();
@@ -140,6 +163,7 @@ void part_end(struct part *p)
 	p->cpu += cpu() - p->c;
 	/* Whoever is done early should not begin with what comes next beside the others. */
 	barrier();
+	p->daemons += cpu_of_daemons() - p->d;
 }
 
 double report(const struct part *p, const char *what, const char *key, double amount,
@@ -162,6 +186,9 @@ double report(const struct part *p, const char *what, const char *key, double am
 		printf(" %s=%.2f", key, amount / worst / scale);
 		if (scale > 1)
 			printf(" cpu_ms_mib=%.3f", all_cpu * 1e3 / p->rounds / (amount / 1048576));
+		if (scale > 1 && opt.pids)
+			printf(" daemons_ms_mib=%.3f",
+			       p->daemons * 1e3 / p->rounds / (amount / 1048576));
 		for (i = 0; i < p->rounds; i++)
 			printf("%s%.2f", i ? "," : " each=", amount / each[i] / scale);
 		printf("\n");
