@@ -27,7 +27,17 @@ die()
 keep()
 {
 	mkdir -p "$out"
-	exec > >(tee "$out/$1.txt")
+	exec 4>&1 > >(tee "$out/$1.txt")
+	tee=$!
+}
+
+# finish NAME: tables and graphs of what was kept, beside it.
+finish()
+{
+	exec >&4
+	wait "$tee" || true
+	echo
+	tests/bench/parallel.pl "$out/$1.txt" "$out" | tee "$out/$1-graphs.txt"
 }
 
 about()

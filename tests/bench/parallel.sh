@@ -172,3 +172,4 @@ for part in "${parts[@]}"; do
 	[ "$part" != test ] || part=test_sizes
 	$part
 done
+finish parallel
