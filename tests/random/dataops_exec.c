@@ -273,6 +273,15 @@ static void do_append(struct data_file *f, const struct data_op *op)
 		    (long long)f->size);
 }
 
+/* What was so at the start stays so. */
+static void no_mapping(struct data_file *f, const struct data_op *op)
+{
+	void *p = mmap(NULL, data.max, PROT_READ | PROT_WRITE, MAP_SHARED, f->fd[op->side][FD_RW], 0);
+
+	if (p != MAP_FAILED || errno != ENODEV)
+		BAD("mmap: should be ENODEV as it was at the start, is errno %d", p == MAP_FAILED ? errno : 0);
+}
+
 static void do_mapread(struct data_file *f, const struct data_op *op)
 {
 	int64_t n = op->off < f->size ? min64(op->len, f->size - op->off) : 0;
@@ -517,10 +526,13 @@ void data_exec(const struct data_op *op)
 			do_write(f, op, FD_DIRECT);
 		break;
 	case OP_MAPREAD:
-		do_mapread(f, op);
-		break;
 	case OP_MAPWRITE:
-		do_mapwrite(f, op);
+		if (!data.have[op->kind])
+			no_mapping(f, op);
+		else if (op->kind == OP_MAPREAD)
+			do_mapread(f, op);
+		else
+			do_mapwrite(f, op);
 		break;
 	case OP_MSYNC:
 		data_settle(f, op->side, 0);
@@ -568,6 +580,7 @@ void data_probe(void)
 {
 	struct data_file *f = &data.file[0];
 	int fd = open(f->path[0], O_RDWR | O_CREAT | O_TRUNC, 0644), i;
+	void *p;
 
 	if (fd < 0 || pwrite(fd, data.buf, 2 * PAGE, 0) != 2 * PAGE)
 		rnd_die("%s: %s", f->path[0], strerror(errno));
@@ -580,6 +593,13 @@ void data_probe(void)
 			rnd_fail("fallocate mode %d: %s", falloc_mode(i), strerror(errno));
 		data.have[i] = false;
 	}
+	p = mmap(NULL, PAGE, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+	if (p != MAP_FAILED)
+		munmap(p, PAGE);
+	else if (errno == ENODEV)
+		data.have[OP_MAPREAD] = data.have[OP_MAPWRITE] = false;
+	else
+		rnd_fail("mmap: %s", strerror(errno));
 	close(fd);
 	fd = open(f->path[0], O_RDWR | O_DIRECT);
 	if (fd < 0 && errno == EINVAL)
