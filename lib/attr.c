@@ -58,13 +58,12 @@ int lib_attr_get(struct pvfs_fs *fs, const struct pvfs_fid *fid, struct inode *i
 	if (ino)
 		lib_inode_report_take(ino, &req.report);
 	err = MGR_CALL(fs, GETATTR, getattr, &req, &rep, buf);
-	if (err) {
-		if (ino)
-			lib_inode_report_restore(ino, &req.report);
+	if (err)
 		return err;
-	}
-	if (ino)
+	if (ino) {
 		lib_inode_update(ino, &rep.attr);
+		lib_inode_report_done(ino, &req.report);
+	}
 	*ret = rep.attr;
 	return 0;
 }
@@ -120,10 +119,10 @@ int lib_attr_set(struct pvfs_fs *fs, const struct pvfs_fid *fid, struct inode *i
 	err = MGR_CALL(fs, SETATTR, setattr, req, &rep, buf);
 	if (!err) {
 		*ret = rep.attr;
-		if (ino)
+		if (ino) {
 			lib_inode_update(ino, &rep.attr);
-	} else if (ino) {
-		lib_inode_report_restore(ino, &req->report);
+			lib_inode_report_done(ino, &req->report);
+		}
 	}
 	lib_inode_put(fs, found);
 	return err;

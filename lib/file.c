@@ -57,8 +57,8 @@ static int send_close(struct pvfs_fs *fs, struct inode *ino, u32 rights)
 	if (!(rights & PVFS_CAP_WRITE) && !lib_fs_close_async(fs, &req))
 		return 0;
 	err = MGR_CALL(fs, CLOSE, close, &req, &rep, buf);
-	if (err)
-		lib_inode_report_restore(ino, &c.report);
+	if (!err)
+		lib_inode_report_done(ino, &c.report);
 	lib_session_opens_end(fs);
 	return err;
 }

@@ -171,8 +171,9 @@ static bool atime_take(struct inode *ino, struct pvfs_ts *ret)
  * lib_inode_report_take - what the mgr has to be told
  * @ret: always valid; nothing (all 0 but trunc_gen) when there is nothing to tell
  *
- * If the request that carries it fails, the taker gives it back by lib_inode_report_restore(); only
- * that it was read is forgotten then.
+ * It stays due until a request that carried it was answered, and lib_inode_report_done() said so:
+ * what another thread asks meanwhile may overtake that request, and is to carry it too. Only that
+ * the file was read is told once, and forgotten if the request fails.
  *
  * Return: is there something in it?
  */
@@ -184,7 +185,6 @@ bool lib_inode_report_take(struct inode *ino, struct pvfs_wreport *ret)
 	any = ino->reporting;
 	*ret = any ? ino->report : (struct pvfs_wreport){ .trunc_gen = ino->trunc_gen };
 	any |= atime_take(ino, &ret->atime);
-	ino->reporting = false;
 	pthread_mutex_unlock(&ino->lock);
 	return any;
 }
@@ -217,12 +217,19 @@ static void report_merge(struct inode *ino, const struct pvfs_wreport *r)
 		ino->report.trunc_gen = r->trunc_gen;
 }
 
-void lib_inode_report_restore(struct inode *ino, const struct pvfs_wreport *r)
+/**
+ * lib_inode_report_done - the mgr has been told
+ * @r: of lib_inode_report_take()
+ */
+void lib_inode_report_done(struct inode *ino, const struct pvfs_wreport *r)
 {
-	if (!r->end && !r->wtime.sec && !r->wtime.nsec)
-		return;
+	const struct pvfs_wreport *due = &ino->report;
+
 	pthread_mutex_lock(&ino->lock);
-	report_merge(ino, r);
+	/* Unless more was written since. */
+	if (due->end == r->end && due->trunc_gen == r->trunc_gen && due->wtime.sec == r->wtime.sec &&
+	    due->wtime.nsec == r->wtime.nsec)
+		ino->reporting = false;
 	pthread_mutex_unlock(&ino->lock);
 }
 

@@ -236,7 +236,7 @@ bool lib_atime_due(const struct pvfs_ts *atime, const struct pvfs_ts *mtime,
 void lib_inode_accessed(struct inode *ino);
 void lib_inode_atime_take(struct inode *ino, struct pvfs_ts *ret);
 bool lib_inode_report_take(struct inode *ino, struct pvfs_wreport *ret);
-void lib_inode_report_restore(struct inode *ino, const struct pvfs_wreport *r);
+void lib_inode_report_done(struct inode *ino, const struct pvfs_wreport *r);
 bool lib_inode_leaves_hole(struct inode *ino, u64 off);
 void lib_inode_wrote(struct inode *ino, u64 end, const struct pvfs_ts *wtime, u32 trunc_gen);
 void lib_inode_verify(struct inode *ino, u32 df, u64 verifier, u64 sync_seq);

@@ -268,10 +268,10 @@ static int report(struct pvfs_fs *fs, struct inode *ino)
 	if (!lib_inode_report_take(ino, &req.report))
 		return 0;
 	err = MGR_CALL(fs, REPORT, report, &req, &rep, buf);
-	if (err)
-		lib_inode_report_restore(ino, &req.report);
-	else
+	if (!err) {
 		lib_inode_update(ino, &rep.attr);
+		lib_inode_report_done(ino, &req.report);
+	}
 	return err;
 }
 

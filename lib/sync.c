@@ -82,10 +82,10 @@ static int do_fsync(struct pvfs_file *f, u32 flags)
 		err = sync_data(f, flags, &generation);
 	if (!err && lib_inode_report_take(ino, &req.report)) {
 		err = MGR_CALL(f->fs, REPORT, report, &req, &rep, buf);
-		if (err)
-			lib_inode_report_restore(ino, &req.report);
-		else
+		if (!err) {
 			lib_inode_update(ino, &rep.attr);
+			lib_inode_report_done(ino, &req.report);
+		}
 	}
 	pthread_mutex_lock(&ino->lock);
 	lost = ino->lost;

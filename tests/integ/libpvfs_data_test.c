@@ -4,6 +4,7 @@
  * take, and restarts of the servers.
  */
 #include "libpvfs_test.h"
+#include <stdatomic.h>
 
 static void test_edges(void **state)
 {
@@ -341,6 +342,63 @@ static void test_concurrent_io(void **state)
 	OK(pvfs_unlink(fs, "/conc"));
 }
 
+#define APPENDS 300
+#define RECORD 96u
+
+struct appending {
+	struct pvfs_file *f;
+	atomic_bool over;
+	atomic_uint failed;
+};
+
+static void *append_some(void *arg)
+{
+	struct appending *a = arg;
+	char buf[RECORD];
+	int i;
+
+	memset(buf, 'a', sizeof(buf));
+	for (i = 0; i < APPENDS; i++)
+		if (pvfs_pwrite(a->f, buf, sizeof(buf), 0) != sizeof(buf))
+			a->failed++;
+	return NULL;
+}
+
+/* Each question takes along what the manager is to know of the writes. */
+static void *ask_some(void *arg)
+{
+	struct appending *a = arg;
+	struct pvfs_stat st;
+
+	while (!a->over)
+		if (pvfs_fstat(a->f, &st))
+			a->failed++;
+	return NULL;
+}
+
+/* One thread's question about the file does not hide from another's append where the end is. */
+static void test_append_while_asked(void **state)
+{
+	struct appending a = { 0 };
+	struct pvfs_striping s = { .base = PVFS_BASE_ANY, .stuff_max = PVFS_STUFF_NONE };
+	pthread_t t[6];
+	struct pvfs_stat st;
+	int i;
+
+	OK(pvfs_open_striped(fs, "/appended", O_RDWR | O_CREAT | O_APPEND, 0644, &s, &a.f));
+	for (i = 0; i < 6; i++)
+		assert_int_equal(pthread_create(&t[i], NULL, i < 3 ? append_some : ask_some, &a), 0);
+	for (i = 0; i < 6; i++) {
+		pthread_join(t[i], NULL);
+		a.over |= i == 2;
+	}
+	assert_int_equal(a.failed, 0);
+	OK(pvfs_fstat(a.f, &st));
+	assert_int_equal(st.st.st_size, 3 * APPENDS * RECORD);
+	OK(pvfs_close(a.f));
+	OK(pvfs_unlink(fs, "/appended"));
+}
+
 /* ---------------------------------------------------------------- restarts */
 
 /*
@@ -413,6 +471,7 @@ int main(void)
 		cmocka_unit_test(test_sync),
 		cmocka_unit_test(test_round_trips),
 		cmocka_unit_test(test_concurrent_io),
+		cmocka_unit_test(test_append_while_asked),
 		cmocka_unit_test(test_mgr_restart),
 		cmocka_unit_test(test_iod_restart),
 	};
