@@ -278,10 +278,20 @@ void lib_walk_free(struct walk *w)
 int pvfs_lookup_fh(struct pvfs_fs *fs, const struct pvfs_fh *dir, const char *name,
 		   struct pvfs_stat *ret)
 {
+	char target[PVFS_TARGET_ROOM];
+
+	return pvfs_lookup_target_fh(fs, dir, name, ret, target);
+}
+
+int pvfs_lookup_target_fh(struct pvfs_fs *fs, const struct pvfs_fh *dir, const char *name,
+			  struct pvfs_stat *ret, char *target)
+{
 	struct pvfs_fid fid = fid_of(dir);
 	struct pvfs_attr attr;
 	int err = lib_fs_check(fs) ?: lib_name_check(name) ?:
-		  lib_name_lookup(fs, &fid, name, &attr);
+		  lookup(fs, &fid, name, &attr, target);
+
+	_Static_assert(PVFS_TARGET_ROOM == PVFS_SYMLINK_EAGER + 1, "as the protocol has it");
 
 	if (!err)
 		err = lib_attr_refresh(fs, &attr);

@@ -494,6 +494,13 @@ int pvfs_closedir(struct pvfs_dir *d);
 
 int pvfs_lookup_fh(struct pvfs_fs *fs, const struct pvfs_fh *dir, const char *name,
 		   struct pvfs_stat *ret);
+#define PVFS_TARGET_ROOM 256
+/*
+ * Also the target of a symbolic link, if that came along: it does up to 255 bytes. Else "". @target
+ * has PVFS_TARGET_ROOM bytes.
+ */
+int pvfs_lookup_target_fh(struct pvfs_fs *fs, const struct pvfs_fh *dir, const char *name,
+			  struct pvfs_stat *ret, char *target);
 int pvfs_resolve(struct pvfs_fs *fs, const char *path, int follow, struct pvfs_fh *ret);
 int pvfs_stat_fh(struct pvfs_fs *fs, const struct pvfs_fh *fh, struct pvfs_stat *ret);
 int pvfs_truncate_fh(struct pvfs_fs *fs, const struct pvfs_fh *fh, off_t size,

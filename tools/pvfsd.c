@@ -36,6 +36,7 @@ struct node {
 	struct node *next;
 	struct pvfs_fh fh;
 	uint64_t lookups;
+	char *target;		/* of a symbolic link, if it came along; it never changes */
 	struct stat last;	/* when it was looked up last */
 };
 
@@ -51,7 +52,8 @@ static struct node **find(uint64_t ino)
 	return p;
 }
 
-static int remember(const struct pvfs_stat *st)
+/* @target: or NULL: not known */
+static int remember(const struct pvfs_stat *st, const char *target)
 {
 	struct node **p, *n;
 
@@ -64,6 +66,8 @@ static int remember(const struct pvfs_stat *st)
 		n->fh = st->fh;
 		n->last = st->st;
 		n->lookups++;
+		if (!n->target && target && *target)
+			n->target = strdup(target);
 	}
 	pthread_mutex_unlock(&nodes_lock);
 	return n ? 0 : -ENOMEM;
@@ -78,6 +82,7 @@ static void forget(uint64_t ino, uint64_t count)
 	n = *p;
 	if (n && n->lookups <= count) {
 		*p = n->next;
+		free(n->target);
 		free(n);
 	} else if (n) {
 		n->lookups -= count;
@@ -98,6 +103,18 @@ static struct pvfs_fh fh_of(fuse_ino_t ino)
 		fh = n->fh;
 	pthread_mutex_unlock(&nodes_lock);
 	return fh;
+}
+
+/* Return: its length, 0: it has to be asked for. */
+static size_t target_of(fuse_ino_t ino, char target[PVFS_TARGET_ROOM])
+{
+	struct node *n;
+
+	pthread_mutex_lock(&nodes_lock);
+	n = *find(ino);
+	strcpy(target, n && n->target ? n->target : "");
+	pthread_mutex_unlock(&nodes_lock);
+	return strlen(target);
 }
 
 /* A directory that is gone, and still open somewhere, is one without links. */
@@ -250,23 +267,29 @@ static void reply_size(fuse_req_t req, ssize_t n)
 		fuse_reply_write(req, n);
 }
 
-/* A name, with what it names; err: of the call that found it. */
-static int fill_entry(struct fuse_entry_param *e, const struct pvfs_stat *st)
+/* A name, with what it names. */
+static int fill_entry(struct fuse_entry_param *e, const struct pvfs_stat *st, const char *target)
 {
 	*e = (struct fuse_entry_param){ .ino = st->fh.ino == root.ino ? FUSE_ROOT_ID : st->fh.ino,
 					.generation = st->fh.gen, .attr = st->st };
-	return e->ino == FUSE_ROOT_ID ? 0 : remember(st);
+	return e->ino == FUSE_ROOT_ID ? 0 : remember(st, target);
 }
 
-static void reply_entry(fuse_req_t req, int err, const struct pvfs_stat *st)
+/* @err: of the call that found it */
+static void reply_target(fuse_req_t req, int err, const struct pvfs_stat *st, const char *target)
 {
 	struct fuse_entry_param e;
 
-	err = err ? err : fill_entry(&e, st);
+	err = err ? err : fill_entry(&e, st, target);
 	if (err)
 		reply_name(req, err);
 	else if (fuse_reply_entry(req, &e))
 		forget(e.ino, 1);
+}
+
+static void reply_entry(fuse_req_t req, int err, const struct pvfs_stat *st)
+{
+	reply_target(req, err, st, NULL);
 }
 
 static void reply_attr(fuse_req_t req, int err, const struct pvfs_stat *st)
@@ -282,10 +305,11 @@ static void reply_attr(fuse_req_t req, int err, const struct pvfs_stat *st)
 static void do_lookup(fuse_req_t req, fuse_ino_t parent, const char *name)
 {
 	struct pvfs_fh dir = fh_of(parent);
+	char target[PVFS_TARGET_ROOM];
 	struct pvfs_stat st;
 
 	as(req);
-	reply_entry(req, pvfs_lookup_fh(fs, &dir, name, &st), &st);
+	reply_target(req, pvfs_lookup_target_fh(fs, &dir, name, &st, target), &st, target);
 }
 
 static void do_forget(fuse_req_t req, fuse_ino_t ino, uint64_t nlookup)
@@ -327,7 +351,8 @@ static void do_symlink(fuse_req_t req, const char *target, fuse_ino_t parent, co
 	struct pvfs_stat st;
 
 	as(req);
-	reply_entry(req, pvfs_symlink_fh(fs, target, &dir, name, &st), &st);
+	reply_target(req, pvfs_symlink_fh(fs, target, &dir, name, &st), &st,
+		     strlen(target) < PVFS_TARGET_ROOM ? target : NULL);
 }
 
 static void do_link(fuse_req_t req, fuse_ino_t ino, fuse_ino_t newparent, const char *name)
@@ -370,6 +395,11 @@ static void do_readlink(fuse_req_t req, fuse_ino_t ino)
 	char target[4097];
 	ssize_t n;
 
+	/* The link may be gone by now, and its name be another's all the time. */
+	if (target_of(ino, target)) {
+		fuse_reply_readlink(req, target);
+		return;
+	}
 	as(req);
 	n = pvfs_readlink_fh(fs, &fh, target, sizeof(target) - 1);
 	if (n < 0) {
@@ -559,7 +589,7 @@ static void do_create(fuse_req_t req, fuse_ino_t parent, const char *name, mode_
 		reply_name(req, err);
 		return;
 	}
-	err = fill_entry(&e, &st);
+	err = fill_entry(&e, &st, NULL);
 	if (err) {
 		open_end(open_of(fi));
 		reply_name(req, err);
@@ -811,7 +841,7 @@ static void list(fuse_req_t req, size_t size, off_t off, struct fuse_file_info *
 		if (used + n > size)
 			break;
 		/* A size that is not known must not be believed: the kernel asks when it looks. */
-		if (plus && !dots && !(de->stat.flags & PVFS_ST_SIZE_UNKNOWN) && fill_entry(&e, &de->stat))
+		if (plus && !dots && !(de->stat.flags & PVFS_ST_SIZE_UNKNOWN) && fill_entry(&e, &de->stat, NULL))
 			e = (struct fuse_entry_param){ .attr = de->stat.st };
 		used += plus ? fuse_add_direntry_plus(req, buf + used, size - used, de->name, &e, de->off) :
 			       fuse_add_direntry(req, buf + used, size - used, de->name, &e.attr, de->off);
