@@ -9,15 +9,16 @@ set -u
 usage()
 {
 	cat <<-END
-	usage: tests/bench/vm.sh [--kernel 6.1|6.12] [--rounds N] [--out DIR] [beside|postmark|tables|split|sweep]
+	usage: tests/bench/vm.sh [--kernel 6.1|6.12] [--rounds N] [--out DIR] [beside|postmark|tables|split|sweep|user]
 	  --kernel  stock kernel of the guest (default 6.1)
-	  --rounds  runs of each measure, medians count (default: beside, tables and split 3, others 1)
+	  --rounds  runs of each measure, medians count (default: beside, tables, split and user 3, others 1)
 	  --out     where to keep the results (default docs/results/DATE-COMMIT)
 	  beside    PVFS beside the kernel's NFSv4.2 and GlusterFS: a table (the default)
 	  postmark  PostMark by file size, large files beside small ones; with and without stuffing
 	  tables    messages of an untar, and how long they are waited for; ls -aR by entries a message
 	  split     where the time of small files goes: client, wire, manager
 	  sweep     PVFS alone, by nconnect and by stripe unit
+	  user      the mount from user space beside the module: Bonnie++, and pbench by block size
 	END
 }
 
@@ -37,7 +38,7 @@ while [ $# -gt 0 ]; do
 		rounds=$2; shift;;
 	--out)
 		out=$2; shift;;
-	beside|postmark|tables|split|sweep)
+	beside|postmark|tables|split|sweep|user)
 		what=$1;;
 	-h|--help)
 		usage
@@ -48,7 +49,7 @@ while [ $# -gt 0 ]; do
 	esac
 	shift
 done
-[ -n "$rounds" ] || case $what in beside|tables|split) rounds=3;; *) rounds=1;; esac
+[ -n "$rounds" ] || case $what in beside|tables|split|user) rounds=3;; *) rounds=1;; esac
 build=${PVFS_BUILD:-$PWD/build}
 load=$(cut -d' ' -f1-3 /proc/loadavg)
 export PVFS_BUILD=$build
@@ -56,6 +57,7 @@ commit=$(git rev-parse --short HEAD 2>/dev/null || echo none)
 [ -z "$(git status --porcelain -uno 2>/dev/null)" ] || commit=$commit+
 out=${out:-docs/results/$(date +%Y-%m-%d)-$commit}
 make -s -f tests/vm/guest/tools.mk B="$build" || exit 1
+[ $what != user ] || make -s B="$build" "$build/tests/bench/pbench" || exit 1
 run=$(mktemp -d "${TMPDIR:-/tmp}/pvfs-bench.XXXXXX") || exit 1
 trap 'rm -rf "$run"' EXIT
 trap 'exit 130' INT TERM HUP
@@ -92,6 +94,8 @@ split)
 	{ about; tests/bench/split.pl "$out/split-$kernel.txt"; } | tee "$out/where-$kernel.txt";;
 tables)
 	{ about; tests/bench/tables.pl "$out/tables-$kernel.txt"; } | tee "$out/paper-$kernel.txt";;
+user)
+	{ about; tests/bench/parallel.pl "$out/user-$kernel.txt" "$out"; } | tee "$out/graphs-user-$kernel.txt";;
 postmark)
 	{ about; tests/bench/graphs.pl "$out/postmark-$kernel.txt" "$out"; } | tee "$out/graphs-$kernel.txt";;
 esac
