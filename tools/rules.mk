@@ -141,13 +141,16 @@ shell: all ## a prompt inside the guest with the file system mounted
 
 bench: ## measure, beside NFS and others in the same guest; raw runs go to docs/results
 	tools/deps.sh --bench
-	$(MAKE) -j2 test-build $(B)/tests/bench/crowd
+	$(MAKE) -j2 test-build $(addprefix $(B)/tests/bench/,crowd pbench stream)
 	$(MAKE) modules KVER=$(or $(KVER),6.1)
 	tests/bench/crowd.sh
+	tests/bench/parallel.sh
+	tests/bench/links.sh
 	tests/bench/vm.sh beside
 	tests/bench/vm.sh postmark
 	tests/bench/vm.sh tables
 	tests/bench/vm.sh split
+	tests/bench/vm.sh user
 
 check: ## gcc and clang -Werror, sparse, clang-tidy, checkpatch
 	tools/check.sh

@@ -75,15 +75,17 @@ sub stream {
 	my %tcp = (write => 'put', read => 'get');
 
 	return unless pick(what => 'raw', peer => 'file');
-	print "One stream of 1 MiB calls, and TCP alone; CPU in ms a MiB\n";
+	print "One stream of calls of 1, 4 and 16 MiB, and TCP alone; CPU in ms a MiB\n";
 	printf("%-28s %10s %10s %10s %12s %12s\n", '', 'MB/s', 'client', 'daemons', 'of TCP', 'of TCP, file');
 	for my $way ('write', 'read') {
 		my @raw = map { value('mbs', what => 'raw', way => $tcp{$way}, peer => $_) } 'memory', 'file';
 		my @rows = map { ["TCP, $_", { what => 'raw', way => $tcp{$way}, peer => $_ }] } 'memory', 'file';
 
 		for my $a ('lib', 'mpi') {
-			push @rows, map { ["$a, $_ iods", { what => 'test', way => $way, api => $a, procs => 1,
-				block => 1024, iterations => 512, factor => $_ }] } 1, 4;
+			for my $iods (1, 4) {
+				push @rows, map { ["$a, $iods iods, $_ MiB", { what => 'test', way => $way, api => $a,
+					procs => 1, block => 1024 * $_, factor => $iods }] } 1, 4, 16;
+			}
 		}
 		for (@rows) {
 			my ($title, $w) = @$_;

@@ -66,8 +66,8 @@ raw()
 
 stream()
 {
-	local r i
-	local -a p=("$bench/pbench" test -k -r 3 -i 512 -b 1m -p "$daemons")
+	local r i mib
+	local -a p=("$bench/pbench" test -k -r 3 -p "$daemons")
 
 	"$bench/stream" serve $port >/dev/null &
 	pids+=($!)
@@ -83,9 +83,12 @@ stream()
 		raw get memory $port
 		raw put file $((port + 1))
 		raw get file $((port + 1))
-		mpi 1 "${p[@]}" -a lib -f 1 "$vol"
-		mpi 1 "${p[@]}" -a lib -f 4 "$vol"
-		mpi 1 "${p[@]}" -a mpi -f 4 "$vol"
+		for mib in 1 4 16; do
+			i=$((512 / mib))
+			mpi 1 "${p[@]}" -a lib -f 1 -b ${mib}m -i $i "$vol"
+			mpi 1 "${p[@]}" -a lib -f 4 -b ${mib}m -i $i "$vol"
+			mpi 1 "${p[@]}" -a mpi -f 4 -b ${mib}m -i $i "$vol"
+		done
 	done
 	kill "${pids[@]}"
 	pids=()
