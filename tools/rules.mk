@@ -116,7 +116,7 @@ test-integ: ## real daemons on loopback, and the bounded fuzz run
 
 test-vm: ## the module in a guest, on both stock kernels
 	$(MAKE) -j2 test-build
-	$(MAKE) modules
+	$(MAKE) -j2 romio modules
 	tests/run vm
 
 .PHONY: programs soak demo shell bench check
