@@ -63,7 +63,8 @@ sub graph {
 		push @titles, $t;
 		push @wanted, { %$all, %$w };
 	}
-	my @x = values_of($x, map { pick(%$_) } @wanted);
+	# A factor of 0 is that of all daemons.
+	my @x = grep { $x ne 'factor' || $_ } values_of($x, map { pick(%$_) } @wanted);
 	return if @x < 2;
 	plot($dir, $name, { title => $title, xlabel => $xlabel, ylabel => 'MB/s', log => 1 }, \@titles,
 	     map { my $at = $_; [$at, map { value('mbs', %$_, $x => $at) } @wanted] } @x);

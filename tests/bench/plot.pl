@@ -36,6 +36,7 @@ sub plot {
 			 "\n";
 		close($g) or die "gnuplot failed\n";
 	}
+	unlink("$dir/$name.dat");
 }
 
 1;
