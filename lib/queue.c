@@ -163,7 +163,7 @@ static int more_threads(struct pvfs_queue *q)
 
 	if (q->queued <= q->idle || q->nthreads == q->max)
 		return 0;
-	err = -pthread_create(&q->threads[q->nthreads], NULL, thread, q);
+	err = pvfs_thread_start(&q->threads[q->nthreads], thread, q);
 	if (!err)
 		q->nthreads++;
 	return q->nthreads ? 0 : err;

@@ -635,7 +635,7 @@ int lib_session_start(struct pvfs_fs *fs)
 	pthread_mutex_lock(&fs->lock);
 	fs->mounted = true;
 	pthread_mutex_unlock(&fs->lock);
-	err = -pthread_create(&fs->thread, NULL, session_thread, fs);
+	err = pvfs_thread_start(&fs->thread, session_thread, fs);
 	fs->have_thread = !err;
 	return err;
 }

@@ -12,6 +12,7 @@
 #include "engine.h"
 #include "../common/log.h"
 #include <stdio.h>
+#include <signal.h>
 #include <stdlib.h>
 #include <sys/eventfd.h>
 #include <sys/timerfd.h>
@@ -306,6 +307,23 @@ static void stop_threads(struct pvfs_engine *e)
 	e->nthreads = 0;
 }
 
+int pvfs_thread_start(pthread_t *ret, void *(*fn)(void *arg), void *arg)
+{
+	sigset_t all, old;
+	int err;
+
+	sigfillset(&all);
+	sigdelset(&all, SIGSEGV);
+	sigdelset(&all, SIGBUS);
+	sigdelset(&all, SIGFPE);
+	sigdelset(&all, SIGILL);
+	sigdelset(&all, SIGABRT);
+	pthread_sigmask(SIG_SETMASK, &all, &old);
+	err = pthread_create(ret, NULL, fn, arg);
+	pthread_sigmask(SIG_SETMASK, &old, NULL);
+	return -err;
+}
+
 static int start_threads(struct pvfs_engine *e, unsigned int nthreads)
 {
 	char name[16];
@@ -315,10 +333,10 @@ static int start_threads(struct pvfs_engine *e, unsigned int nthreads)
 	if (!e->threads)
 		return -ENOMEM;
 	for (e->nthreads = 0; e->nthreads < nthreads; e->nthreads++) {
-		err = pthread_create(&e->threads[e->nthreads], NULL, engine_thread, e);
+		err = pvfs_thread_start(&e->threads[e->nthreads], engine_thread, e);
 		if (err) {
 			stop_threads(e);
-			return -err;
+			return err;
 		}
 		snprintf(name, sizeof(name), "%.10s/%u", e->name, e->nthreads);
 		pthread_setname_np(e->threads[e->nthreads], name);

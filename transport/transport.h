@@ -129,6 +129,16 @@ struct pvfs_engine;
  */
 int pvfs_engine_new(const char *name, unsigned int nthreads, struct pvfs_engine **ret);
 
+/**
+ * pvfs_thread_start - pthread_create() of a thread that no signal is delivered to
+ *
+ * Signals are the program's, whose threads have set themselves up for them. Those that a thread
+ * brings on itself by a fault are not blocked.
+ *
+ * Return: 0 or -errno.
+ */
+int pvfs_thread_start(pthread_t *ret, void *(*fn)(void *arg), void *arg);
+
 /*
  * Stops the threads (not from one of them), closes every connection that is left, frees all. NULL
  * is fine.

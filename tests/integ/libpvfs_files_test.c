@@ -5,6 +5,7 @@
  */
 #include "libpvfs_test.h"
 #include <poll.h>
+#include <signal.h>
 #include <stdio.h>
 
 /* ---------------------------------------------------------------- many small files */
@@ -488,6 +489,40 @@ static void test_async_fork(void **state)
 	OK(pvfs_queue_free(q));
 }
 
+/* A signal that the program's threads do not want now is for none of the library's. */
+static volatile sig_atomic_t signalled;
+
+static void on_signal(int sig)
+{
+	signalled = 1;
+}
+
+static void test_signals(void **state)
+{
+	struct pvfs_async a = { .op = PVFS_ASYNC_CALL, .call = make_dir, .arg = "/signals" }, *done;
+	struct sigaction sa = { .sa_handler = on_signal };
+	struct pvfs_queue *q;
+	sigset_t set, old;
+
+	OK(pvfs_queue_new(fs, 2, &q));
+	OK(pvfs_submit(q, &a));
+	assert_int_equal(pvfs_wait(q, &done, 1, -1), 1);
+	sigemptyset(&set);
+	sigaddset(&set, SIGUSR1);
+	assert_int_equal(pthread_sigmask(SIG_BLOCK, &set, &old), 0);
+	assert_int_equal(sigaction(SIGUSR1, &sa, NULL), 0);
+	assert_int_equal(kill(getpid(), SIGUSR1), 0);
+	/* They all have had something to do since. */
+	OK(pvfs_submit(q, &a));
+	assert_int_equal(pvfs_wait(q, &done, 1, -1), 1);
+	assert_int_equal(sigpending(&set), 0);
+	assert_int_equal(sigismember(&set, SIGUSR1), 1);
+	assert_int_equal(signalled, 0);
+	assert_int_equal(pthread_sigmask(SIG_SETMASK, &old, NULL), 0);
+	assert_int_equal(signalled, 1);
+	OK(pvfs_queue_free(q));
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -502,6 +537,7 @@ int main(void)
 		cmocka_unit_test(test_async),
 		cmocka_unit_test(test_async_ops),
 		cmocka_unit_test(test_async_fork),
+		cmocka_unit_test(test_signals),
 	};
 	int rc, i;
 
