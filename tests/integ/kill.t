@@ -68,8 +68,8 @@ for how in "mgr stuffed" "mgr striped" "iod1 striped"; do
 done
 
 # A size that only a dead daemon knows is not guessed: a copy would end early. The writer is gone, so the daemons have to
-# say where the file ends.
-"$PVFS" -c "$C/pvfs.conf" cp "$T/in/big" pvfs:/unsure 2>"$T/cp.err" &
+# say where the file ends. In small pieces it is still at it when we see that it has begun.
+"$PVFS" -c "$C/pvfs.conf" cp -j 1 --chunk 64k "$T/in/big" pvfs:/unsure 2>"$T/cp.err" &
 cp=$!
 PIDS+=($cp)
 size_of() { p stat pvfs:/unsure | sed -n 's/ *Size: \([0-9]*\).*/\1/p'; }
