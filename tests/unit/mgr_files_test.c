@@ -353,6 +353,47 @@ static void leases(void **state)
 	assert_int_equal(m.r[0].status, 0);
 }
 
+/* Many of them, each with an ACL of its directory's, and what changes is noted for those with leases. */
+static void acls(void **state)
+{
+	static const u8 acl[] = {
+		2, 0, 0, 0,
+		0x01, 0, 7, 0, 0xff, 0xff, 0xff, 0xff,	/* owner */
+		0x02, 0, 6, 0, 0xe8, 0x03, 0, 0,	/* 1000 */
+		0x04, 0, 5, 0, 0xff, 0xff, 0xff, 0xff,	/* group */
+		0x10, 0, 7, 0, 0xff, 0xff, 0xff, 0xff,	/* mask */
+		0x20, 0, 0, 0, 0xff, 0xff, 0xff, 0xff,	/* others */
+	};
+	struct hs *t = *state;
+	struct fx_client user = fx_thread(&t->a, 1);
+	struct pvfs_attr dir, at;
+	char name[8];
+	u32 i;
+
+	assert_int_equal(do_mkdir(&t->a, fx_root, "d", 0755, &dir), 0);
+	assert_int_equal(do_setxattr(&t->a, dir.fid, "system.posix_acl_default", acl, sizeof(acl), 0, NULL), 0);
+	t->a.park = true;
+	none();
+	for (i = 0; i < 3 * MGR_NOTED_MAX; i++) {
+		snprintf(name, sizeof(name), "%u", i);
+		want(name, 0666, "abc", 3);
+	}
+	assert_int_equal(write_them(&t->a, dir.fid), 0);
+	assert_int_equal(m.got, t->f->conf.stuff_store == PVFS_STUFF_FILE ? 1 : m.n);
+	at = attr_of(&t->a, dir.fid, "0");
+	assert_true(at.flags & PVFS_AF_ACL);
+	assert_int_equal(at.mode & 0777, 0660);
+	/* Who is named in it may read, and no other. */
+	none();
+	want("0", 0, NULL, 3);
+	user.uid = user.gid = 1000;
+	assert_int_equal(read_them(&user, dir.fid, PVFS_FILES_BYTES), 0);
+	assert_int_equal(m.r[0].len, 3);
+	user.uid = user.gid = 2000;
+	assert_int_equal(read_them(&user, dir.fid, PVFS_FILES_BYTES), 0);
+	assert_int_equal(m.r[0].status, pvfs_errno_to_wire(EACCES));
+}
+
 /* ---- OPEN_SHARED ---- */
 
 static int open_shared(struct fx_client *c, const char *name, u32 flags, const u64 *session,
@@ -471,7 +512,7 @@ int main(void)
 #define T1(name) { #name, name, hs_setup_db, hs_teardown, NULL }
 	const struct CMUnitTest tests[] = {
 		T(both), T(mixed), T(kinds), T(exactly_once), T(room), T(refused), T(times), T(drafts),
-		T(leases), T1(shared), T1(shared_replayed), T1(shared_refused),
+		T(leases), T(acls), T1(shared), T1(shared_replayed), T1(shared_refused),
 	};
 
 	cmocka_set_message_output(CM_OUTPUT_TAP);
