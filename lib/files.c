@@ -72,10 +72,9 @@ static u32 wants(const struct pvfs_small *s)
 /* Names as many as one request may. Return: so many; *@ret_sum: bytes to write. */
 static u32 fill(struct batch *b, struct pvfs_str *ret_list, u32 *ret_sum)
 {
-	/* An older manager, which will not know the request either, takes less. */
-	u32 n, sum = 0, most = min(atomic_load(&b->fs->mgr_payload), PVFS_FILES_BYTES);
 	struct pvfs_wire w;
 	u8 *end = b->list;
+	u32 n, sum = 0;
 
 	pvfs_wire_init(&w, b->list, sizeof(b->list));
 	for (n = 0; n < b->n && n < PVFS_FILES_MAX; n++) {
@@ -86,7 +85,7 @@ static u32 fill(struct batch *b, struct pvfs_str *ret_list, u32 *ret_sum)
 		};
 
 		/* Of two of one name the last one counts, whatever becomes of the first. */
-		if (b->write && (sum + wanted.len > most || s->len > PVFS_STUFF_MAX ||
+		if (b->write && (sum + wanted.len > PVFS_FILES_BYTES || s->len > PVFS_STUFF_MAX ||
 				 (n && !strcmp(b->item[n - 1].name, b->item[n].name))))
 			break;
 		pvfs_put_file_wanted(&w, &wanted);
@@ -187,10 +186,11 @@ static u32 some(struct batch *b)
 		struct pvfs_small *s = b->item[i].file;
 
 		/*
-		 * A manager that does not know the request; or nobody can say whether it was done:
-		 * what is written over is written once more. All else is as true of each of them.
+		 * A manager that does not know the request, or takes no payload of that size; or
+		 * nobody can say whether it was done: what is written over is written once more.
+		 * All else is as true of each of them.
 		 */
-		if (rc == -EOPNOTSUPP || rc == -ESTALE || (rc == -EIO && !(b->flags & O_EXCL)))
+		if (rc == -EOPNOTSUPP || rc == -EMSGSIZE || rc == -ESTALE || (rc == -EIO && !(b->flags & O_EXCL)))
 			alone(b->fs, s, b->write, b->flags);
 		else
 			s->result = rc;

@@ -71,7 +71,6 @@ struct pvfs_fs {
 	u32 lease_ms;
 	u32 niods;
 	struct fs_iod *iods;
-	atomic_uint mgr_payload;	/* bytes of a payload that the mgr takes */
 
 	pthread_rwlock_t cred_lock;	/* protects cred */
 	struct fs_cred cred;

@@ -395,7 +395,6 @@ void lib_session_mgr_up(struct pvfs_peer *p, u32 channel, const struct pvfs_auth
 	u64 bit = 1ull << (channel % 64);
 	u64 *seen = &fs->channels_seen[channel % PVFS_CHANNELS_MAX / 64];
 
-	atomic_store(&fs->mgr_payload, rep->payload_max);
 	pthread_mutex_lock(&fs->lock);
 	if (fs->mounted && ((*seen & bit) || rep->epoch != fs->epoch)) {
 		fs->reclaim_wanted++;

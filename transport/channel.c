@@ -143,8 +143,8 @@ static bool preq_post(struct chan *ch, struct preq *r, struct pconn *pc)
 		.slot = rpc->slot,
 		.slot_seq = rpc->slot_seq,
 		.body_len = rpc->body_len,
+		.payload_len = r->payload_len,
 	};
-	int i;
 
 	if (!tag_take(ch, r))
 		return false;
@@ -152,8 +152,6 @@ static bool preq_post(struct chan *ch, struct preq *r, struct pconn *pc)
 		r->session = pc->session;
 	h.tag = r->tag;
 	h.body_crc = rpc->body_len ? pvfs_crc32c(0, rpc->body, rpc->body_len) : 0;
-	for (i = 0; i < rpc->nout; i++)
-		h.payload_len += rpc->out[i].iov_len;
 	memset(&r->send, 0, sizeof(r->send));
 	pvfs_head_encode(&h, &r->send.hdr);
 	r->send.body = rpc->body;
@@ -192,6 +190,11 @@ static struct preq *next_to_post(struct chan *ch, struct preq_list *done)
 		if (r->resend && r->session != ch->conn->session &&
 		    (pvfs_op_info(r->rpc->op)->flags & PVFS_OPF_ONCE)) {
 			finish(r, -ESTALE, done);
+			continue;
+		}
+		/* The server would close the connection, each time that it is sent. */
+		if (r->payload_len > ch->payload_max) {
+			finish(r, -EMSGSIZE, done);
 			continue;
 		}
 		if (preq_post(ch, r, ch->conn))
@@ -462,6 +465,7 @@ void chan_auth_ok(struct pconn *pc, const struct pvfs_auth_rep *rep)
 	pthread_mutex_lock(&ch->lock);
 	chan_set_state(ch, CHAN_UPCALL);
 	ch->credits = min(max(rep->credits, (u16)1), (u16)CHAN_TAGS);
+	ch->payload_max = rep->payload_max;
 	ch->backoff_ms = 0;
 	ch->was_up = true;
 	ch->up_since = other ? 0 : pvfs_now();

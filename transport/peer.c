@@ -210,13 +210,14 @@ static bool refused_lately(struct pvfs_peer *p)
 	return yes;
 }
 
-static int check_rpc(struct pvfs_peer *p, const struct pvfs_rpc *rpc)
+static int check_rpc(struct pvfs_peer *p, const struct pvfs_rpc *rpc, u32 *ret_payload_len)
 {
 	size_t total = 0;
 	int i;
 
 	for (i = 0; i < rpc->nout; i++)
 		total += rpc->out[i].iov_len;
+	*ret_payload_len = total;
 	if (total > PVFS_PAYLOAD_MAX || rpc->body_len > PVFS_BODY_MAX)
 		return -EMSGSIZE;
 	if (!pvfs_op_info(rpc->op) || rpc->slot >= PVFS_SLOTS_MAX)
@@ -229,7 +230,7 @@ static int check_rpc(struct pvfs_peer *p, const struct pvfs_rpc *rpc)
 static void submit(struct pvfs_peer *p, u32 channel, struct pvfs_rpc *rpc, bool urgent)
 {
 	struct preq *r = preq_alloc(p);
-	int err = r ? check_rpc(p, rpc) : -ENOMEM;
+	int err = r ? check_rpc(p, rpc, &r->payload_len) : -ENOMEM;
 
 	rpc->err = err;
 	rpc->rep_len = rpc->in_len = 0;

@@ -43,6 +43,7 @@ enum chan_state { CHAN_IDLE, CHAN_CONNECTING, CHAN_UPCALL, CHAN_UP, CHAN_WAIT };
 struct preq {
 	struct pvfs_send send;
 	struct pvfs_rpc *rpc;		/* NULL: timed out, the reply will be thrown away */
+	u32 payload_len;		/* of the request */
 	struct chan *ch;
 	TAILQ_ENTRY(preq) link;	/* urgent, queue or posted; or a list of what is to be completed */
 	u32 tag;
@@ -77,6 +78,7 @@ struct chan {
 	u32 nposted;			/* that have a tag */
 	u32 nzombies;			/* of them, without an rpc */
 	u32 credits;
+	u32 payload_max;		/* bytes that the server takes */
 	u32 backoff_ms;
 	u64 retry_at;			/* WAIT: when to connect */
 	u64 down_since;			/* not UP since */

@@ -382,7 +382,7 @@ struct pvfs_rpc {
 	void (*done)(struct pvfs_rpc *rpc);
 	void *arg;
 	/* out */
-	int err;	/* 0 or -errno; from the server, or -ETIMEDOUT, -ENOTCONN, -ECANCELED */
+	int err;	/* 0 or -errno; from the server, or -ETIMEDOUT, -ENOTCONN, -ECANCELED, -EMSGSIZE */
 	u32 rep_len;
 	u32 in_len;			/* payload bytes received */
 	/* peer.c's */

@@ -643,6 +643,26 @@ static void test_permissions(void **state)
 	pvfs_peer_free(p);
 }
 
+/* A server that takes less than it might: what is too much for it fails, and the others go on. */
+static void test_payload_limit(void **state)
+{
+	struct pvfs_server_params less = fx_params;
+	struct pvfs_peer *p = fx_peer(NULL);
+	struct fx_rpc r;
+
+	assert_int_equal(fx_call_write(p, 0, 65537), 0);
+	fx_server_stop(0);
+	less.payload_max = 65536;
+	fx_server_start(&less);
+	fx_make_write(&r, 0, 65537, NULL);
+	r.rpc.timeout_ms = 5000;
+	assert_int_equal(pvfs_peer_call(p, &r.rpc), -EMSGSIZE);
+	free(r.data);
+	assert_int_equal(fx_call_write(p, 0, 65536), 0);
+	assert_int_equal(fx_call_read(p, 1, 0, 65537), 0);
+	pvfs_peer_free(p);
+}
+
 static void test_rpc_limits(void **state)
 {
 	struct pvfs_peer *p = fx_peer(NULL);
@@ -865,6 +885,7 @@ int main(void)
 		BOTH(test_session),
 		BOTH(test_permissions),
 		BOTH(test_rpc_limits),
+		BOTH(test_payload_limit),
 		BOTH(test_stats),
 		BOTH(test_callback),
 		BOTH(test_callback_lost),
