@@ -427,7 +427,8 @@ static int sharers_get(struct mgr_op *op, const struct pvfs_str *list, struct sh
 	pvfs_wire_init(&w, list->p, list->len);
 	for (i = 0; i < sh->n; i++) {
 		pvfs_get_sharer(&w, &who);
-		sh->s[i] = mgr_session_lookup(op->m, who.session);
+		/* Named by another it gives no sign of life itself. */
+		sh->s[i] = mgr_session_peek(op->m, who.session);
 		if (sh->s[i] && memcmp(sh->s[i]->client, who.client, sizeof(who.client))) {
 			mgr_session_put(sh->s[i]);
 			sh->s[i] = NULL;
@@ -500,8 +501,9 @@ int mgr_open_shared_again(struct mgr_op *op, const struct pvfs_open_shared_rep *
 	err = sharers_get(op, &req->sharers, &sh);
 	if (err)
 		return err;
-	err = here ? 0 : open_again(op, &rep->attr.fid, req->flags, &sh);
-	err = err ?: give_caps(op, &rep->attr, req->flags, &sh);
+	err = give_caps(op, &rep->attr, req->flags, &sh);
+	if (!err && !here)
+		err = open_again(op, &rep->attr.fid, req->flags, &sh);
 	sharers_put(&sh);
 	return err;
 }

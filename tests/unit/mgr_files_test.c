@@ -477,6 +477,27 @@ static void shared_replayed(void **state)
 	assert_int_equal(t->f->m->opens.files, 0);
 }
 
+/* Who is silent for its lease is not kept alive by others that name it. */
+static void shared_silent(void **state)
+{
+	struct hs *t = *state;
+	struct pvfs_session_renew_req rq = { };
+	struct pvfs_session_renew_rep rn;
+	struct pvfs_open_shared_rep rp;
+	u64 session = t->b.session;
+	u8 client = 2;
+
+	t->f->conf.lease_ms = 200;
+	usleep(150000);
+	assert_int_equal(open_shared(&t->a, "f", RW | PVFS_O_CREAT, &session, &client, 1, &rp), 0);
+	usleep(100000);
+	mgr_sessions_expire(t->f->m);
+	assert_int_equal(t->f->m->count.evicted, 1);
+	assert_int_equal(fx_session_renew(&t->b, &rq, &rn), -ESTALE);
+	assert_int_equal(do_close(&t->a, rp.attr.fid, RW, NULL), 0);
+	assert_int_equal(t->f->m->opens.files, 0);
+}
+
 static void shared_refused(void **state)
 {
 	struct hs *t = *state;
@@ -512,7 +533,7 @@ int main(void)
 #define T1(name) { #name, name, hs_setup_db, hs_teardown, NULL }
 	const struct CMUnitTest tests[] = {
 		T(both), T(mixed), T(kinds), T(exactly_once), T(room), T(refused), T(times), T(drafts),
-		T(leases), T(acls), T1(shared), T1(shared_replayed), T1(shared_refused),
+		T(leases), T(acls), T1(shared), T1(shared_replayed), T1(shared_silent), T1(shared_refused),
 	};
 
 	cmocka_set_message_output(CM_OUTPUT_TAP);
