@@ -157,6 +157,7 @@ static void give(const struct sharing *sh, const struct pvfs_open_shared_rep *re
 		memset(to, 0, sizeof(*to));
 		pvfs_wire_init(&w, to->bytes, sizeof(to->bytes));
 		pvfs_put_u64(&w, rep->epoch);
+		pvfs_put_u64(&w, sh->sharers[i].session);
 		pvfs_put_u32(&w, rep->cap.rights);
 		pvfs_put_fix(&w, i < n ? macs + i * PVFS_CAP_MAC_LEN : none, PVFS_CAP_MAC_LEN);
 		pvfs_put_attr(&w, &rep->attr);
@@ -214,13 +215,14 @@ int pvfs_open_shared(struct pvfs_fs *fs, const struct pvfs_shared *given, int fl
 	struct pvfs_wire w;
 	struct pvfs_fh fh;
 	int err = lib_fs_check(fs);
+	u64 epoch, session;
 	bool same;
-	u64 epoch;
 
 	if (err)
 		return err;
 	pvfs_wire_init(&w, given->bytes, sizeof(given->bytes));
 	epoch = pvfs_get_u64(&w);
+	session = pvfs_get_u64(&w);
 	cap.rights = pvfs_get_u32(&w);
 	pvfs_get_fix(&w, cap.mac, sizeof(cap.mac));
 	pvfs_get_attr(&w, &attr);
@@ -228,9 +230,12 @@ int pvfs_open_shared(struct pvfs_fs *fs, const struct pvfs_shared *given, int fl
 		return -EINVAL;
 	if (memcmp(cap.mac, none, sizeof(none)) && cap.rights == rights_of(flags)) {
 		lib_session_opens_begin(fs);
-		/* Another mgr does not know of it; and if that one is yet to be met, it will be told. */
+		/*
+		 * Another mgr does not know of it; and if that one is yet to be met, it will be
+		 * told. To another session the capability is no use.
+		 */
 		pthread_mutex_lock(&fs->lock);
-		same = fs->epoch == epoch;
+		same = fs->epoch == epoch && fs->session == session;
 		pthread_mutex_unlock(&fs->lock);
 		err = same ? lib_file_from_attr(fs, &attr, &cap, flags, ret) : -ESTALE;
 		lib_session_opens_end(fs);

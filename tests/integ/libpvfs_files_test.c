@@ -300,6 +300,13 @@ static void test_shared(void **state)
 	OK(pvfs_close(f[2]));
 	OK(pvfs_open_shared(other, &given[0], O_RDWR, &f[1]));
 	OK(pvfs_close(f[1]));
+	/* What was another's, or an earlier session's, is no capability: it opens by itself then. */
+	OK(pvfs_open_for(fs, "/shared/h", O_RDWR | O_CREAT, 0644, NULL, ids, 1, given, &f[1]));
+	OK(pvfs_open_shared(third, &given[0], O_RDWR, &f[2]));
+	write_at(f[2], 0, 2 * SSIZE);
+	check_at(f[1], 0, 2 * SSIZE);
+	OK(pvfs_close(f[2]));
+	OK(pvfs_close(f[1]));
 	OK(pvfs_close(f[0]));
 	assert_int_equal(pvfs_open_for(fs, "/shared/g", O_RDWR | O_CREAT | O_EXCL, 0644, NULL, ids, 3, given,
 				       &f[0]), -EEXIST);
