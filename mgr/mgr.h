@@ -655,8 +655,8 @@ struct mgr_make {
 };
 /*
  * One entry more in @dir, which was read with MDB_RMW and may be searched; the caller touches it and
- * puts it. Return: 0; -EEXIST, -EREMCHG (the bytes do not fit) and -EINVAL with nothing done; or
- * another error, and the transaction has to end.
+ * puts it. Return: 0; -EEXIST and -EREMCHG (the bytes do not fit) with nothing done; or another
+ * error, and the transaction has to end.
  */
 int mgr_make_in(struct mgr_op *op, struct mgr_make *mk, struct mgr_inode *dir);
 /* For mgr_run(): @arg is a struct mgr_make. */

@@ -184,7 +184,8 @@ int mgr_op_files_read(struct mgr_op *op, const struct pvfs_files_read_req *req,
 	int err = 0;
 	u8 *bytes;
 
-	if (take(&now, &req->cred, &req->dir, &req->files) <= 0 || req->room < PVFS_STUFF_MAX || req->room > PVFS_FILES_BYTES)
+	if (take(&now, &req->cred, &req->dir, &req->files) <= 0 ||
+	    req->room < PVFS_STUFF_MAX || req->room > PVFS_FILES_BYTES)
 		return -EINVAL;
 	bytes = malloc(req->room + MGR_HEAD_MAX);
 	if (!bytes)
@@ -253,11 +254,15 @@ static int write_fn(struct mgr_op *op, void *arg)
 		mk->data = data;
 		mk->len = file->w.len;
 		err = ns_name_check(mk->name);
-		err = err ?: mgr_make_in(op, mk, &dir);
+		if (!err) {
+			err = mgr_make_in(op, mk, &dir);
+			/* After any other the transaction may not be committed. */
+			if (err && err != -EEXIST && err != -EREMCHG)
+				break;
+		}
 		result(file, err, mk->len);
 		w->made += !err;
-		if (err == -EEXIST || err == -EREMCHG || err == -EINVAL || err == -ENAMETOOLONG)
-			err = 0;
+		err = 0;
 	}
 	if (err)
 		return err;
