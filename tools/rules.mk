@@ -37,8 +37,9 @@ $(B)/pvfs: $(call obj,$(TOOL_SRC)) $(B)/libpvfs.a
 $(B)/mount.pvfs: $(call obj,tools/mount.pvfs.c) $(B)/libpvfs.a
 	$(LINK) $(LIBS)
 
-$(B)/obj/tools/pvfsd.o: override CPPFLAGS += $(shell pkg-config --cflags fuse3)
-$(B)/pvfsd: $(call obj,tools/pvfsd.c) $(B)/libpvfs.a
+PVFSDO := $(call obj,$(wildcard tools/pvfsd/*.c))
+$(PVFSDO): override CPPFLAGS += $(shell pkg-config --cflags fuse3)
+$(B)/pvfsd: $(PVFSDO) $(B)/libpvfs.a
 	$(LINK) $(LIBS) $(shell pkg-config --libs fuse3)
 
 # Tests link everything but the daemons' main.c.
