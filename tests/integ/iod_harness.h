@@ -19,6 +19,7 @@
 #include <time.h>
 #include <unistd.h>
 #include "common/storeid.h"
+#include "tests/free_port.h"
 #include "transport/transport.h"
 
 #define DIE(...) do { \
@@ -43,21 +44,6 @@ static inline u64 now_ns(void)
 
 	clock_gettime(CLOCK_MONOTONIC, &ts);
 	return ts.tv_sec * 1000000000ull + ts.tv_nsec;
-}
-
-/* A port nobody has now. */
-static inline u16 free_port(void)
-{
-	struct sockaddr_in sa = { .sin_family = AF_INET,
-				  .sin_addr.s_addr = htonl(INADDR_LOOPBACK) };
-	socklen_t n = sizeof(sa);
-	int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
-
-	if (fd < 0 || bind(fd, (struct sockaddr *)&sa, n) ||
-	    getsockname(fd, (struct sockaddr *)&sa, &n))
-		DIE("no port");
-	close(fd);
-	return ntohs(sa.sin_port);
 }
 
 static inline void make_key(const char *path, struct pvfs_key *key, u8 fill)
@@ -168,6 +154,8 @@ static inline void harness_init(struct harness *h, const char *bin, const char *
 	for (i = 0; i < PVFS_UUID_LEN; i++)
 		h->uuid[i] = i + 1;
 	h->port = free_port();
+	if (!h->port)
+		DIE("no port");
 	snprintf(path, sizeof(path), "%s/cluster.key", h->dir);
 	make_key(path, &h->cluster_key, 1);
 	snprintf(path, sizeof(path), "%s/server.key", h->dir);

@@ -254,7 +254,7 @@ static void fake_start(struct fake *f)
 	const char *why;
 	char text[40];
 
-	snprintf(text, sizeof(text), "127.0.0.1:%u", fx_free_port());
+	snprintf(text, sizeof(text), "127.0.0.1:%u", free_port());
 	assert_int_equal(pvfs_addr_resolve(text, 0, &f->addr, &why), 0);
 	assert_int_equal(pvfs_tcp_ops.listen(&f->addr, 5, &f->listener, &f->fd), 0);
 	assert_int_equal(pthread_create(&f->thread, NULL, fake_run, f), 0);

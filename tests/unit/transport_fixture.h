@@ -15,6 +15,7 @@
 #define PVFS_TRANSPORT_FIXTURE_H
 
 #include "common/log.h"
+#include "tests/free_port.h"
 #include "transport/auth.h"
 #include "transport/transport.h"
 #include <fcntl.h>
@@ -276,20 +277,6 @@ static const struct pvfs_server_params fx_params = {
 	.max_conns = 1000,
 };
 
-/* A port nobody listens on. */
-static inline unsigned int fx_free_port(void)
-{
-	struct sockaddr_in a = { .sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK) };
-	socklen_t len = sizeof(a);
-	int fd = socket(AF_INET, SOCK_STREAM, 0);
-
-	assert_true(fd >= 0);
-	assert_int_equal(bind(fd, (struct sockaddr *)&a, len), 0);
-	assert_int_equal(getsockname(fd, (struct sockaddr *)&a, &len), 0);
-	close(fd);
-	return ntohs(a.sin_port);
-}
-
 static inline void fx_server_start(const struct pvfs_server_params *p)
 {
 	struct pvfs_server_params copy = p ? *p : fx_params;
@@ -324,7 +311,7 @@ static inline void fx_up(const char *transport, const struct pvfs_server_params 
 	fx.cluster.present = fx.secret.present = true;
 	fx.stale = ~0ull;
 	if (!strcmp(transport, "tcp"))
-		snprintf(text, sizeof(text), "127.0.0.1:%u", fx_free_port());
+		snprintf(text, sizeof(text), "127.0.0.1:%u", free_port());
 	else
 		snprintf(text, sizeof(text), "loop:t%u", ++serial);
 	assert_int_equal(pvfs_addr_resolve(text, 0, &fx.addr, &why), 0);
