@@ -110,13 +110,14 @@ test_sizes()
 	done
 }
 
-perf()
+# each BENCHMARK [options]: by both interfaces, with 1, 2 and 4 processes
+each()
 {
 	local a n
 
 	for a in lib mpi; do
 		for n in 1 2 4; do
-			mpi $n "$bench/pbench" perf -a $a -r "$rounds" -b 4m,16m,64m "$vol"
+			mpi $n "$bench/pbench" "$1" -a $a -r "$rounds" "${@:2}" "$vol"
 		done
 	done
 }
@@ -136,28 +137,6 @@ tile()
 	done
 }
 
-records()
-{
-	local a n
-
-	for a in lib mpi; do
-		for n in 1 2 4; do
-			mpi $n "$bench/pbench" records -a $a -r "$rounds" -c 1000 "$vol"
-		done
-	done
-}
-
-md()
-{
-	local a n
-
-	for a in lib mpi; do
-		for n in 1 2 4; do
-			mpi $n "$bench/pbench" md -a $a -r "$rounds" -c 1000 "$vol"
-		done
-	done
-}
-
 for part in "${parts[@]}"; do
 	case $part in
 	stream|test|perf|tile|records|md) ;;
@@ -172,7 +151,11 @@ echo
 up
 touch_memory
 for part in "${parts[@]}"; do
-	[ "$part" != test ] || part=test_sizes
-	$part
+	case $part in
+	test) test_sizes;;
+	perf) each perf -b 4m,16m,64m;;
+	records|md) each "$part" -c 1000;;
+	*) "$part";;
+	esac
 done
 finish parallel
