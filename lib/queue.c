@@ -21,11 +21,11 @@ struct pvfs_queue {
 	int efd;			/* not 0 while @done has something in it */
 	u32 max;
 	pthread_mutex_t lock;		/* protects what follows */
-	pthread_cond_t work;		/* @todo is not empty, or @stop */
+	pthread_cond_t work;		/* @waiting is not empty, or @stop */
 	pthread_cond_t ended;		/* @done is not empty */
-	struct list todo, done;
+	struct list waiting, done;
 	u32 calls;			/* submitted and not in @done yet */
-	u32 queued;			/* of them those in @todo */
+	u32 queued;			/* of them those in @waiting */
 	u32 idle, nthreads;
 	bool stop;
 	pthread_t threads[];		/* @max */
@@ -93,7 +93,7 @@ static void *thread(void *arg)
 
 	pthread_mutex_lock(&q->lock);
 	for (;;) {
-		if (!q->todo.first) {
+		if (!q->waiting.first) {
 			if (q->stop)
 				break;
 			q->idle++;
@@ -101,7 +101,7 @@ static void *thread(void *arg)
 			q->idle--;
 			continue;
 		}
-		a = list_take(&q->todo);
+		a = list_take(&q->waiting);
 		q->queued--;
 		pthread_mutex_unlock(&q->lock);
 		a->result = make_call(a);
@@ -138,7 +138,7 @@ int pvfs_queue_new(struct pvfs_fs *fs, unsigned int calls, struct pvfs_queue **r
 	}
 	q->fs = fs;
 	q->max = calls;
-	list_init(&q->todo);
+	list_init(&q->waiting);
 	list_init(&q->done);
 	pthread_mutex_init(&q->lock, NULL);
 	pthread_cond_init(&q->work, NULL);
@@ -182,7 +182,7 @@ int pvfs_submit(struct pvfs_queue *q, struct pvfs_async *a)
 	err = more_threads(q);
 	if (!err) {
 		q->calls++;
-		list_add(&q->todo, a);
+		list_add(&q->waiting, a);
 		pthread_cond_signal(&q->work);
 	} else {
 		q->queued--;
