@@ -190,7 +190,8 @@ static u32 some(struct batch *b)
 		 * nobody can say whether it was done: what is written over is written once more.
 		 * All else is as true of each of them.
 		 */
-		if (rc == -EOPNOTSUPP || rc == -EMSGSIZE || rc == -ESTALE || (rc == -EIO && !(b->flags & O_EXCL)))
+		if (rc == -EOPNOTSUPP || rc == -EMSGSIZE || rc == -ESTALE ||
+		    (rc == -EIO && !(b->flags & O_EXCL)))
 			alone(b->fs, s, b->write, b->flags);
 		else
 			s->result = rc;
