@@ -1,123 +1,230 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * leases.c - the table of leases; see leases.h. Locks are leaves, and held for a bucket's length, or
- * for the stripe's when a session ends.
+ * leases.c - the table of leases; see leases.h.
+ *
+ * A lease is in three places: in a table by inode and session, so that one of many holders is found
+ * at once; in its inode's list, so that a recall looks at the holders and nobody else; in its
+ * session's list (held.h), so that a session's end costs what it had. A stripe has all that is known
+ * of an inode. Its lock is a leaf but for that of the session's list.
  */
 #include "leases.h"
 #include <stdlib.h>
 
 #define CLEAR_BUCKETS 256u	/* looked through for expired ones when the table is full */
+#define SWEEP_BATCH 64u
 
-static u32 bucket_of(u64 ino)
+static u64 mix(u64 v)
 {
-	return ino * 0x9e3779b97f4a7c15ull >> 48 & (MGR_LEASE_BUCKETS - 1);
+	return v * 0x9e3779b97f4a7c15ull;
 }
 
-static pthread_mutex_t *stripe_of(struct mgr_leases *l, u32 bucket)
+static struct mgr_lease_stripe *stripe_of(struct mgr_leases *l, u64 ino)
 {
-	return &l->stripe[bucket % MGR_LEASE_STRIPES];
+	return &l->stripe[(mix(ino) >> 58) % MGR_LEASE_STRIPES];
 }
 
-/* Takes one out of its bucket. */
-static void lease_del(struct mgr_leases *l, struct mgr_lease **pp)
+static u32 inode_bucket(u64 ino)
 {
-	struct mgr_lease *e = *pp;
+	return mix(ino) >> 40 & (MGR_LEASE_BUCKETS - 1);
+}
 
-	*pp = e->next;
+static u32 lease_bucket(u64 ino, u64 session)
+{
+	return mix(mix(ino) ^ session) >> 40 & (MGR_LEASE_BUCKETS - 1);
+}
+
+static struct mgr_lease_stripe *stripe_lock(struct mgr_leases *l, u64 ino)
+{
+	struct mgr_lease_stripe *s = stripe_of(l, ino);
+
+	pthread_mutex_lock(&s->lock);
+	return s;
+}
+
+/* ---- the stripe's lock is held in all that follows ---- */
+
+static struct mgr_leased *inode_find(struct mgr_lease_stripe *s, u64 ino)
+{
+	struct mgr_leased *f;
+
+	LIST_FOREACH(f, &s->inode[inode_bucket(ino)], link)
+		if (f->ino == ino)
+			return f;
+	return NULL;
+}
+
+static struct mgr_leased *inode_get(struct mgr_lease_stripe *s, u64 ino)
+{
+	struct mgr_leased *f = inode_find(s, ino);
+
+	if (f)
+		return f;
+	f = calloc(1, sizeof(*f));
+	if (!f)
+		return NULL;
+	f->ino = ino;
+	TAILQ_INIT(&f->list);
+	LIST_INSERT_HEAD(&s->inode[inode_bucket(ino)], f, link);
+	return f;
+}
+
+/* Frees @f when nobody has a lease on it any more. */
+static void inode_trim(struct mgr_leased *f)
+{
+	if (TAILQ_FIRST(&f->list))
+		return;
+	LIST_REMOVE(f, link);
+	free(f);
+}
+
+static struct mgr_lease *lease_find(struct mgr_lease_stripe *s, u64 ino, u64 session)
+{
+	struct mgr_lease *e;
+
+	LIST_FOREACH(e, &s->lease[lease_bucket(ino, session)], link)
+		if (e->session == session && e->on->ino == ino)
+			return e;
+	return NULL;
+}
+
+/* Leaves its inode in place. */
+static void lease_free(struct mgr_leases *l, struct mgr_lease *e)
+{
+	LIST_REMOVE(e, link);
+	TAILQ_REMOVE(&e->on->list, e, in_inode);
+	mgr_held_del(&l->of, &e->held, e->session);
 	atomic_fetch_sub(&l->drafts, e->draft);
 	free(e);
 	atomic_fetch_sub_explicit(&l->count, 1, memory_order_relaxed);
 }
 
-/* What has expired in one bucket goes, and what is of @session. Lock held. */
-static void purge(struct mgr_leases *l, u32 bucket, u64 now, u64 session)
+static void lease_del(struct mgr_leases *l, struct mgr_lease *e)
 {
-	struct mgr_lease **pp;
+	struct mgr_leased *f = e->on;
 
-	for (pp = &l->bucket[bucket]; *pp;) {
-		if ((*pp)->end <= now || (*pp)->session == session)
-			lease_del(l, pp);
-		else
-			pp = &(*pp)->next;
-	}
+	lease_free(l, e);
+	inode_trim(f);
 }
 
-/* The pointer to it, or to the end of its bucket. Lock held. */
-static struct mgr_lease **find(struct mgr_leases *l, u32 bucket, u64 ino, u64 session)
+/* Leases end in their inode's order, whatever end a caller names. */
+static void lease_order(struct mgr_leased *f, struct mgr_lease *e)
 {
-	struct mgr_lease **pp;
+	struct mgr_lease *last;
 
-	for (pp = &l->bucket[bucket]; *pp; pp = &(*pp)->next)
-		if ((*pp)->ino == ino && (*pp)->session == session)
+	TAILQ_FOREACH_REVERSE(last, &f->list, mgr_lease_list, in_inode)
+		if (last->end <= e->end)
 			break;
-	return pp;
+	if (last)
+		TAILQ_INSERT_AFTER(&f->list, last, e, in_inode);
+	else
+		TAILQ_INSERT_HEAD(&f->list, e, in_inode);
 }
+
+static struct mgr_lease *lease_new(struct mgr_leases *l, struct mgr_lease_stripe *s,
+				   struct mgr_leased *f, u64 session)
+{
+	struct mgr_lease *e = calloc(1, sizeof(*e));
+
+	if (!e)
+		return NULL;
+	e->on = f;
+	e->session = session;
+	if (mgr_held_add(&l->of, &e->held, session, f->ino, NULL)) {
+		free(e);
+		return NULL;
+	}
+	LIST_INSERT_HEAD(&s->lease[lease_bucket(f->ino, session)], e, link);
+	atomic_fetch_add_explicit(&l->count, 1, memory_order_relaxed);
+	return e;
+}
+
+/* What has expired on an inode goes. */
+static void purge(struct mgr_leases *l, struct mgr_leased *f, u64 now)
+{
+	struct mgr_lease *e;
+
+	while ((e = TAILQ_FIRST(&f->list)) && e->end <= now)
+		lease_free(l, e);
+}
+
+/* ---- no lock is held in what follows ---- */
 
 static bool full(struct mgr_leases *l)
 {
 	return atomic_load_explicit(&l->count, memory_order_relaxed) >= l->max;
 }
 
+static void clear_bucket(struct mgr_leases *l, struct mgr_lease_stripe *s, u32 bucket, u64 now)
+{
+	struct mgr_leased *f, *next;
+
+	pthread_mutex_lock(&s->lock);
+	for (f = LIST_FIRST(&s->inode[bucket]); f; f = next) {
+		next = LIST_NEXT(f, link);
+		purge(l, f, now);
+		inode_trim(f);
+	}
+	pthread_mutex_unlock(&s->lock);
+}
+
 static bool make_room(struct mgr_leases *l, u64 now)
 {
-	u32 i, bucket;
+	u32 i, at;
 
 	for (i = 0; i < CLEAR_BUCKETS && full(l); i++) {
-		bucket = atomic_fetch_add(&l->hand, 1) % MGR_LEASE_BUCKETS;
-		pthread_mutex_lock(stripe_of(l, bucket));
-		purge(l, bucket, now, 0);
-		pthread_mutex_unlock(stripe_of(l, bucket));
+		at = atomic_fetch_add(&l->hand, 1);
+		clear_bucket(l, &l->stripe[at % MGR_LEASE_STRIPES],
+			     at / MGR_LEASE_STRIPES % MGR_LEASE_BUCKETS, now);
 	}
 	return !full(l);
 }
 
 bool mgr_leases_grant(struct mgr_leases *l, u64 ino, u64 session, u64 now, u64 end)
 {
-	u32 bucket = bucket_of(ino);
 	bool room = !full(l) || make_room(l, now);
-	struct mgr_lease *e;
+	struct mgr_lease_stripe *s = stripe_lock(l, ino);
+	struct mgr_lease *e = NULL;
+	struct mgr_leased *f;
 
-	pthread_mutex_lock(stripe_of(l, bucket));
-	purge(l, bucket, now, 0);
-	e = *find(l, bucket, ino, session);
-	if (!e && room) {
-		e = malloc(sizeof(*e));
-		if (e) {
-			*e = (struct mgr_lease){
-				.next = l->bucket[bucket], .ino = ino, .session = session,
-			};
-			l->bucket[bucket] = e;
-			atomic_fetch_add_explicit(&l->count, 1, memory_order_relaxed);
-		}
-	}
+	f = room ? inode_get(s, ino) : inode_find(s, ino);
+	if (!f)
+		goto out;
+	purge(l, f, now);
+	e = lease_find(s, ino, session);
 	if (e)
+		TAILQ_REMOVE(&f->list, e, in_inode);
+	else if (room)
+		e = lease_new(l, s, f, session);
+	if (e) {
 		e->end = end;
-	pthread_mutex_unlock(stripe_of(l, bucket));
+		lease_order(f, e);
+	}
+	inode_trim(f);
+out:
+	pthread_mutex_unlock(&s->lock);
 	atomic_fetch_add_explicit(e ? &l->granted : &l->refused, 1, memory_order_relaxed);
 	return e;
 }
 
 void mgr_leases_drop(struct mgr_leases *l, u64 ino, u64 session)
 {
-	u32 bucket = bucket_of(ino);
-	struct mgr_lease **pp;
+	struct mgr_lease_stripe *s = stripe_lock(l, ino);
+	struct mgr_lease *e = lease_find(s, ino, session);
 
-	pthread_mutex_lock(stripe_of(l, bucket));
-	pp = find(l, bucket, ino, session);
-	if (*pp)
-		lease_del(l, pp);
-	pthread_mutex_unlock(stripe_of(l, bucket));
+	if (e)
+		lease_del(l, e);
+	pthread_mutex_unlock(&s->lock);
 }
 
 void mgr_leases_draft(struct mgr_leases *l, u64 ino, u64 session, bool on)
 {
-	u32 bucket = bucket_of(ino);
+	struct mgr_lease_stripe *s;
 	struct mgr_lease *e;
 
 	if (!on && !atomic_load(&l->drafts))
 		return;
-	pthread_mutex_lock(stripe_of(l, bucket));
-	e = *find(l, bucket, ino, session);
+	s = stripe_lock(l, ino);
+	e = lease_find(s, ino, session);
 	if (e && e->draft != on) {
 		e->draft = on;
 		if (on)
@@ -125,70 +232,71 @@ void mgr_leases_draft(struct mgr_leases *l, u64 ino, u64 session, bool on)
 		else
 			atomic_fetch_sub(&l->drafts, 1);
 	}
-	pthread_mutex_unlock(stripe_of(l, bucket));
+	pthread_mutex_unlock(&s->lock);
 }
 
 bool mgr_leases_draft_of(struct mgr_leases *l, u64 ino, u64 session)
 {
-	u32 bucket = bucket_of(ino);
+	struct mgr_lease_stripe *s;
 	struct mgr_lease *e;
 	bool ret;
 
 	if (!atomic_load(&l->drafts))
 		return false;
-	pthread_mutex_lock(stripe_of(l, bucket));
-	e = *find(l, bucket, ino, session);
+	s = stripe_lock(l, ino);
+	e = lease_find(s, ino, session);
 	ret = e && e->draft;
-	pthread_mutex_unlock(stripe_of(l, bucket));
+	pthread_mutex_unlock(&s->lock);
 	return ret;
 }
 
 bool mgr_leases_drafted(struct mgr_leases *l, u64 ino, u64 but, u64 now)
 {
-	u32 bucket = bucket_of(ino);
+	struct mgr_lease_stripe *s;
+	struct mgr_leased *f;
 	struct mgr_lease *e;
 
 	if (!atomic_load(&l->drafts))
 		return false;
-	pthread_mutex_lock(stripe_of(l, bucket));
-	for (e = l->bucket[bucket]; e; e = e->next)
-		if (e->draft && e->ino == ino && e->session != but && e->end > now)
+	s = stripe_lock(l, ino);
+	f = inode_find(s, ino);
+	for (e = f ? TAILQ_FIRST(&f->list) : NULL; e; e = TAILQ_NEXT(e, in_inode))
+		if (e->draft && e->session != but && e->end > now)
 			break;
-	pthread_mutex_unlock(stripe_of(l, bucket));
+	pthread_mutex_unlock(&s->lock);
 	return e;
 }
 
 void mgr_leases_sweep(struct mgr_leases *l, u64 session)
 {
-	u32 stripe, i;
+	u64 ino[SWEEP_BATCH];
+	u32 i, n;
 
-	if (!atomic_load(&l->count))
-		return;
-	for (stripe = 0; stripe < MGR_LEASE_STRIPES; stripe++) {
-		pthread_mutex_lock(&l->stripe[stripe]);
-		for (i = stripe; i < MGR_LEASE_BUCKETS; i += MGR_LEASE_STRIPES)
-			purge(l, i, 0, session);
-		pthread_mutex_unlock(&l->stripe[stripe]);
-	}
+	while ((n = mgr_helds_of(&l->of, session, ino, SWEEP_BATCH)))
+		for (i = 0; i < n; i++)
+			mgr_leases_drop(l, ino[i], session);
 }
 
 u32 mgr_leases_held(struct mgr_leases *l, u64 ino, u64 but, u64 now, struct mgr_lease_holder *ret,
 		    u32 room)
 {
-	u32 bucket = bucket_of(ino), n = 0;
+	struct mgr_lease_stripe *s;
+	struct mgr_leased *f;
 	struct mgr_lease *e;
+	u32 n = 0;
 
 	if (!atomic_load(&l->count))
 		return 0;
-	pthread_mutex_lock(stripe_of(l, bucket));
-	for (e = l->bucket[bucket]; e; e = e->next) {
-		if (e->ino != ino || e->end <= now || (but && e->session == but))
+	s = stripe_lock(l, ino);
+	f = inode_find(s, ino);
+	for (e = f ? TAILQ_FIRST(&f->list) : NULL; e; e = TAILQ_NEXT(e, in_inode)) {
+		if (e->end <= now || (but && e->session == but))
 			continue;
 		if (n < room)
 			ret[n] = (struct mgr_lease_holder){ e->session, e->end };
 		n++;
 	}
-	pthread_mutex_unlock(stripe_of(l, bucket));
+	pthread_mutex_unlock(&s->lock);
 	return n;
 }
 
@@ -196,25 +304,28 @@ int mgr_leases_init(struct mgr_leases *l, u32 max)
 {
 	u32 i;
 
-	l->bucket = calloc(MGR_LEASE_BUCKETS, sizeof(*l->bucket));
-	if (!l->bucket)
+	l->stripe = calloc(MGR_LEASE_STRIPES, sizeof(*l->stripe));
+	if (!l->stripe)
 		return -ENOMEM;
 	l->max = max;
+	mgr_helds_init(&l->of);
 	for (i = 0; i < MGR_LEASE_STRIPES; i++)
-		pthread_mutex_init(&l->stripe[i], NULL);
+		pthread_mutex_init(&l->stripe[i].lock, NULL);
 	return 0;
 }
 
 void mgr_leases_fini(struct mgr_leases *l)
 {
-	u32 i;
+	u32 i, b;
 
-	if (!l->bucket)
+	if (!l->stripe)
 		return;
-	for (i = 0; i < MGR_LEASE_BUCKETS; i++)
-		purge(l, i, ~0ull, 0);
-	for (i = 0; i < MGR_LEASE_STRIPES; i++)
-		pthread_mutex_destroy(&l->stripe[i]);
-	free(l->bucket);
-	l->bucket = NULL;
+	for (i = 0; i < MGR_LEASE_STRIPES; i++) {
+		for (b = 0; b < MGR_LEASE_BUCKETS; b++)
+			clear_bucket(l, &l->stripe[i], b, ~0ull);
+		pthread_mutex_destroy(&l->stripe[i].lock);
+	}
+	mgr_helds_fini(&l->of);
+	free(l->stripe);
+	l->stripe = NULL;
 }

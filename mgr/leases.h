@@ -14,15 +14,33 @@
 #include <pthread.h>
 #include <stdatomic.h>
 #include "../common/msg.h"
+#include "held.h"
 
 #define MGR_LEASE_STRIPES 64u
-#define MGR_LEASE_BUCKETS 65536u	/* a multiple of the stripes */
+#define MGR_LEASE_BUCKETS 1024u		/* of a stripe, in each of its two tables */
+
+/* An inode that somebody has a lease on. */
+struct mgr_leased {
+	LIST_ENTRY(mgr_leased) link;		/* in its bucket */
+	u64 ino;
+	TAILQ_HEAD(mgr_lease_list, mgr_lease) list;	/* the one that ends first is the first */
+};
 
 struct mgr_lease {
-	struct mgr_lease *next;
-	u64 ino, session;
+	LIST_ENTRY(mgr_lease) link;		/* in its bucket */
+	TAILQ_ENTRY(mgr_lease) in_inode;
+	struct mgr_leased *on;
+	struct mgr_held held;
+	u64 session;
 	u64 end;		/* monotonic ms */
 	bool draft;		/* and others are not told of the inode before it is recalled */
+};
+
+/* Inodes whose number says so; all fields are protected by the lock. */
+struct mgr_lease_stripe {
+	pthread_mutex_t lock;
+	LIST_HEAD(, mgr_lease) lease[MGR_LEASE_BUCKETS];	/* by inode and session */
+	LIST_HEAD(, mgr_leased) inode[MGR_LEASE_BUCKETS];
 };
 
 /* A lease as it is looked at. */
@@ -31,12 +49,12 @@ struct mgr_lease_holder {
 };
 
 struct mgr_leases {
-	pthread_mutex_t stripe[MGR_LEASE_STRIPES];
-	struct mgr_lease **bucket;	/* bucket i is protected by stripe i % MGR_LEASE_STRIPES */
+	struct mgr_lease_stripe *stripe;	/* MGR_LEASE_STRIPES of them */
+	struct mgr_helds of;		/* the leases of each session */
 	u32 max;
 	atomic_uint drafts;		/* leases that are drafts, too */
 	atomic_uint count;		/* expired ones that nobody came across too */
-	atomic_uint hand;		/* the bucket that is cleared of them next, when it is full */
+	atomic_uint hand;		/* the inodes that are cleared of them next, when it is full */
 	atomic_ullong granted, refused;	/* for statistics */
 };
 
@@ -52,7 +70,7 @@ void mgr_leases_fini(struct mgr_leases *l);
  */
 bool mgr_leases_grant(struct mgr_leases *l, u64 ino, u64 session, u64 now, u64 end);
 void mgr_leases_drop(struct mgr_leases *l, u64 ino, u64 session);
-/* All of a session. Walks the table. */
+/* All of a session that is dead. Costs what it had. */
 void mgr_leases_sweep(struct mgr_leases *l, u64 session);
 
 /* The lease that a session has on an inode is a draft, or is none any more. */
@@ -63,7 +81,7 @@ bool mgr_leases_draft_of(struct mgr_leases *l, u64 ino, u64 session);
 bool mgr_leases_drafted(struct mgr_leases *l, u64 ino, u64 but, u64 now);
 
 /**
- * mgr_leases_held - who has a lease on an inode
+ * mgr_leases_held - who has a lease on an inode; looks at nobody else
  * @but: except this session; 0: nobody is left out
  * @ret: room for @room of them, may be NULL when that is 0
  *

@@ -8,6 +8,7 @@
 #include <time.h>
 
 #define OPEN_MODE (PVFS_O_READ | PVFS_O_WRITE)
+#define SWEEP_BATCH 64u
 
 /* Which of mgr_open.n[] an open with these flags counts in; opening to execute is reading. */
 static u32 open_class(u32 flags)
@@ -50,18 +51,27 @@ int mgr_opens_init(struct mgr_opens *o)
 		pthread_cond_init(&o->stripe[i].cond, &ca);
 	}
 	pthread_condattr_destroy(&ca);
+	mgr_helds_init(&o->of);
 	atomic_init(&o->files, 0);
 	return 0;
 }
 
-static void ofile_free(struct mgr_ofile *f)
+/* Stripe lock held. */
+static void open_free(struct mgr_opens *o, struct mgr_ofile *f, struct mgr_open *p)
 {
-	struct mgr_open *p, *next;
+	struct mgr_open **pp;
 
-	for (p = f->opens; p; p = next) {
-		next = p->next;
-		free(p);
-	}
+	for (pp = &f->opens; *pp != p; pp = &(*pp)->next)
+		;
+	*pp = p->next;
+	mgr_held_del(&o->of, &p->held, p->session);
+	free(p);
+}
+
+static void ofile_free(struct mgr_opens *o, struct mgr_ofile *f)
+{
+	while (f->opens)
+		open_free(o, f, f->opens);
 	free(f);
 }
 
@@ -75,11 +85,12 @@ void mgr_opens_fini(struct mgr_opens *o)
 	for (i = 0; i < MGR_OPEN_BUCKETS; i++) {
 		for (f = o->bucket[i]; f; f = next) {
 			next = f->next;
-			ofile_free(f);
+			ofile_free(o, f);
 		}
 	}
 	free(o->bucket);
 	o->bucket = NULL;
+	mgr_helds_fini(&o->of);
 	for (i = 0; i < MGR_OPEN_STRIPES; i++) {
 		pthread_mutex_destroy(&o->stripe[i].lock);
 		pthread_cond_destroy(&o->stripe[i].cond);
@@ -154,16 +165,6 @@ static pthread_mutex_t *stripe_lock(struct mgr_opens *o, u64 ino)
 	return lock;
 }
 
-static void open_free(struct mgr_ofile *f, struct mgr_open *p)
-{
-	struct mgr_open **pp;
-
-	for (pp = &f->opens; *pp != p; pp = &(*pp)->next)
-		;
-	*pp = p->next;
-	free(p);
-}
-
 int mgr_opens_add(struct mgr_opens *o, struct mgr_session *s, u64 ino, u32 flags, u32 count,
 		  bool set)
 {
@@ -173,10 +174,6 @@ int mgr_opens_add(struct mgr_opens *o, struct mgr_session *s, u64 ino, u32 flags
 	struct mgr_open *p;
 	int err = -ENOMEM;
 
-	/*
-	 * The sweep of a dead session takes every stripe after @dead was set: it finds this open,
-	 * or we see @dead.
-	 */
 	if (atomic_load(&s->dead)) {
 		err = -ESTALE;
 		goto out;
@@ -190,6 +187,15 @@ int mgr_opens_add(struct mgr_opens *o, struct mgr_session *s, u64 ino, u32 flags
 		if (!p)
 			goto out;
 		p->session = s->id;
+		/*
+		 * The sweep of a dead session looks at its list after @dead was set: it finds this
+		 * open, or @dead is seen here.
+		 */
+		err = mgr_held_add(&o->of, &p->held, s->id, ino, &s->dead);
+		if (err) {
+			free(p);
+			goto out;
+		}
 		p->next = f->opens;
 		f->opens = p;
 	}
@@ -198,7 +204,7 @@ int mgr_opens_add(struct mgr_opens *o, struct mgr_session *s, u64 ino, u32 flags
 	else
 		p->n[class] += count;
 	if (open_empty(p))
-		open_free(f, p);
+		open_free(o, f, p);
 	err = 0;
 out:
 	if (f)
@@ -216,7 +222,7 @@ static bool open_drop(struct mgr_opens *o, struct mgr_ofile *f, struct mgr_open 
 		p->n[open_class(flags)]--;
 	if (open_empty(p)) {
 		released = f->orphan;
-		open_free(f, p);
+		open_free(o, f, p);
 	}
 	ofile_trim(o, f);
 	return released;
@@ -440,24 +446,26 @@ out:
 
 void mgr_opens_sweep(struct mgr_opens *o, u64 session)
 {
-	struct mgr_ofile *f, *next;
+	pthread_mutex_t *lock;
+	struct mgr_ofile *f;
 	struct mgr_open *p;
-	unsigned int i;
+	u64 ino[SWEEP_BATCH];
+	u32 i, n;
 
-	for (i = 0; i < MGR_OPEN_BUCKETS; i++) {
-		pthread_mutex_lock(&o->stripe[i % MGR_OPEN_STRIPES].lock);
-		for (f = o->bucket[i]; f; f = next) {
-			next = f->next;
-			p = open_find(f, session);
-			if (!p)
-				continue;
-			/* What it wrote and did not report is lost to us; the iods know. */
-			if (open_writes(p))
-				untrack(o, f);
-			open_free(f, p);
-			ofile_trim(o, f);
+	while ((n = mgr_helds_of(&o->of, session, ino, SWEEP_BATCH))) {
+		for (i = 0; i < n; i++) {
+			lock = stripe_lock(o, ino[i]);
+			f = ofile_find(o, ino[i]);
+			p = f ? open_find(f, session) : NULL;
+			if (p) {
+				/* What it wrote and did not report is lost to us; the iods know. */
+				if (open_writes(p))
+					untrack(o, f);
+				open_free(o, f, p);
+				ofile_trim(o, f);
+			}
+			pthread_mutex_unlock(lock);
 		}
-		pthread_mutex_unlock(&o->stripe[i % MGR_OPEN_STRIPES].lock);
 	}
 }
 

@@ -9,6 +9,7 @@
 #include <pthread.h>
 #include <stdatomic.h>
 #include "../common/msg.h"
+#include "held.h"
 
 struct mgr_session;
 
@@ -18,6 +19,7 @@ struct mgr_session;
 /* One session's opens of one file. */
 struct mgr_open {
 	struct mgr_open *next;
+	struct mgr_held held;
 	u64 session;
 	u32 n[4];		/* by PVFS_O_READ | PVFS_O_WRITE */
 	u32 closing;		/* closes of writers that have begun and not ended */
@@ -56,6 +58,7 @@ struct mgr_opens {
 		pthread_cond_t cond;	/* an mgr_ofile's busy became false */
 	} stripe[MGR_OPEN_STRIPES];
 	struct mgr_ofile **bucket;	/* bucket i is protected by stripe i % MGR_OPEN_STRIPES */
+	struct mgr_helds of;		/* the opens of each session */
 	atomic_ullong files;		/* for statistics */
 	atomic_ullong doubts;		/* the last mgr_ofile.doubt */
 };
@@ -125,7 +128,7 @@ void mgr_opens_orphan(struct mgr_opens *o, u64 ino);
 /* Sessions that have @ino open; malloc'ed array in *@ret. Return: how many or -ENOMEM. */
 int mgr_opens_who(struct mgr_opens *o, u64 ino, u64 **ret);
 
-/* Drops all opens of a session that is dead. */
+/* Drops all opens of a session that is dead. Costs what it had open. */
 void mgr_opens_sweep(struct mgr_opens *o, u64 session);
 
 /*

@@ -153,6 +153,45 @@ static void table(void **state)
 	mgr_leases_fini(&l);
 }
 
+/* The end of a session looks at what it had: all locks but that one's may be taken meanwhile. */
+static void sweep(void **state)
+{
+	struct mgr_leases l = { .max = 0 };
+	u64 ino, mine = 42;
+	u32 i, at, ends = 0;
+
+	assert_int_equal(mgr_leases_init(&l, 10000), 0);
+	for (ino = 1; ino < 3000; ino++)
+		assert_true(mgr_leases_grant(&l, ino, ino % 7 + 1, 1, 1000 + ino % 11));
+	assert_true(mgr_leases_grant(&l, mine, 99, 1, 900));
+	for (i = 0; i < 200; i++)
+		mgr_leases_grant(&l, mine, 1000 + i, 1, 2000 - i * 37 % 500);
+	at = (mine * 0x9e3779b97f4a7c15ull >> 58) % MGR_LEASE_STRIPES;
+	for (i = 0; i < MGR_LEASE_STRIPES; i++)
+		if (i != at)
+			pthread_mutex_lock(&l.stripe[i].lock);
+	mgr_leases_sweep(&l, 99);
+	mgr_leases_sweep(&l, 98);	/* has nothing */
+	assert_int_equal(mgr_leases_held(&l, mine, 0, 1, NULL, 0), 201);
+	for (i = 0; i < MGR_LEASE_STRIPES; i++)
+		if (i != at)
+			pthread_mutex_unlock(&l.stripe[i].lock);
+	/* A thousand leases of one session are more than are taken at a time. */
+	for (ino = 10000; ino < 11000; ino++)
+		assert_true(mgr_leases_grant(&l, ino, 99, 1, 900));
+	mgr_leases_sweep(&l, 99);
+	for (ino = 10000; ino < 11000; ino++)
+		assert_int_equal(mgr_leases_held(&l, ino, 0, 1, NULL, 0), 0);
+	assert_int_equal(atomic_load(&l.count), 2999 + 200);
+	/* Those of an inode that have ended go, whoever's they are, when one more comes. */
+	for (i = 0; i < 200; i++)
+		ends += 2000 - i * 37 % 500 <= 1800;
+	assert_true(mgr_leases_grant(&l, mine, 7, 1800, 3000));
+	assert_int_equal(atomic_load(&l.count), 2999 + 200 - ends - 1 + 1);
+	mgr_leases_fini(&l);
+	assert_int_equal(atomic_load(&l.count), 0);
+}
+
 static void granted(void **state)
 {
 	struct ls *t = *state;
@@ -362,6 +401,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(table),
+		cmocka_unit_test(sweep),
 		cmocka_unit_test_setup_teardown(granted, setup, teardown),
 		cmocka_unit_test_setup_teardown(in_the_way, setup, teardown),
 		cmocka_unit_test_setup_teardown(recalling, setup, teardown),

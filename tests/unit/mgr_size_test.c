@@ -601,6 +601,32 @@ static void learned_too_late(void **state)
 	assert_true(v.tracked && v.sparse);
 }
 
+/* The end of a session looks at what it had open: the other stripes may be locked meanwhile. */
+static void sweep_of_one(void **state)
+{
+	struct two *t = *state;
+	struct mgr_opens *o = &t->f->m->opens;
+	struct mgr_opens_view v;
+	struct pvfs_attr at;
+	u32 i, mine;
+
+	assert_int_equal(do_create(&t->a, fx_root, "f", MKW, 0644, &at), 0);
+	assert_int_equal(do_open(&t->b, at.fid, PVFS_O_WRITE, NULL), 0);
+	mine = (at.fid.ino * 0x9e3779b97f4a7c15ull >> 50 & (MGR_OPEN_BUCKETS - 1)) %
+	       MGR_OPEN_STRIPES;
+	for (i = 0; i < MGR_OPEN_STRIPES; i++)
+		if (i != mine)
+			pthread_mutex_lock(&o->stripe[i].lock);
+	mgr_opens_sweep(o, t->b.session);
+	mgr_opens_sweep(o, 12345);	/* has nothing */
+	for (i = 0; i < MGR_OPEN_STRIPES; i++)
+		if (i != mine)
+			pthread_mutex_unlock(&o->stripe[i].lock);
+	mgr_opens_view(o, at.fid.ino, t->a.session, &v);
+	assert_int_equal(v.writers, 1);
+	assert_true(v.self && !v.others && !v.tracked);
+}
+
 int main(void)
 {
 #define T(f) cmocka_unit_test_setup_teardown(f, setup, teardown)
@@ -608,6 +634,7 @@ int main(void)
 		T(one_writer), T(blocks), T(others_ask), T(two_writers), T(writer_dies), T(manager_restarts),
 		T(truncation), T(cut_while_asked),
 		T(truncation_interrupted), T(reports), T(many_uncertain), T(learned_too_late),
+		T(sweep_of_one),
 	};
 
 	cmocka_set_message_output(CM_OUTPUT_TAP);
