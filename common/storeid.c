@@ -9,6 +9,7 @@
 #include <ctype.h>
 #include <dirent.h>
 #include <fcntl.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/file.h>
@@ -295,6 +296,62 @@ damaged:
 	return -EINVAL;
 }
 
+/* Has process @pid been killed, or is it on its way out? Its files are closed late on that way. */
+static bool process_ends(int pid)
+{
+	char path[64], buf[4096], state;
+	unsigned long long mask;
+	unsigned int flags;
+	const char *p;
+	ssize_t n;
+	int fd;
+
+	snprintf(path, sizeof(path), "/proc/%d/stat", pid);
+	fd = open(path, O_RDONLY | O_CLOEXEC);
+	n = fd < 0 ? 0 : read(fd, buf, sizeof(buf) - 1);
+	if (fd >= 0)
+		close(fd);
+	buf[n > 0 ? n : 0] = '\0';
+	/* Behind the name, which may have any bytes: state, five numbers, the kernel's PF_ flags. */
+	p = strrchr(buf, ')');
+	if (p && sscanf(p, ") %c %*d %*d %*d %*d %*d %u", &state, &flags) == 2 &&
+	    (state == 'Z' || state == 'X' || flags & 0x4 /* PF_EXITING */))
+		return true;
+	snprintf(path, sizeof(path), "/proc/%d/status", pid);
+	fd = open(path, O_RDONLY | O_CLOEXEC);
+	n = fd < 0 ? 0 : read(fd, buf, sizeof(buf) - 1);
+	if (fd >= 0)
+		close(fd);
+	buf[n > 0 ? n : 0] = '\0';
+	for (p = buf; (p = strstr(p, "Pnd:\t")) != NULL; p++)
+		if (sscanf(p, "Pnd:\t%llx", &mask) == 1 && mask & 1ULL << (SIGKILL - 1))
+			return true;
+	return false;
+}
+
+/*
+ * Locks @fd as its only user, or returns -errno. Who starts a daemon again right after it was killed finds the lock still
+ * held by what is left of it: that is waited for, ten seconds at most. @pid: who has it, as it says itself.
+ */
+static int lock_store(int fd, char *pid, size_t room)
+{
+	int tries = 0, alive = 0, rc;
+	ssize_t n;
+
+	while (flock(fd, LOCK_EX | LOCK_NB)) {
+		rc = -errno;
+		n = pread(fd, pid, room - 1, 0);
+		pid[n > 0 ? strcspn(pid, "\n") : 0] = '\0';
+		/* Between the signal and the exit there is a moment in which neither shows: look twice. */
+		if (!process_ends(atoi(pid)))
+			alive++;
+		if (rc != -EWOULDBLOCK || alive == 3 || ++tries == 1000)
+			return rc;
+		usleep(10000);
+	}
+	return 0;
+}
+
 int pvfs_store_lock(const char *dir, char *err, size_t errlen)
 {
 	char path[4096 + 16], pid[16] = "";
@@ -308,10 +365,8 @@ int pvfs_store_lock(const char *dir, char *err, size_t errlen)
 		snprintf(err, errlen, "%s: can't be opened: %s", path, strerror(-rc));
 		return rc;
 	}
-	if (flock(fd, LOCK_EX | LOCK_NB)) {
-		rc = -errno;
-		n = pread(fd, pid, sizeof(pid) - 1, 0);
-		pid[n > 0 ? strcspn(pid, "\n") : 0] = '\0';
+	rc = lock_store(fd, pid, sizeof(pid));
+	if (rc) {
 		if (rc == -EWOULDBLOCK)
 			snprintf(err, errlen, "%s: is in use by another daemon%s%s: stop it first",
 				 dir, *pid ? ", process " : "", pid);

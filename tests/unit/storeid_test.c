@@ -5,6 +5,7 @@
 #include "common/storeid.h"
 #include <fcntl.h>
 #include <setjmp.h>
+#include <signal.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -158,6 +159,51 @@ static void test_lock(void **state)
 	close(fd);
 }
 
+/* A daemon that was killed has not let go of its store yet: who is next waits for that. */
+static void test_lock_of_the_dead(void **state)
+{
+	int held[2], ready[2], status, i;
+	pid_t owner, next;
+	char c;
+
+	assert_int_equal(pvfs_storeid_create(dir, &iod3, msg, sizeof(msg)), 0);
+	assert_int_equal(pipe(held), 0);
+	assert_int_equal(pipe(ready), 0);
+	owner = fork();
+	if (!owner) {
+		close(held[1]);
+		if (pvfs_store_lock(dir, msg, sizeof(msg)) < 0)
+			_exit(1);
+		/* What keeps the lock when its owner is dead, until the pipe is closed. */
+		if (!fork()) {
+			while (write(ready[1], "", 1) != 1)
+				;
+			_exit(read(held[0], &c, 1));
+		}
+		pause();
+	}
+	close(held[0]);
+	assert_int_equal(read(ready[0], &c, 1), 1);
+	/* It stays a zombie. */
+	kill(owner, SIGKILL);
+	next = fork();
+	if (!next) {
+		close(held[1]);
+		_exit(pvfs_store_lock(dir, msg, sizeof(msg)) >= 0 ? 0 : 1);
+	}
+	for (i = 0; i < 100; i++) {
+		assert_int_equal(waitpid(next, &status, WNOHANG), 0);
+		usleep(1000);
+	}
+	close(held[1]);
+	assert_int_equal(waitpid(next, &status, 0), next);
+	assert_int_equal(status, 0);
+	assert_int_equal(waitpid(owner, &status, 0), owner);
+	assert_true(WIFSIGNALED(status));
+	close(ready[0]);
+	close(ready[1]);
+}
+
 static void test_uuid(void **state)
 {
 	u8 u[PVFS_UUID_LEN] = { 0 };
@@ -181,6 +227,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_leftover, fresh, cleanup),
 		cmocka_unit_test_setup_teardown(test_damaged, fresh, cleanup),
 		cmocka_unit_test_setup_teardown(test_lock, fresh, cleanup),
+		cmocka_unit_test_setup_teardown(test_lock_of_the_dead, fresh, cleanup),
 		cmocka_unit_test(test_uuid),
 	};
 
