@@ -93,16 +93,19 @@ modules: ## the kernel module, for KVER=6.1|6.12|<installed version>; without KV
 
 # ---------------------------------------------------------------- tests
 
-.PHONY: test test-unit test-integ test-vm test-build
+.PHONY: test test-all test-unit test-integ test-vm test-build
 test-build: all $(UNIT) $(INTEG_BIN) $(FUZZ_BIN) $(CONFORM)
 	@$(MAKE) --no-print-directory -s -f tests/vm/guest/tools.mk B=$(B)
 	@$(MAKE) --no-print-directory -s -f tests/random/random.mk B=$(B)
 
-test: ## the whole suite; what CI runs
+test: ## the suite that CI runs
 	$(MAKE) -j2 test-build
 	$(MAKE) -j2 SANITIZE=1 test-build
 	$(MAKE) -j2 $(B)/tests/bench/pbench modules
 	tests/run unit asan integ fuzz vm
+
+test-all: export PVFS_ALL := 1
+test-all: test ## the same with the slow tables and long rounds, on both kernels
 
 test-unit: ## unit tests, plain and under the sanitizers
 	$(MAKE) -j2 test-build

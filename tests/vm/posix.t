@@ -4,6 +4,6 @@
 . "${0%/*}/lib.sh"
 build_tools
 for k in $kernels; do
-	guest_suite "$k" posix.sh 600
+	guest_suite "$k" posix.sh 600 $(two_cpus "$k")
 done
 finish

@@ -1,9 +1,10 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-only
 #
-# Runs in the guest (conform.t on the host): the conformance suite, tests/posix,
-# on a PVFS mount, and, called as conform.sh control, on an ext4 beside it, which
-# says whether the tables are right.
+# Runs in the guest (conform.t on the host): the conformance suite, tests/posix, on a PVFS mount.
+#
+#	conform.sh I/N [control]	of every N tables the I-th; with control, on an ext4
+#					beside it, too, which says whether the tables are right
 # shellcheck disable=SC2317 # functions are called by check
 . "${0%/*}/lib.sh"
 
@@ -25,7 +26,7 @@ run()
 {
 	local t0=$SECONDS ok bad
 
-	"$suite" "$2" 2>&1 | sed "/^1\.\./d; s/^\(ok\|not ok\) \([0-9]*\) - /\1 \2 - $1 /" | tee "$tmp/tap"
+	"$suite" -p "$part" "$2" 2>&1 | sed "/^1\.\./d; s/^\(ok\|not ok\) \([0-9]*\) - /\1 \2 - $1 /" | tee "$tmp/tap"
 	ok=$(grep -c '^ok ' "$tmp/tap")
 	bad=$(grep -c '^not ok ' "$tmp/tap")
 	tap_n=$((tap_n + ok + bad))
@@ -33,14 +34,15 @@ run()
 	diag "$1: $((ok + bad)) rows in $((SECONDS - t0)) s"
 }
 
-rows=$("$suite" -n)
+part=$1
+rows=$("$suite" -p "$part" -n)
 planned=$((rows + 1))
-[ "${1-}" != control ] || planned=$((planned + rows + 2))
+[ "${2-}" != control ] || planned=$((planned + rows + 2))
 plan $planned
 # On a file system whose longest file ends below 2^63, like the control.
 up --store ext4
 run pvfs "$M"
-if [ "${1-}" = control ]; then
+if [ "${2-}" = control ]; then
 	check "ext4 beside it" make_control
 	run ext4 $control
 	check "umount of ext4" umount $control
