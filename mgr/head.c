@@ -332,7 +332,7 @@ static int spilled_fn(struct mgr_op *op, void *arg)
 }
 
 /* Makes the datafiles that have bytes of it. Return: 0, -EAGAIN, or what an iod says. */
-static int fill(struct mgr *m, const struct mgr_inode *in, const struct mgr_head_disk *rec)
+static int fill(struct mgr_op *op, const struct mgr_inode *in, const struct mgr_head_disk *rec)
 {
 	const struct pvfs_layout *l = &in->layout;
 	u32 units = (in->size + l->ssize - 1) / l->ssize, df, i, n = 0, at = 0;
@@ -343,7 +343,7 @@ static int fill(struct mgr *m, const struct mgr_inode *in, const struct mgr_head
 
 	for (df = 0; !err && df < l->pcount && df < units; df++, n++) {
 		calls[n] = (struct mgr_iocall){
-			.iod = pvfs_stripe_iod(l, df, m->niods), .op = PVFS_OP_FILL,
+			.iod = pvfs_stripe_iod(l, df, op->m->niods), .op = PVFS_OP_FILL,
 			.fid = { .ino = in->ino, .gen = in->gen }, .data = &iov[at],
 		};
 		for (i = df; i < units; i += l->pcount, at++, calls[n].ndata++)
@@ -353,7 +353,7 @@ static int fill(struct mgr *m, const struct mgr_inode *in, const struct mgr_head
 			};
 	}
 	if (!err)
-		m->iod_ops->call(m->iod_arg, calls, n, FILL_MS);
+		mgr_iods_call(op, calls, n, FILL_MS);
 	for (i = 0; !err && i < n; i++)
 		err = calls[i].err;
 	free(calls);
@@ -375,8 +375,8 @@ int mgr_unstuff(struct mgr_op *op, const struct pvfs_fid *fid, struct mgr_inode 
 	err = mgr_run(op, spill_fn, &u, MGR_RUN_SYNC);
 	if (!err && (u.in.flags & MGR_IF_STUFFED)) {
 		/* What is removed, or found after a power failure, has to have the flag. */
-		err = mdb_sync(op->m->db);
-		err = err ?: fill(op->m, &u.in, u.rec);
+		err = mgr_log_wait(op);
+		err = err ?: fill(op, &u.in, u.rec);
 		err = err ?: mgr_run(op, spilled_fn, &u, MGR_RUN_SYNC);
 	}
 	*ret = u.in;

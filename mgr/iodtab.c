@@ -1,7 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
  * iodtab.c - the volume's iods as the manager calls them: a peer each, on an engine of its own,
- * authenticated with the server key. Callers block; the peers' threads complete the calls.
+ * authenticated with the server key. The peers' threads complete the calls, and tell who asked.
+ *
+ * An iod whose name does not resolve when we start is down like any other; a thread goes on asking
+ * for its address, and it has a peer from then on.
  *
  * An iod that is known to be down is not waited for: its calls fail at once, and about every second
  * one of them sends a request of its own on the way that nobody waits for, to find out whether the
@@ -12,15 +15,18 @@
 #include "mgr.h"
 #include <arpa/inet.h>
 #include <netinet/in.h>
+#include <semaphore.h>
 #include <stdlib.h>
 
 #define CALLS_AT_ONCE 1024u	/* requests in flight of one caller */
 #define FAIL_MS 1500u		/* how long a request waits for a connection */
 #define PROBE_MS 1000u
 #define PROBE_TIMEOUT_MS 5000u
+#define RESOLVE_MS 1000u	/* between two questions for an address */
 
 struct iod {
-	struct pvfs_peer *peer;
+	_Atomic(struct pvfs_peer *) peer;	/* NULL: its name was not resolved yet */
+	struct pvfs_addr addr;		/* once there is a peer */
 	atomic_bool probing;	/* @probe is under way; who sets it owns the next three */
 	_Atomic u64 probed;	/* monotonic ms of the last one */
 	atomic_bool silent;	/* the request that ended last was not answered in its time */
@@ -31,15 +37,31 @@ struct iod {
 
 struct mgr_iodtab {
 	const struct pvfs_conf *conf;
+	struct pvfs_key key;
 	struct pvfs_engine *engine;
 	struct iod *iod;
 	u32 n;
+	/* the thread that asks for names; runs only if one did not resolve at the start */
+	pthread_mutex_t lock;		/* protects stop */
+	pthread_cond_t cond;
+	bool stop, resolving;
+	pthread_t resolver;
 };
 
 struct iod_rpc {
 	struct pvfs_rpc rpc;
+	struct iod_set *set;
+	struct iod *iod;
 	struct mgr_iocall *call;
 	u8 body[64], rep[64];
+};
+
+/* Calls that were made together. */
+struct iod_set {
+	atomic_uint left;		/* that have not ended; and one while they are begun */
+	void (*done)(void *arg);
+	void *arg;
+	struct iod_rpc rpcs[];
 };
 
 /* Encodes the request. Return: 0 or -errno. */
@@ -92,7 +114,6 @@ static int prepare(struct iod_rpc *r, struct mgr_iocall *c, unsigned int timeout
 		r->rpc.out = c->data;
 		r->rpc.nout = c->ndata;
 	}
-	r->call = c;
 	return 0;
 }
 
@@ -136,76 +157,113 @@ static void probe(struct iod *iod)
 		.op = PVFS_OP_IOD_STATFS, .rep = iod->probe_rep, .rep_room = sizeof(iod->probe_rep),
 		.timeout_ms = PROBE_TIMEOUT_MS, .done = probe_done, .arg = iod,
 	};
-	pvfs_peer_submit(iod->peer, &iod->probe);
+	pvfs_peer_submit(atomic_load(&iod->peer), &iod->probe);
 }
 
 /* Is it worth a try? */
 static bool usable(struct iod *iod, u16 op)
 {
+	struct pvfs_peer *peer = atomic_load(&iod->peer);
 	char why[128];
 	int err;
 
-	if (pvfs_peer_state(iod->peer, &err, why, sizeof(why)) != PVFS_PEER_DOWN &&
+	if (!peer)
+		return false;
+	if (pvfs_peer_state(peer, &err, why, sizeof(why)) != PVFS_PEER_DOWN &&
 	    ((op != PVFS_OP_GLIMPSE && op != PVFS_OP_HOLD) || !atomic_load(&iod->silent)))
 		return true;
 	probe(iod);
 	return false;
 }
 
-static void call_some(struct mgr_iodtab *t, struct mgr_iocall *calls, u32 n, struct iod_rpc *rpcs,
-		      unsigned int timeout_ms)
+static void set_put(struct iod_set *set)
 {
-	struct pvfs_rpc_set set = PVFS_RPC_SET;
-	u32 i, m = 0;
+	void (*done)(void *arg) = set->done;
+	void *arg = set->arg;
 
+	if (atomic_fetch_sub(&set->left, 1) != 1)
+		return;
+	free(set);
+	done(arg);
+}
+
+static void call_ended(struct iod_rpc *r, int err)
+{
+	if (err)
+		atomic_fetch_add_explicit(&r->iod->errors, 1, memory_order_relaxed);
+	r->call->err = err;
+	set_put(r->set);
+}
+
+static void rpc_done(struct pvfs_rpc *rpc)
+{
+	struct iod_rpc *r = container_of(rpc, struct iod_rpc, rpc);
+
+	heard(r->iod, rpc->err);
+	atomic_fetch_add_explicit(&r->iod->calls, 1, memory_order_relaxed);
+	call_ended(r, rpc->err ? rpc->err : decode(r));
+}
+
+/* Every request has a time-out, so this ends. */
+static void iodtab_start(void *arg, struct mgr_iocall *calls, u32 n, unsigned int timeout_ms,
+			 void (*done)(void *done_arg), void *done_arg)
+{
+	struct mgr_iodtab *t = arg;
+	struct iod_set *set = malloc(sizeof(*set) + n * sizeof(set->rpcs[0]));
+	u32 i;
+	int err;
+
+	if (!set) {
+		for (i = 0; i < n; i++)
+			calls[i].err = -ENOMEM;
+		done(done_arg);
+		return;
+	}
+	set->done = done;
+	set->arg = done_arg;
+	atomic_init(&set->left, n + 1);
 	for (i = 0; i < n; i++) {
 		struct mgr_iocall *c = &calls[i];
-		struct iod_rpc *r = &rpcs[m];
+		struct iod_rpc *r = &set->rpcs[i];
 
-		if (c->iod >= t->n)
+		if (c->iod >= t->n) {
 			c->err = -EINVAL;
-		else if (!usable(&t->iod[c->iod], c->op))
-			c->err = -EHOSTDOWN;
-		else
-			c->err = prepare(r, c, timeout_ms);
-		if (c->err)
+			set_put(set);
 			continue;
-		m++;
-		pvfs_rpc_set_submit(&set, t->iod[c->iod].peer, &r->rpc);
+		}
+		r->set = set;
+		r->call = c;
+		r->iod = &t->iod[c->iod];
+		err = usable(r->iod, c->op) ? prepare(r, c, timeout_ms) : -EHOSTDOWN;
+		if (err) {
+			c->err = err;
+			set_put(set);
+			continue;
+		}
+		r->rpc.done = rpc_done;
+		pvfs_peer_submit(atomic_load(&r->iod->peer), &r->rpc);
 	}
-	/* Every request has a time-out, so this ends. */
-	pvfs_rpc_set_wait(&set);
-	for (i = 0; i < m; i++) {
-		struct iod *iod = &t->iod[rpcs[i].call->iod];
+	set_put(set);
+}
 
-		rpcs[i].call->err = rpcs[i].rpc.err ? rpcs[i].rpc.err : decode(&rpcs[i]);
-		heard(iod, rpcs[i].rpc.err);
-		atomic_fetch_add_explicit(&iod->calls, 1, memory_order_relaxed);
-		if (rpcs[i].call->err)
-			atomic_fetch_add_explicit(&iod->errors, 1, memory_order_relaxed);
-	}
+static void calls_done(void *arg)
+{
+	sem_post(arg);
 }
 
 static void iodtab_call(void *arg, struct mgr_iocall *calls, u32 n, unsigned int timeout_ms)
 {
-	struct mgr_iodtab *t = arg;
-	struct iod_rpc few[8], *rpcs = few;
-	u32 i, part, room = ARRAY_SIZE(few);
+	u32 i, part;
+	sem_t sem;
 
-	if (n > room) {
-		rpcs = malloc(min(n, CALLS_AT_ONCE) * sizeof(*rpcs));
-		/* Without memory it goes on with fewer at once. */
-		if (rpcs)
-			room = min(n, CALLS_AT_ONCE);
-		else
-			rpcs = few;
-	}
+	sem_init(&sem, 0, 0);
 	for (i = 0; i < n; i += part) {
-		part = min(n - i, room);
-		call_some(t, calls + i, part, rpcs, timeout_ms);
+		part = min(n - i, CALLS_AT_ONCE);
+		iodtab_start(arg, calls + i, part, timeout_ms, calls_done, &sem);
+		while (sem_wait(&sem))
+			;
 	}
-	if (rpcs != few)
-		free(rpcs);
+	sem_destroy(&sem);
 }
 
 static void iodtab_stats(void *arg, FILE *f)
@@ -219,7 +277,9 @@ static void iodtab_stats(void *arg, FILE *f)
 	fprintf(f, ",\"iods\":[");
 	for (i = 0; i < t->n; i++) {
 		struct iod *iod = &t->iod[i];
-		unsigned int st = pvfs_peer_state(iod->peer, &err, why, sizeof(why));
+		struct pvfs_peer *peer = atomic_load(&iod->peer);
+		unsigned int st = peer ? pvfs_peer_state(peer, &err, why, sizeof(why)) :
+					 PVFS_PEER_DOWN;
 
 		fprintf(f, "%s{\"index\":%u,\"state\":\"%s\",\"calls\":%llu,\"errors\":%llu}",
 			i ? "," : "", i,
@@ -230,57 +290,127 @@ static void iodtab_stats(void *arg, FILE *f)
 	fprintf(f, "]");
 }
 
+static bool iodtab_addr(void *arg, u32 i, struct pvfs_addr *ret)
+{
+	struct mgr_iodtab *t = arg;
+
+	if (!t || i >= t->n || !atomic_load(&t->iod[i].peer))
+		return false;
+	*ret = t->iod[i].addr;
+	return true;
+}
+
 const struct mgr_iod_ops mgr_iodtab_ops = {
 	.call = iodtab_call,
+	.start = iodtab_start,
+	.addr = iodtab_addr,
 	.stats = iodtab_stats,
 };
 
-static int iod_start(struct mgr_iodtab *t, u32 i, const struct pvfs_key *key)
+/* ---- names ---- */
+
+/* Return: 0; -EAGAIN when its name does not resolve, @why says it; or another error. */
+static int iod_start(struct mgr_iodtab *t, u32 i, const char **why)
 {
 	struct pvfs_peer_params pp = {
-		.key = key, .my_role = PVFS_ROLE_MGR, .its_role = PVFS_ROLE_IOD, .nconnect = 1,
+		.key = &t->key, .my_role = PVFS_ROLE_MGR, .its_role = PVFS_ROLE_IOD, .nconnect = 1,
 		.fail_ms = FAIL_MS,
 	};
-	const char *why = "";
+	struct pvfs_peer *peer;
 	int err;
 
-	err = pvfs_addr_resolve(t->conf->iods[i].address, PVFS_PORT_IOD, &pp.addr, &why);
-	if (err) {
-		pvfs_error("iod %u: %s: %s", i, t->conf->iods[i].address, why);
-		return err;
-	}
+	*why = "";
+	if (pvfs_addr_resolve(t->conf->iods[i].address, PVFS_PORT_IOD, &pp.addr, why))
+		return -EAGAIN;
 	memcpy(pp.volume, t->conf->name, sizeof(pp.volume));
-	return pvfs_peer_new(t->engine, &pp, &t->iod[i].peer);
+	err = pvfs_peer_new(t->engine, &pp, &peer);
+	if (err)
+		return err;
+	t->iod[i].addr = pp.addr;
+	atomic_store(&t->iod[i].peer, peer);
+	return 0;
+}
+
+static bool resolver_wait(struct mgr_iodtab *t)
+{
+	u64 deadline = mgr_mono_ms() + RESOLVE_MS;
+	struct timespec until = { .tv_sec = deadline / 1000,
+				  .tv_nsec = deadline % 1000 * 1000000l };
+	bool stop;
+
+	pthread_mutex_lock(&t->lock);
+	while (!t->stop && !pthread_cond_timedwait(&t->cond, &t->lock, &until))
+		;
+	stop = t->stop;
+	pthread_mutex_unlock(&t->lock);
+	return stop;
+}
+
+static void *resolver(void *arg)
+{
+	struct mgr_iodtab *t = arg;
+	u32 i, left = 1;
+	const char *why;
+
+	while (left && !resolver_wait(t)) {
+		for (left = i = 0; i < t->n; i++) {
+			if (atomic_load(&t->iod[i].peer))
+				continue;
+			if (iod_start(t, i, &why))
+				left++;
+			else
+				pvfs_info("iod %u: %s: has an address now", i,
+					  t->conf->iods[i].address);
+		}
+	}
+	return NULL;
 }
 
 /**
  * mgr_iodtab_open - get ready to call the iods; they need not be there yet
  * @conf: borrowed until mgr_iodtab_close()
  *
- * Return: 0 or -errno; what is wrong with an address was logged.
+ * Return: 0 or -errno.
  */
 int mgr_iodtab_open(const struct pvfs_conf *conf, const struct pvfs_key *server_key,
 		    struct mgr_iodtab **ret)
 {
 	struct mgr_iodtab *t = calloc(1, sizeof(*t));
-	u32 i;
+	pthread_condattr_t ca;
+	const char *why;
+	u32 i, left = 0;
 	int err = -ENOMEM;
 
 	if (!t)
 		return -ENOMEM;
 	t->conf = conf;
+	t->key = *server_key;
+	pthread_mutex_init(&t->lock, NULL);
+	pthread_condattr_init(&ca);
+	pthread_condattr_setclock(&ca, CLOCK_MONOTONIC);
+	pthread_cond_init(&t->cond, &ca);
+	pthread_condattr_destroy(&ca);
 	t->iod = calloc(conf->niods, sizeof(*t->iod));
 	if (!t->iod)
 		goto fail;
+	t->n = conf->niods;
 	err = pvfs_engine_new("mgr-iod", 1, &t->engine);
 	if (err)
 		goto fail;
-	for (i = 0; i < conf->niods; i++) {
-		err = iod_start(t, i, server_key);
-		if (err)
+	for (i = 0; i < t->n; i++) {
+		err = iod_start(t, i, &why);
+		if (err == -EAGAIN) {
+			pvfs_warn("iod %u: %s: %s; asking again until it has an address", i,
+				  conf->iods[i].address, why);
+			left++;
+		} else if (err) {
 			goto fail;
-		t->n++;
+		}
 	}
+	err = left ? -pthread_create(&t->resolver, NULL, resolver, t) : 0;
+	if (err)
+		goto fail;
+	t->resolving = left;
 	*ret = t;
 	return 0;
 fail:
@@ -290,22 +420,54 @@ fail:
 
 void mgr_iodtab_close(struct mgr_iodtab *t)
 {
+	struct pvfs_peer *peer;
 	u32 i;
 
 	if (!t)
 		return;
-	for (i = 0; i < t->n; i++)
-		pvfs_peer_free(t->iod[i].peer);
+	pthread_mutex_lock(&t->lock);
+	t->stop = true;
+	pthread_cond_signal(&t->cond);
+	pthread_mutex_unlock(&t->lock);
+	if (t->resolving)
+		pthread_join(t->resolver, NULL);
+	for (i = 0; i < t->n; i++) {
+		peer = atomic_load(&t->iod[i].peer);
+		if (peer)
+			pvfs_peer_free(peer);
+	}
 	pvfs_engine_free(t->engine);
+	pthread_mutex_destroy(&t->lock);
+	pthread_cond_destroy(&t->cond);
 	free(t->iod);
 	free(t);
 }
 
-/* The address as SESSION_OPEN tells it; family 0 where it must be resolved by the client. */
-static void iodent_fill(struct pvfs_iodent *e, u32 i, const char *address)
+/* The address as SESSION_OPEN tells it; false: of a family that it can't tell. */
+static bool iodent_addr(struct pvfs_iodent *e, const struct pvfs_addr *a)
 {
+	if (a->ss.ss_family == AF_INET) {
+		const struct sockaddr_in *in = (const struct sockaddr_in *)&a->ss;
+
+		e->family = 4;
+		e->port = ntohs(in->sin_port);
+		memcpy(e->addr, &in->sin_addr, 4);
+	} else if (a->ss.ss_family == AF_INET6) {
+		const struct sockaddr_in6 *in6 = (const struct sockaddr_in6 *)&a->ss;
+
+		e->family = 6;
+		e->port = ntohs(in6->sin6_port);
+		memcpy(e->addr, &in6->sin6_addr, 16);
+	}
+	return e->family;
+}
+
+/* Family 0: it has no address that SESSION_OPEN could tell, or none yet. */
+static void iodent_fill(struct mgr *m, u32 i)
+{
+	const char *address = m->conf->iods[i].address, *why, *end;
+	struct pvfs_iodent *e = &m->iodents[i];
 	struct pvfs_addr a;
-	const char *why, *end;
 
 	memset(e, 0, sizeof(*e));
 	e->index = i;
@@ -326,27 +488,15 @@ static void iodent_fill(struct pvfs_iodent *e, u32 i, const char *address)
 		e->host.len = end - address;
 		e->port = atoi(end + 1);
 	}
-	if (pvfs_addr_resolve(address, PVFS_PORT_IOD, &a, &why))
-		return;
-	if (a.ss.ss_family == AF_INET) {
-		const struct sockaddr_in *in = (const struct sockaddr_in *)&a.ss;
-
-		e->family = 4;
-		e->port = ntohs(in->sin_port);
-		memcpy(e->addr, &in->sin_addr, 4);
-	} else if (a.ss.ss_family == AF_INET6) {
-		const struct sockaddr_in6 *in6 = (const struct sockaddr_in6 *)&a.ss;
-
-		e->family = 6;
-		e->port = ntohs(in6->sin6_port);
-		memcpy(e->addr, &in6->sin6_addr, 16);
-	}
+	if (m->iod_ops->addr ? m->iod_ops->addr(m->iod_arg, i, &a) :
+			       !pvfs_addr_resolve(address, PVFS_PORT_IOD, &a, &why))
+		iodent_addr(e, &a);
 }
 
 /**
  * mgr_iodents_make - the table of iods that SESSION_OPEN hands out
  *
- * Strings point into m->conf. Resolves names once: may block.
+ * Strings point into m->conf.
  */
 int mgr_iodents_make(struct mgr *m)
 {
@@ -356,6 +506,30 @@ int mgr_iodents_make(struct mgr *m)
 	if (!m->iodents)
 		return -ENOMEM;
 	for (i = 0; i < m->niods; i++)
-		iodent_fill(&m->iodents[i], i, m->conf->iods[i].address);
+		iodent_fill(m, i);
 	return 0;
+}
+
+int mgr_iodents_put(struct mgr *m, struct pvfs_wire *w)
+{
+	struct pvfs_iodent *e;
+	struct pvfs_addr a;
+	u32 i;
+	int err = 0;
+
+	pthread_mutex_lock(&m->iodents_lock);
+	for (i = 0; i < m->niods && !err; i++) {
+		e = &m->iodents[i];
+		/* One that had no address when we started. */
+		if (!e->family && m->iod_ops->addr &&
+		    (!m->iod_ops->addr(m->iod_arg, i, &a) || !iodent_addr(e, &a)) && e->port) {
+			pvfs_log_limited(PVFS_LOG_WARNING,
+					 "iod %u: %s: has no address yet: no session is opened", i,
+					 m->conf->iods[i].address);
+			err = -EAGAIN;
+		}
+		pvfs_put_iodent(w, e);
+	}
+	pthread_mutex_unlock(&m->iodents_lock);
+	return err ? err : w->err;
 }

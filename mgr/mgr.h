@@ -2,7 +2,8 @@
 /*
  * mgr.h - the manager's private structures and the calls between its files.
  *
- *   server.c    transport <-> mgr_execute(); slow workers; the driver mgr_run()
+ *   server.c    transport <-> mgr_execute(); the driver mgr_run()
+ *   park.c      requests put aside in the middle      wait.c      what they wait for
  *   slot.c      exactly once
  *   op_*.c      one handler per operation of ops.def
  *   ns.c        names, inodes, entries: what the handlers share
@@ -42,6 +43,7 @@
 #include "leases.h"
 #include "recall.h"
 #include "heads.h"
+#include "park.h"
 
 #define MGR_NSLOTS	128u			/* of a session */
 #define MGR_BODY_MAX	(PVFS_SYMLINK_MAX + 257u) /* bytes of the largest reply body we make */
@@ -79,6 +81,14 @@ struct mgr_iod_ops {
 	 * @timeout_ms later. An iod that is known to be down fails at once with -EHOSTDOWN.
 	 */
 	void (*call)(void *arg, struct mgr_iocall *calls, u32 n, unsigned int timeout_ms);
+	/*
+	 * The same without waiting: @done is called once when all have ended, on any thread, perhaps
+	 * before this returns. @calls stay until then. May be NULL.
+	 */
+	void (*start)(void *arg, struct mgr_iocall *calls, u32 n, unsigned int timeout_ms,
+		      void (*done)(void *done_arg), void *done_arg);
+	/* Its address, false: not known yet; NULL: as configured. */
+	bool (*addr)(void *arg, u32 iod, struct pvfs_addr *ret);
 	/* Text ",\"iods\":[...]" for STATS; may be NULL. */
 	void (*stats)(void *arg, FILE *f);
 };
@@ -91,7 +101,7 @@ struct mgr_counters {
 	atomic_ullong retries;		/* transactions done again after a deadlock */
 	atomic_ullong restarts;		/* requests done again after recovery in place */
 	atomic_ullong replays;		/* ONCE requests answered from the stored reply */
-	atomic_ullong offloaded;	/* requests handed to a slow worker */
+	atomic_ullong offloaded;	/* requests handed to a worker */
 	atomic_ullong glimpses;		/* files asked about */
 	atomic_ullong trims;		/* truncations sent to iods */
 	atomic_ullong reaped;		/* inodes whose datafiles were removed */
@@ -108,7 +118,15 @@ struct mgr_sessions {
 	atomic_uint returning_leases;	/* those of them that had leases */
 };
 
-struct mgr_worker_job;
+/* Who waits for the log to be flushed: wait.c. */
+struct mgr_log {
+	pthread_mutex_t lock;		/* protects the next three */
+	pthread_cond_t cond;		/* the line is not empty, or stop */
+	struct mgr_log_wait *line, **tail;
+	bool stop, running;		/* running: fixed while requests are served */
+	pthread_t thread;
+	atomic_ullong flushes, released, most;	/* for statistics */
+};
 
 struct mgr {
 	/* fixed after mgr_core_open() */
@@ -125,6 +143,7 @@ struct mgr {
 	struct pvfs_layout root_layout;	/* as mkfs made it; SESSION_OPEN tells it */
 	/* niods of them; host strings point into the configuration */
 	struct pvfs_iodent *iodents;
+	pthread_mutex_t iodents_lock;	/* protects their addresses */
 	struct pvfs_server *server;	/* NULL in tests */
 
 	struct mgr_sessions sessions;
@@ -160,13 +179,8 @@ struct mgr {
 	pthread_t bg[MGR_BG_MAX];
 	u32 nbg;
 
-	/* slow workers of server.c */
-	pthread_mutex_t work_lock;	/* protects the next four */
-	pthread_cond_t work_cond;
-	struct mgr_worker_job *work_head, **work_tail;
-	bool work_stop;
-	pthread_t *workers;
-	u32 nworkers;
+	struct mgr_tasks tasks;		/* requests that run, or are parked in the middle */
+	struct mgr_log log;
 
 	struct mgr_counters count;
 };
@@ -218,7 +232,7 @@ struct mgr_handler {
  * @h: handler, NULL in the background
  * @nr: number of the operation
  * @slot: and @slot_seq: exactly once; seq 0: not asked for
- * @can_block: may wait for iods
+ * @can_block: may wait for iods, being a task or on a thread of its own
  * @txn: the transaction that is open, NULL outside
  * @db_gen: generation of the database we entered
  * @need_sync: something was committed that must be durable before the reply
@@ -238,6 +252,7 @@ struct mgr_handler {
  * @dropped: heads' files that it does away with
  * @noted: @nnoted inodes that the running transaction changes; @noted_all: there was room for all
  * @unsure: it has read what may be a draft that we have not been told of
+ * @lost: the database was recovered while it waited: nothing more is done in this run
  */
 struct mgr_op {
 	struct mgr *m;
@@ -258,7 +273,7 @@ struct mgr_op {
 	u64 bind_session;
 	struct mgr_headnew *headnew;
 	struct mgr_headgone *dropped;
-	bool recalls, noted_all, unsure;
+	bool recalls, noted_all, unsure, lost;
 	u32 nclosed;
 	u32 nnoted;
 	struct mgr_noted noted[MGR_NOTED_MAX];
@@ -317,6 +332,23 @@ int mgr_run(struct mgr_op *op, int (*fn)(struct mgr_op *op, void *arg), void *ar
 int mgr_bg_run(struct mgr_op *op, int (*fn)(struct mgr_op *op, void *arg), void *arg);
 /* The same with an op of its own. Also -ENOMEM. */
 int mgr_bg_do(struct mgr *m, int (*fn)(struct mgr_op *op, void *arg), void *arg);
+
+/* ---- wait.c: inside the database, which is left meanwhile; no transaction is open ---- */
+
+/* As iod_ops->call(). */
+void mgr_iods_call(struct mgr_op *op, struct mgr_iocall *calls, u32 n, unsigned int timeout_ms);
+void mgr_pause(struct mgr_op *op, unsigned int ms);
+/* As mgr_opens_lock(). */
+int mgr_file_lock(struct mgr_op *op, u64 ino, unsigned int timeout_ms);
+/*
+ * Until all that was committed is durable. Return: 0, or -ERESTART; may be 0 with @op lost, which
+ * then is about what comes later.
+ */
+int mgr_log_wait(struct mgr_op *op);
+void mgr_log_init(struct mgr_log *l);
+void mgr_log_fini(struct mgr_log *l);
+int mgr_log_start(struct mgr *m);
+void mgr_log_stop(struct mgr *m);
 
 /* ---- time ---- */
 u64 mgr_mono_ms(void);
@@ -547,7 +579,7 @@ struct mgr_glimpse {
 	struct pvfs_ts wtime;
 	bool complete;		/* every iod answered */
 };
-int mgr_glimpse(struct mgr *m, struct mgr_glimpse *g, u32 n);
+int mgr_glimpse(struct mgr_op *op, struct mgr_glimpse *g, u32 n);
 
 /**
  * struct mgr_truncate - a size change under way (op_attr.c, op_open.c)
@@ -701,6 +733,8 @@ int mgr_iodtab_open(const struct pvfs_conf *conf, const struct pvfs_key *server_
 void mgr_iodtab_close(struct mgr_iodtab *t);
 extern const struct mgr_iod_ops mgr_iodtab_ops;
 int mgr_iodents_make(struct mgr *m);
+/* Writes the table. -EAGAIN: one has no address yet. */
+int mgr_iodents_put(struct mgr *m, struct pvfs_wire *w);
 
 /* ---- recover.c ---- */
 /**

@@ -309,7 +309,7 @@ int mgr_op_statfs(struct mgr_op *op, const struct pvfs_statfs_req *req, struct p
 		calls[i].iod = i;
 		calls[i].op = PVFS_OP_IOD_STATFS;
 	}
-	m->iod_ops->call(m->iod_arg, calls, m->niods, STATFS_MS);
+	mgr_iods_call(op, calls, m->niods, STATFS_MS);
 	rep->bsize = STATFS_BSIZE;
 	rep->namelen = PVFS_NAME_MAX;
 	rep->iods = m->niods;

@@ -13,17 +13,15 @@ int mgr_op_session_open(struct mgr_op *op, const struct pvfs_session_open_req *r
 	struct mgr_session *s;
 	struct pvfs_wire w;
 	size_t room = m->niods * (sizeof(struct pvfs_iodent) + PVFS_HOST_MAX);
-	u32 i;
 	int err;
 
 	op->payload = malloc(room);
 	if (!op->payload)
 		return -ENOMEM;
 	pvfs_wire_init(&w, op->payload, room);
-	for (i = 0; i < m->niods; i++)
-		pvfs_put_iodent(&w, &m->iodents[i]);
-	if (w.err)
-		return w.err;
+	err = mgr_iodents_put(m, &w);
+	if (err)
+		return err;
 	op->payload_len = w.p - op->payload;
 
 	if (req->flags & ~PVFS_SO_LEASES)

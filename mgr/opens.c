@@ -469,34 +469,60 @@ void mgr_opens_sweep(struct mgr_opens *o, u64 session)
 	}
 }
 
+/* A task that waits; on its stack. */
+struct mgr_opens_wait {
+	struct mgr_opens_wait *next;
+	struct mgr_task *task;
+	bool woken;
+};
+
+/* Stripe lock held, dropped meanwhile: a task waits. Return: false when its time is over. */
+static bool wait_parked(pthread_mutex_t *lock, struct mgr_ofile *f, u64 deadline)
+{
+	struct mgr_opens_wait w = { .next = f->waits, .task = mgr_task_self() }, **pp;
+	bool woken;
+
+	f->waits = &w;
+	pthread_mutex_unlock(lock);
+	woken = mgr_task_park_until(deadline);
+	pthread_mutex_lock(lock);
+	if (w.woken) {
+		/* A wake that came too late has come all the same. */
+		if (!woken)
+			mgr_task_park();
+		return true;
+	}
+	for (pp = &f->waits; *pp != &w; pp = &(*pp)->next)
+		;
+	*pp = w.next;
+	return false;
+}
+
 int mgr_opens_lock(struct mgr_opens *o, u64 ino, unsigned int timeout_ms)
 {
 	pthread_mutex_t *lock = stripe_lock(o, ino);
 	pthread_cond_t *cond = &o->stripe[stripe_of(ino)].cond;
 	struct mgr_ofile *f = ofile_get(o, ino);
-	struct timespec until;
+	u64 deadline = mgr_mono_ms() + timeout_ms;
+	struct timespec until = { .tv_sec = deadline / 1000,
+				  .tv_nsec = deadline % 1000 * 1000000l };
+	bool task = mgr_task_self(), in_time = timeout_ms;
 	int err = 0;
 
 	if (!f) {
 		err = -ENOMEM;
 		goto out;
 	}
-	clock_gettime(CLOCK_MONOTONIC, &until);
-	until.tv_sec += timeout_ms / 1000;
-	until.tv_nsec += timeout_ms % 1000 * 1000000l;
-	if (until.tv_nsec >= 1000000000l) {
-		until.tv_sec++;
-		until.tv_nsec -= 1000000000l;
-	}
 	f->users++;
-	while (f->busy && !err)
-		if (pthread_cond_timedwait(cond, lock, &until) == ETIMEDOUT && f->busy)
-			err = -EAGAIN;
-	if (!err) {
-		f->busy = true;
-	} else {
+	while (f->busy && in_time)
+		in_time = task ? wait_parked(lock, f, deadline) :
+				 !pthread_cond_timedwait(cond, lock, &until);
+	if (f->busy) {
+		err = -EAGAIN;
 		f->users--;
 		ofile_trim(o, f);
+	} else {
+		f->busy = true;
 	}
 out:
 	pthread_mutex_unlock(lock);
@@ -507,9 +533,15 @@ void mgr_opens_unlock(struct mgr_opens *o, u64 ino)
 {
 	pthread_mutex_t *lock = stripe_lock(o, ino);
 	struct mgr_ofile *f = ofile_find(o, ino);
+	struct mgr_opens_wait *w;
 
 	f->busy = false;
 	f->users--;
+	while ((w = f->waits)) {
+		f->waits = w->next;
+		w->woken = true;
+		mgr_task_wake(w->task);
+	}
 	pthread_cond_broadcast(&o->stripe[stripe_of(ino)].cond);
 	ofile_trim(o, f);
 	pthread_mutex_unlock(lock);

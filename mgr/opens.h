@@ -38,7 +38,8 @@ struct mgr_open {
 struct mgr_ofile {
 	struct mgr_ofile *next;
 	u64 ino;
-	u32 users;		/* threads in mgr_opens_lock(), waiting or not */
+	u32 users;		/* who is in mgr_opens_lock(), waiting or not */
+	struct mgr_opens_wait *waits;	/* those of them that are tasks and wait */
 	bool busy;		/* held by mgr_opens_lock() */
 	bool orphan;		/* unlinked while open */
 	bool tracked;
@@ -132,7 +133,8 @@ int mgr_opens_who(struct mgr_opens *o, u64 ino, u64 **ret);
 void mgr_opens_sweep(struct mgr_opens *o, u64 session);
 
 /*
- * One truncation at a time: a lock that is held across calls to the iods. Return: 0, -EAGAIN after
+ * One truncation at a time: a lock that is held across calls to the iods. A task parks, and must be
+ * outside of the database unless @timeout_ms is 0: mgr_file_lock(). Return: 0, -EAGAIN after
  * @timeout_ms, -ENOMEM.
  */
 int mgr_opens_lock(struct mgr_opens *o, u64 ino, unsigned int timeout_ms);

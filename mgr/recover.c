@@ -446,14 +446,14 @@ static void locks_init(struct mgr *m)
 
 	pthread_mutex_init(&m->ino_lock, NULL);
 	pthread_mutex_init(&m->rename_lock, NULL);
+	pthread_mutex_init(&m->iodents_lock, NULL);
 	pthread_mutex_init(&m->bg_lock, NULL);
-	pthread_mutex_init(&m->work_lock, NULL);
-	pthread_cond_init(&m->work_cond, NULL);
 	pthread_condattr_init(&ca);
 	pthread_condattr_setclock(&ca, CLOCK_MONOTONIC);
 	pthread_cond_init(&m->bg_cond, &ca);
 	pthread_condattr_destroy(&ca);
-	m->work_tail = &m->work_head;
+	mgr_tasks_init(&m->tasks);
+	mgr_log_init(&m->log);
 }
 
 int mgr_core_open(struct pvfs_conf *conf, const struct pvfs_key *server_key,
@@ -598,6 +598,8 @@ void mgr_core_close(struct mgr *m)
 	mgr_opens_fini(&m->opens);
 	mgr_fence_fini(m);
 	mgr_sessions_fini(m);
+	mgr_tasks_fini(&m->tasks);
+	mgr_log_fini(&m->log);
 	free(m->iodents);
 	free(m);
 }

@@ -1,17 +1,18 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
  * server.c - from a request to its answer: dispatch made of ops.def, the driver of transactions,
- * slow workers, counters.
+ * counters.
  *
- * A request runs on the transport's thread that read it. Operations marked SLOW may block there; of
- * the others, those that find they have to ask the iods (-EINPROGRESS; nothing was done yet) run
- * once more on a slow worker.
+ * A request runs on the transport's thread that read it. Operations marked SLOW run there on a task
+ * of their own (park.h), and where they have to wait they leave the thread; of the others, those
+ * that find they have to ask the iods (-EINPROGRESS; nothing was done yet) are executed once more as
+ * a worker's task. What waits for others' leases is put aside as the message that it was (recall.h).
  *
- *   dispatch() -> mgr_execute(): enter -> slot -> handler -> flush log -> slot -> leave -> reply
+ *   dispatch() -> mgr_execute(): enter -> slot -> handler -> log flushed -> slot -> leave -> reply
  *       handler: mgr_run(): begin -> fn -> [store reply] -> commit, again after a deadlock
  *
  * Commit makes changes visible and releases locks before they are durable; the flush comes before
- * the reply, and one flush serves all that wait (early lock release, group commit). So another
+ * the reply, and one flush serves all that wait, parked or not (early lock release, group commit). So another
  * client may see a change that a power failure then undoes, but nobody was told that it had
  * happened.
  *
@@ -24,10 +25,11 @@
  *   5. database page locks      for one transaction; the loser of a deadlock starts again (mgr_run)
  *   6. leaves                   mgr_recalls.lock (the next two inside it), mgr_leases stripes,
  *                               mgr_sessions.lock, mgr_session.lock, opens stripes, mgr_locks.lock,
- *                               work_lock, bg_lock, mgr_heads.lock: nothing is waited for under them
+ *                               mgr_tasks.lock, mgr_log.lock, bg_lock, mgr_heads.lock: nothing is
+ *                               waited for under them
  *
- * mdb_enter() is not a lock but recovery waits for its holders: only bounded waits happen inside
- * (iod calls have time-outs). mgr_sessions.lock is a leaf: session ends are worked on a referenced
+ * mdb_enter() is not a lock but recovery waits for its holders: who waits for an iod, the log or
+ * another truncation leaves meanwhile (wait.c). mgr_sessions.lock is a leaf: session ends are worked on a referenced
  * session after it was unhashed.
  */
 #include "mgr.h"
@@ -152,6 +154,8 @@ int mgr_run(struct mgr_op *op, int (*fn)(struct mgr_op *op, void *arg), void *ar
 	bool store = false;
 	int err;
 
+	if (op->lost)
+		return mgr_heads_ended(op, -ERESTART);
 	if (!(flags & MGR_RUN_READ)) {
 		err = mgr_space_check(op->m, flags & MGR_RUN_GROWS);
 		if (err)
@@ -206,11 +210,11 @@ int mgr_bg_run(struct mgr_op *op, int (*fn)(struct mgr_op *op, void *arg), void 
 	int err = 0, err2;
 
 	for (attempt = 0; attempt < 3; attempt++) {
-		op->need_sync = false;
+		op->need_sync = op->lost = false;
 		op->db_gen = mdb_enter(op->m->db);
 		err = fn(op, arg);
 		if (op->need_sync) {
-			err2 = mdb_sync(op->m->db);
+			err2 = mgr_log_wait(op);
 			err = err2 ? err2 : err;
 		}
 		mdb_leave(op->m->db);
@@ -271,7 +275,7 @@ static int execute_inside(struct mgr_op *op)
 	if (!err)
 		err = encode_reply(op);
 	if (op->need_sync) {
-		err2 = mdb_sync(op->m->db);
+		err2 = mgr_log_wait(op);
 		err = err2 ? err2 : err;
 	}
 	if (op->slot_seq)
@@ -326,7 +330,7 @@ int mgr_execute(struct mgr *m, const struct mgr_request *rq, struct mgr_op *op)
 	if (op->slot_seq && (!op->s || op->slot >= MGR_NSLOTS))
 		err = -EINVAL;
 	for (attempt = 0; !err; attempt++) {
-		op->need_sync = op->stored = false;
+		op->need_sync = op->stored = op->lost = false;
 		op->txn = NULL;
 		op->body_len = op->payload_len = 0;
 		op->bind_session = 0;
@@ -363,8 +367,9 @@ out:
 
 /* ---- between the transport and mgr_execute() ---- */
 
-struct mgr_worker_job {
-	struct mgr_worker_job *next;
+struct request_job {
+	struct mgr_job job;
+	struct mgr *m;
 	struct pvfs_call *call;
 	struct mgr_parked *parked;	/* it was; or NULL */
 };
@@ -385,24 +390,29 @@ static void finish(struct mgr *m, struct pvfs_call *call, struct mgr_parked *par
 		mgr_recall_over(m, parked);
 }
 
-/* To a slow worker. @parked: what it waited for until now, or NULL. */
+static void run_job(struct mgr_job *job);
+
+static struct request_job *job_new(struct mgr *m, struct pvfs_call *call, struct mgr_parked *parked)
+{
+	struct request_job *j = malloc(sizeof(*j));
+
+	if (j)
+		*j = (struct request_job){ .job.fn = run_job, .m = m, .call = call,
+					   .parked = parked };
+	else
+		finish(m, call, parked, -ENOMEM, NULL);
+	return j;
+}
+
+/* To a worker. @parked: what it waited for until now, or NULL. */
 void mgr_offload(struct mgr *m, struct pvfs_call *call, struct mgr_parked *parked)
 {
-	struct mgr_worker_job *job = malloc(sizeof(*job));
+	struct request_job *j = job_new(m, call, parked);
 
-	if (!job) {
-		finish(m, call, parked, -ENOMEM, NULL);
+	if (!j)
 		return;
-	}
 	count(&m->count.offloaded);
-	job->next = NULL;
-	job->call = call;
-	job->parked = parked;
-	pthread_mutex_lock(&m->work_lock);
-	*m->work_tail = job;
-	m->work_tail = &job->next;
-	pthread_cond_signal(&m->work_cond);
-	pthread_mutex_unlock(&m->work_lock);
+	mgr_task_queue(&m->tasks, &j->job);
 }
 
 static void run_call(struct mgr *m, struct pvfs_call *call, struct mgr_parked *parked,
@@ -434,75 +444,50 @@ static void run_call(struct mgr *m, struct pvfs_call *call, struct mgr_parked *p
 	finish(m, call, parked, err, &op);
 }
 
-static void mgr_dispatch(struct pvfs_call *call)
+/* On a task: it parks where it has to wait. */
+static void run_job(struct mgr_job *job)
 {
-	run_call(pvfs_server_arg(call->server), call, NULL, call->info->flags & PVFS_OPF_SLOW);
+	struct request_job j = *container_of(job, struct request_job, job);
+
+	free(container_of(job, struct request_job, job));
+	run_call(j.m, j.call, j.parked, true);
 }
 
-static void *worker(void *arg)
+static void mgr_dispatch(struct pvfs_call *call)
 {
-	struct mgr_worker_job *job;
-	struct mgr *m = arg;
+	struct mgr *m = pvfs_server_arg(call->server);
+	struct request_job *j;
 
-	pthread_mutex_lock(&m->work_lock);
-	for (;;) {
-		job = m->work_head;
-		if (!job) {
-			if (m->work_stop)
-				break;
-			pthread_cond_wait(&m->work_cond, &m->work_lock);
-			continue;
-		}
-		m->work_head = job->next;
-		if (!m->work_head)
-			m->work_tail = &m->work_head;
-		pthread_mutex_unlock(&m->work_lock);
-		run_call(m, job->call, job->parked, true);
-		free(job);
-		pthread_mutex_lock(&m->work_lock);
+	if (!(call->info->flags & PVFS_OPF_SLOW)) {
+		run_call(m, call, NULL, false);
+		return;
 	}
-	pthread_mutex_unlock(&m->work_lock);
-	return NULL;
+	j = job_new(m, call, NULL);
+	if (j)
+		mgr_task_begin(&m->tasks, &j->job);
 }
 
 /**
- * mgr_workers_start - start the threads that run requests which have to wait for iods
+ * mgr_workers_start - start the threads that go on with requests that had to wait
  * @n: how many, at least 1
  *
  * Return: 0 or -errno with none running.
  */
 int mgr_workers_start(struct mgr *m, u32 n)
 {
-	int err;
+	int err = mgr_log_start(m);
 
-	m->workers = calloc(n, sizeof(*m->workers));
-	if (!m->workers)
-		return -ENOMEM;
-	for (m->nworkers = 0; m->nworkers < n; m->nworkers++) {
-		err = pthread_create(&m->workers[m->nworkers], NULL, worker, m);
-		if (err) {
-			mgr_workers_stop(m);
-			return -err;
-		}
-	}
-	return 0;
+	err = err ?: mgr_tasks_start(&m->tasks, n);
+	if (err)
+		mgr_log_stop(m);
+	return err;
 }
 
-/* Ends them after what is queued is done. Fine when they were never started. */
+/* Ends them after all that was begun is done. Fine when they were never started. */
 void mgr_workers_stop(struct mgr *m)
 {
-	u32 i;
-
-	pthread_mutex_lock(&m->work_lock);
-	m->work_stop = true;
-	pthread_cond_broadcast(&m->work_cond);
-	pthread_mutex_unlock(&m->work_lock);
-	for (i = 0; i < m->nworkers; i++)
-		pthread_join(m->workers[i], NULL);
-	free(m->workers);
-	m->workers = NULL;
-	m->nworkers = 0;
-	m->work_stop = false;
+	mgr_tasks_stop(&m->tasks);
+	mgr_log_stop(m);
 }
 
 static int mgr_session_check(struct pvfs_server *srv, u64 session)
@@ -562,6 +547,11 @@ void mgr_stats(struct mgr *m, FILE *f)
 		value(&m->count.offloaded), value(&m->count.glimpses), value(&m->count.trims),
 		value(&m->count.reaped), value(&m->count.evicted), mgr_in_grace(m) ? "true" :
 		"false");
+	fprintf(f,
+		",\"tasks\":{\"parked\":%u,\"most\":%u,\"parks\":%llu}"
+		",\"log_line\":{\"flushes\":%llu,\"released\":%llu,\"most\":%llu}",
+		atomic_load(&m->tasks.now), atomic_load(&m->tasks.most), value(&m->tasks.parked),
+		value(&m->log.flushes), value(&m->log.released), value(&m->log.most));
 	pthread_mutex_lock(&m->locks.lock);
 	n[0] = m->locks.count;
 	pthread_mutex_unlock(&m->locks.lock);

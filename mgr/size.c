@@ -32,12 +32,12 @@
 #include "mgr.h"
 #include <stdlib.h>
 #include <sys/stat.h>
-#include <unistd.h>
 
 #define GLIMPSE_MS	3000u		/* for all iods to answer */
 #define GLIMPSE_TRIES	8
 #define HOLD_MS		2000u
 #define TRIM_MS		5000u
+#define TRIM_PAUSE_MS	50u
 #define CALLS_MAX	1024u		/* calls to iods made at once */
 
 /* ---- asking the iods ---- */
@@ -69,12 +69,13 @@ static void glimpse_result(struct mgr_glimpse *g, const struct mgr_iocall *calls
  * @g: fid and layout are given
  * @n: how many
  *
- * As many as possible at once. Blocks up to some seconds per thousand datafiles.
+ * As many as possible at once. Waits up to some seconds per thousand datafiles.
  *
  * Return: 0 (look at @g[].complete) or -ENOMEM.
  */
-int mgr_glimpse(struct mgr *m, struct mgr_glimpse *g, u32 n)
+int mgr_glimpse(struct mgr_op *op, struct mgr_glimpse *g, u32 n)
 {
+	struct mgr *m = op->m;
 	struct mgr_iocall few[16], *calls = few;
 	u32 i, k, df, first, room = ARRAY_SIZE(few), total = 0;
 	struct mgr_opens_view v;
@@ -105,7 +106,7 @@ int mgr_glimpse(struct mgr *m, struct mgr_glimpse *g, u32 n)
 			g[i++].complete = false;
 			continue;
 		}
-		m->iod_ops->call(m->iod_arg, calls, k, GLIMPSE_MS);
+		mgr_iods_call(op, calls, k, GLIMPSE_MS);
 		for (k = 0; first < i; k += g[first].layout.pcount, first++)
 			glimpse_result(&g[first], calls + k);
 	}
@@ -123,7 +124,7 @@ int mgr_glimpse(struct mgr *m, struct mgr_glimpse *g, u32 n)
  * tries.
  * @g: known is what the size was at least before.
  */
-static int glimpse_still(struct mgr *m, struct mgr_glimpse *g, u32 n)
+static int glimpse_still(struct mgr_op *op, struct mgr_glimpse *g, u32 n)
 {
 	struct mgr_glimpse one, *again = n == 1 ? &one : malloc(n * sizeof(*again));
 	u32 first, *which = n == 1 ? &first : malloc(n * sizeof(*which)), i, moved;
@@ -132,7 +133,7 @@ static int glimpse_still(struct mgr *m, struct mgr_glimpse *g, u32 n)
 
 	if (!again || !which)
 		goto out;
-	err = mgr_glimpse(m, g, n);
+	err = mgr_glimpse(op, g, n);
 	for (tries = 0; !err && tries < GLIMPSE_TRIES; tries++) {
 		for (i = moved = 0; i < n; i++) {
 			if (!g[i].complete || !g[i].writers || g[i].layout.pcount == 1 ||
@@ -144,7 +145,7 @@ static int glimpse_still(struct mgr *m, struct mgr_glimpse *g, u32 n)
 		}
 		if (!moved)
 			break;
-		err = mgr_glimpse(m, again, moved);
+		err = mgr_glimpse(op, again, moved);
 		for (i = 0; i < moved; i++)
 			g[which[i]] = again[i];
 	}
@@ -405,7 +406,7 @@ static int ask_uncut(struct mgr_op *op, struct mgr_inode *in, u32 *ret_flags)
 {
 	struct reread rr = { .fid = { .ino = in->ino, .gen = in->gen } };
 	struct mgr_glimpse g = { .fid = rr.fid, .layout = in->layout };
-	bool locked = !mgr_opens_lock(&op->m->opens, in->ino, GLIMPSE_MS);
+	bool locked = !mgr_file_lock(op, in->ino, GLIMPSE_MS);
 	struct pvfs_attr attr;
 	int err;
 
@@ -417,7 +418,7 @@ static int ask_uncut(struct mgr_op *op, struct mgr_inode *in, u32 *ret_flags)
 		goto out;
 	err = 1;
 	if (locked && !(in->flags & MGR_IF_TRIM)) {
-		err = glimpse_still(op->m, &g, 1);
+		err = glimpse_still(op, &g, 1);
 		err = err ?: after_glimpse(op, in, &g, ret_flags);
 	}
 	if (err == 1) {
@@ -445,7 +446,7 @@ int mgr_size_attr(struct mgr_op *op, struct mgr_inode *in, const struct pvfs_wre
 	if (!op->can_block)
 		return -EINPROGRESS;
 	if (!(in->flags & MGR_IF_TRIM)) {
-		err = glimpse_still(op->m, &g, 1);
+		err = glimpse_still(op, &g, 1);
 		err = err ?: after_glimpse(op, in, &g, &flags);
 	}
 	if (err == 1)
@@ -494,7 +495,7 @@ int mgr_size_attrs(struct mgr_op *op, struct mgr_inode *in, struct pvfs_attr *at
 	}
 	if (!asked)
 		goto out;
-	err = glimpse_still(op->m, g, asked);
+	err = glimpse_still(op, g, asked);
 	for (k = 0; k < asked && !err; k++) {
 		i = which[k];
 		attr_certain(op, &in[i], &attrs[i], &flags, &known);
@@ -533,7 +534,7 @@ int mgr_size_settle(struct mgr_op *op, const struct pvfs_fid *fid)
 		return 0;
 	if (!v.tracked || v.gen != rr.in.trunc_gen) {
 		g = (struct mgr_glimpse){ .fid = *fid, .layout = rr.in.layout };
-		err = mgr_glimpse(op->m, &g, 1);
+		err = mgr_glimpse(op, &g, 1);
 		if (err || !g.complete)
 			return err;
 		learn(op, &rr.in, &g);
@@ -573,7 +574,7 @@ static bool hopeless(int err)
  * @n datafiles are about to be cut: who writes them meanwhile waits. One that does not answer is
  * not held, and will be cut late anyway.
  */
-static void hold_datafiles(struct mgr *m, struct mgr_iocall *calls, u32 n)
+static void hold_datafiles(struct mgr_op *op, struct mgr_iocall *calls, u32 n)
 {
 	u32 i;
 
@@ -581,7 +582,7 @@ static void hold_datafiles(struct mgr *m, struct mgr_iocall *calls, u32 n)
 		calls[i].op = PVFS_OP_HOLD;
 		calls[i].hold_ms = TRIM_MS;
 	}
-	m->iod_ops->call(m->iod_arg, calls, n, HOLD_MS);
+	mgr_iods_call(op, calls, n, HOLD_MS);
 	for (i = 0; i < n; i++)
 		calls[i].op = PVFS_OP_TRIM;
 }
@@ -590,9 +591,10 @@ static void hold_datafiles(struct mgr *m, struct mgr_iocall *calls, u32 n)
  * Has the datafiles end where a file of @in->size bytes ends. @old: the exact size it had, or
  * unknown when !@exact. @shared: for others it is to be one moment. Tries for TRIM_MS, or @once.
  */
-static int trim_datafiles(struct mgr *m, const struct mgr_inode *in, bool exact, u64 old,
+static int trim_datafiles(struct mgr_op *op, const struct mgr_inode *in, bool exact, u64 old,
 			  bool shared, bool once)
 {
+	struct mgr *m = op->m;
 	u64 stop = once ? 0 : mgr_mono_ms() + TRIM_MS;
 	u32 df, i, n = 0, left;
 	struct mgr_iocall *calls;
@@ -616,10 +618,10 @@ static int trim_datafiles(struct mgr *m, const struct mgr_inode *in, bool exact,
 		calls[n++].size = want;
 	}
 	if (shared && n > 1)
-		hold_datafiles(m, calls, n);
+		hold_datafiles(op, calls, n);
 	atomic_fetch_add_explicit(&m->count.trims, 1, memory_order_relaxed);
 	for (left = n; left;) {
-		m->iod_ops->call(m->iod_arg, calls, left, TRIM_MS);
+		mgr_iods_call(op, calls, left, TRIM_MS);
 		for (i = n = 0; i < left; i++)
 			if (calls[i].err) {
 				err = calls[i].err;
@@ -628,7 +630,7 @@ static int trim_datafiles(struct mgr *m, const struct mgr_inode *in, bool exact,
 		left = n;
 		if (!left || hopeless(err) || mgr_mono_ms() >= stop)
 			break;
-		usleep(50000);
+		mgr_pause(op, TRIM_PAUSE_MS);
 	}
 	free(calls);
 	return left ? err : 0;
@@ -796,7 +798,7 @@ int mgr_truncate(struct mgr_op *op, struct mgr_truncate *t)
 {
 	int err;
 
-	err = mgr_opens_lock(&op->m->opens, t->fid.ino, TRIM_MS);
+	err = mgr_file_lock(op, t->fid.ino, TRIM_MS);
 	if (err)
 		return err;
 	/* Who appends has asked where the end is, and is about to write there. */
@@ -811,10 +813,10 @@ int mgr_truncate(struct mgr_op *op, struct mgr_truncate *t)
 	if (err || !t->need_trim)
 		goto unlock;
 	/* Nothing is cut before it is certain that the cut will be finished. */
-	err = mdb_sync(op->m->db);
+	err = mgr_log_wait(op);
 	if (err)
 		goto unlock;
-	err = trim_datafiles(op->m, &t->in, t->exact, t->old_size, t->shared, false);
+	err = trim_datafiles(op, &t->in, t->exact, t->old_size, t->shared, false);
 	if (err) {
 		pvfs_log_limited(PVFS_LOG_WARNING, "truncate of inode %llu: an iod %s: %s",
 				 (unsigned long long)t->fid.ino, hopeless(err) ? "refuses" :
@@ -850,7 +852,7 @@ int mgr_trim_finish(struct mgr_op *op, u64 ino)
 	struct mgr_truncate t = { .fid = { .ino = ino } };
 	int err;
 
-	err = mgr_opens_lock(&op->m->opens, ino, TRIM_MS);
+	err = mgr_file_lock(op, ino, TRIM_MS);
 	if (err)
 		return err;
 	err = mgr_run(op, trim_look_fn, &t, MGR_RUN_READ);
@@ -859,7 +861,7 @@ int mgr_trim_finish(struct mgr_op *op, u64 ino)
 	t.fid.gen = t.in.gen;
 	/* Removal takes the datafiles altogether. */
 	if (!(t.in.flags & MGR_IF_REAP))
-		err = trim_datafiles(op->m, &t.in, false, 0, true, true);
+		err = trim_datafiles(op, &t.in, false, 0, true, true);
 	if (!err)
 		err = mgr_run(op, trimmed_fn, &t, 0);
 unlock:

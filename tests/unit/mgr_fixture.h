@@ -52,6 +52,18 @@ struct fx_iods {
 	s64 clock;			/* seconds of the last write */
 	void (*meanwhile)(void *arg);	/* what happens while the iods are asked for an end; not under lock */
 	void *meanwhile_arg;
+	bool silent;			/* calls of tasks are answered when fx_iods_answer() says so */
+	struct fx_held *held;
+	u32 nheld;
+};
+
+/* Calls that a task made together, and that nobody answers yet. */
+struct fx_held {
+	struct fx_held *next;
+	struct mgr_iocall *calls;
+	u32 n;
+	void (*done)(void *arg);
+	void *arg;
 };
 
 static inline struct fx_datafile *fx_df(struct fx_iods *x, u32 iod, const struct pvfs_fid *fid,
@@ -177,7 +189,50 @@ static inline void fx_iods_call(void *arg, struct mgr_iocall *calls, u32 n, unsi
 	pthread_mutex_unlock(&x->lock);
 }
 
-static const struct mgr_iod_ops fx_iod_ops = { .call = fx_iods_call };
+static inline void fx_iods_start(void *arg, struct mgr_iocall *calls, u32 n,
+				 unsigned int timeout_ms, void (*done)(void *done_arg),
+				 void *done_arg)
+{
+	struct fx_iods *x = arg;
+	struct fx_held *h = malloc(sizeof(*h));
+	bool silent;
+
+	*h = (struct fx_held){ .calls = calls, .n = n, .done = done, .arg = done_arg };
+	pthread_mutex_lock(&x->lock);
+	silent = x->silent;
+	if (silent) {
+		h->next = x->held;
+		x->held = h;
+		x->nheld++;
+	}
+	pthread_mutex_unlock(&x->lock);
+	if (silent)
+		return;
+	fx_iods_call(x, calls, n, timeout_ms);
+	free(h);
+	done(done_arg);
+}
+
+/* The silent iods answer, and are silent no more. */
+static inline void fx_iods_answer(struct fx_iods *x)
+{
+	struct fx_held *h, *next;
+
+	pthread_mutex_lock(&x->lock);
+	h = x->held;
+	x->held = NULL;
+	x->nheld = 0;
+	x->silent = false;
+	pthread_mutex_unlock(&x->lock);
+	for (; h; h = next) {
+		next = h->next;
+		fx_iods_call(x, h->calls, h->n, 0);
+		h->done(h->arg);
+		free(h);
+	}
+}
+
+static const struct mgr_iod_ops fx_iod_ops = { .call = fx_iods_call, .start = fx_iods_start };
 
 /* A client writes: datafiles grow, the write time advances. Returns it in @wtime. */
 static inline void fx_write(struct fx_iods *x, const struct pvfs_attr *a, u64 off, u64 len,

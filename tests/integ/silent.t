@@ -1,0 +1,72 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0
+# An I/O daemon that is there and silent: whoever needs it waits, and nobody else does. With two threads the manager has
+# fewer than there are who wait. And a manager that starts before an I/O daemon's name has an address.
+. "$(dirname "$0")/lib.sh"
+. "$(dirname "$0")/pvfsd.sh"
+
+make_cluster "$C" 3
+sed -i 's/^mgr: {/mgr: {\n\tlease_ms = 1000;\n\tthreads = 2;/' "$C/pvfs.conf"
+start_cluster "$C"
+mount_both allow_other
+mkdir "$T/in" "$T/m1/small"
+for i in {1..20}; do make_file "$T/in/$i" 300000; done
+cp "$T/in/"* "$T/m1/"
+for i in {1..10}; do echo "content of $i" >"$T/m1/small/$i"; done
+sync -f "$T/m1"
+
+kill -STOP "$(pid_of iod1)"
+waiting=()
+for i in {1..20}; do
+	truncate -s 70000 "$T/m1/$i" &
+	waiting+=($!)
+done
+for i in {1..6}; do
+	df "$T/m1" >/dev/null &
+	waiting+=($!)
+done
+for i in {1..10}; do
+	truncate -s 200000 "$T/m1/small/$i" &
+	waiting+=($!)
+done
+# Meanwhile, for three leases, with the other mount.
+slowest=0
+end=$((SECONDS + 3))
+rounds=0
+while [ $SECONDS -le $end ]; do
+	begin=${EPOCHREALTIME/./}
+	mkdir "$T/m2/d$rounds" && echo x >"$T/m2/d$rounds/f" && rm "$T/m2/d$rounds/f" && rmdir "$T/m2/d$rounds" || break
+	took=$(((${EPOCHREALTIME/./} - begin) / 1000))
+	[ $took -le $slowest ] || slowest=$took
+	rounds=$((rounds + 1))
+done
+if [ $rounds -gt 10 ] && [ $slowest -lt 1000 ]; then
+	pass "names are made and removed while 36 wait for a silent daemon"
+else
+	fail "names are made and removed while 36 wait for a silent daemon" "$rounds rounds, the slowest took $slowest ms"
+fi
+is "who waits still waits" "$(for p in "${waiting[@]:0:20}"; do kill -0 "$p" 2>/dev/null && echo; done | wc -l)" 20
+kill -CONT "$(pid_of iod1)"
+failed=0
+for p in "${waiting[@]}"; do wait "$p" || failed=$((failed + 1)); done
+is "... until it goes on, and all succeed" $failed 0
+is "... as they should" "$(stat -c %s "$T"/m2/{1..20} "$T"/m2/small/{1..10} | sort | uniq -c | tr -s ' \n' ' ')" " 10 200000 20 70000 "
+ok "... with the right bytes" bash -c "for i in {1..20}; do cmp '$T/m2/'\$i <(head -c 70000 '$T/in/'\$i) || exit; done"
+is "nobody was evicted" "$(grep -c 'no sign of life' "$C/log/mgr.log")" 0
+unmount_both
+
+# The manager alone has a table of hosts that does not name the second daemon yet.
+D=$T/d
+make_cluster "$D" 2
+sed -i '/iod1/s/address = "127.0.0.1:\([0-9]*\)";/address = "iod1.invalid:\1"; listen = "127.0.0.1:\1";/' "$D/pvfs.conf"
+cp /etc/hosts "$T/hosts"
+ok "a manager starts when a daemon's name has no address" \
+	unshare -m sh -c "mount --bind '$T/hosts' /etc/hosts && exec '$PVFS' start '$D' mgr"
+ok "... the daemons start" "$PVFS" start "$D" iod0 iod1
+like "... it says so" "$(cat "$D/log/mgr.log")" "iod 1: iod1.invalid:[0-9]*: .*; asking again"
+fails "... and opens no session" 1 "" "$PVFS" -c "$D/pvfs.conf" --soft --timeout 2 ls
+echo "127.0.0.1 iod1.invalid" >>"$T/hosts"
+ok "... until there is one" wait_for 10 "$PVFS" -c "$D/pvfs.conf" --soft --timeout 2 ls
+ok "... then it serves" "$PVFS" -c "$D/pvfs.conf" --timeout 20 cp "$T/in/1" pvfs:/f
+ok "... with all daemons" bash -c "'$PVFS' -c '$D/pvfs.conf' --timeout 20 cp pvfs:/f '$T/f' && cmp '$T/in/1' '$T/f'"
+finish
