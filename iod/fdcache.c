@@ -17,6 +17,7 @@
  * (the last close of a removed file frees its blocks), so it is always done without a lock.
  */
 #include "fdcache.h"
+#include "loss.h"
 #include <pthread.h>
 #include <stdlib.h>
 
@@ -286,6 +287,9 @@ int iod_fds_fill(struct iod_fds *c, const struct pvfs_fid *fid, const void *data
 	/* One that is there may have got its name a moment ago. */
 	if (!err || err == -EEXIST)
 		err = ops->sync(c->store, &f, true);
+	/* What others wrote to one that was there may be among what was lost. */
+	if (err && err != -ESTALE)
+		iod_loss_note(c->store->loss);
 	ops->close(c->store, &f);
 	return gone ? 0 : err;
 }

@@ -23,6 +23,9 @@ struct iod_fdent {
 	/* op_io.c's, about sequential reading: hints, each right or wrong by itself */
 	_Atomic u64 seq_end;			/* where the last read ended */
 	_Atomic u64 ahead_end;			/* how far was read ahead of it */
+	/* durable.c's: syncs that were asked for, and up to which of them they are done */
+	_Atomic u64 sync_asked;
+	u64 synced_data, synced;		/* protected by iod.sync_lock[] */
 	/* protected by the stripe's lock */
 	struct iod_fdent *next;			/* in its hash chain */
 	TAILQ_ENTRY(iod_fdent) lru;		/* while refs is 0 */
@@ -75,7 +78,8 @@ int iod_fds_fill(struct iod_fds *c, const struct pvfs_fid *fid, const void *data
  * iod_fds_remove - remove a datafile for good
  *
  * From now on gets that would make it fail with -ESTALE, for as long as it is among the last 65,536
- * removed. Those who hold a reference go on with a file that has no name. Idempotent.
+ * removed. Those who hold a reference go on with a file that has no name. Idempotent. It is not yet
+ * on stable storage: store_ops.sync_name() is for that.
  *
  * Return: 0 or the store's error; the fid counts as removed in both cases.
  */

@@ -2,12 +2,13 @@
 /*
  * iod.h - what the files of the I/O daemon share.
  *
- *     op_io.c  op_list.c  op_meta.c    one handler per operation
+ *     op_io.c  op_list.c  op_meta.c    one handler per operation; durable.c: what waits for the disk
  *          \     |     /
  *          server.c               dispatch, payload memory, statistics; start and stop
  *         /    |    \
  *  bufmgr  capcache  sched        buffers, rights, threads that may wait for a disk;
- *            fence  hold          sessions that have none any more; datafiles that are being cut
+ *         fence  hold  loss       sessions that have none any more; datafiles that are being cut;
+ *                                 how often a sync failed
  *              |
  *           fdcache               open datafiles
  *              |
@@ -16,6 +17,7 @@
 #ifndef PVFS_IOD_H
 #define PVFS_IOD_H
 
+#include <pthread.h>
 #include <stdatomic.h>
 #include "../common/config.h"
 #include "../transport/transport.h"
@@ -24,6 +26,7 @@
 #include "fdcache.h"
 #include "fence.h"
 #include "hold.h"
+#include "loss.h"
 #include "sched.h"
 #include "store.h"
 
@@ -51,10 +54,18 @@ struct iod_tuning {
 
 extern struct iod_tuning iod_tuning;
 
+#define IOD_SYNC_LOCKS 64u
+
+/* A REMOVE that is done, but not yet durable. */
+struct iod_removal {
+	struct iod_removal *next;
+	struct pvfs_call *call;
+	struct pvfs_fid fid;
+};
+
 struct iod {
 	u32 index, io_max;
 	u64 boot;		/* hash of the machine's boot and the store: see iod_verifier() */
-	_Atomic u64 lost;	/* syncs that failed since the start */
 	_Atomic u32 inside;	/* engine threads inside writes and SLOW operations */
 	u32 slow_max, write_max;	/* so many of them may be there when another one enters */
 	struct iod_store *store;
@@ -62,8 +73,13 @@ struct iod {
 	struct iod_bufs *bufs;
 	struct iod_caps *caps;
 	struct iod_fence *fence;
+	struct iod_loss *loss;
 	struct iod_sched *sched;
 	struct iod_holds *holds;
+	pthread_mutex_t sync_lock[IOD_SYNC_LOCKS];	/* one sync of a datafile at a time; by ino */
+	pthread_mutex_t removal_lock;			/* protects the next two */
+	struct iod_removal *removals;
+	bool removing;					/* a thread of sched.c sees to them */
 	struct pvfs_engine *engine;
 	_Atomic(struct pvfs_server *) server;
 	struct iod_counts counts;
@@ -71,12 +87,12 @@ struct iod {
 
 /*
  * The verifier of WRITE and FSYNC replies: changes when unsynced data may have been lost, by the
- * machine's going down or by a sync that failed. The daemon's own end loses nothing: the bytes are
- * the kernel's by then.
+ * machine's going down or by a sync that failed, also one of a daemon that served the store before.
+ * The daemon's own end loses nothing: the bytes are the kernel's by then.
  */
 static inline u64 iod_verifier(struct iod *iod)
 {
-	return iod->boot + atomic_load(&iod->lost) * 0x9e3779b97f4a7c15ull;
+	return iod->boot + iod_loss_count(iod->loss) * 0x9e3779b97f4a7c15ull;
 }
 
 /* The handlers. Each takes the call and answers it, maybe later on a thread of sched.c. */
@@ -121,6 +137,18 @@ void iod_hand_over(struct iod *iod, struct pvfs_call *call, iod_handler fn);
 
 /* Answers without a body. */
 void iod_fail(struct pvfs_call *call, int err);
+
+/* durable.c */
+
+/**
+ * iod_sync - what was written to @e is on stable storage, and so is its name
+ *
+ * May wait for the disk, and for another thread that syncs the same datafile, and then shares what
+ * that one did. When it fails the verifier has changed, and one line was logged.
+ */
+int iod_sync(struct iod *iod, struct iod_fdent *e, bool datasync);
+/* Answers REMOVE when it is on stable storage that @fid has no datafile. Does not wait. */
+void iod_removed(struct iod *iod, struct pvfs_call *call, const struct pvfs_fid *fid);
 
 /* op_io.c */
 

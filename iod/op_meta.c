@@ -5,14 +5,15 @@
  *   operation   needs        a datafile that does not exist
  *   FSYNC       any right    is synced
  *   HOLD        server key   is held as well: what would make it waits
- *   TRIM        server key   is made, unless it is to be empty
+ *   TRIM        server key   is made, unless it is to be empty; durable when answered
  *   FILL        server key   is made of the payload; one that does exist stays as it is
  *   GLIMPSE     server key   is all 0
- *   REMOVE      server key   is removed, and will not come back
+ *   REMOVE      server key   is removed, and will not come back; durable when answered
  *   EVICT       server key   -
  *   IOD_STATFS  server key   -
  *
- * All may come twice (the mgr replays after a crash) and mean the same then.
+ * All may come twice (the mgr replays after a crash) and mean the same then. The mgr forgets a TRIM
+ * or REMOVE that was answered: it must outlast the machine's crash.
  */
 #include "iod.h"
 #include "../common/log.h"
@@ -39,19 +40,8 @@ void iod_op_fsync(struct iod *iod, struct pvfs_call *call)
 	}
 	err = iod_fds_get(iod->files, &req.fid, false, &e);
 	if (!err) {
-		err = iod->store->ops->sync(iod->store, &e->file, req.flags & PVFS_FS_DATASYNC);
+		err = iod_sync(iod, e, req.flags & PVFS_FS_DATASYNC);
 		iod_fds_put(e);
-		if (err) {
-			/*
-			 * The kernel has dropped what it could not write, and tells it once, to
-			 * us. Others who wrote learn it by the verifier.
-			 */
-			atomic_fetch_add(&iod->lost, 1);
-			iod_count(iod->counts.sync_failed, 1);
-			pvfs_log_limited(PVFS_LOG_ERROR,
-					 "sync of ino %llu: %s; unsynced data may be lost",
-					 (unsigned long long)req.fid.ino, strerror(-err));
-		}
 	} else if (err == -ENOENT || err == -ESTALE) {
 		err = 0;	/* nothing was written to it, or nobody will miss it */
 	}
@@ -89,6 +79,8 @@ void iod_op_trim(struct iod *iod, struct pvfs_call *call)
 	err = iod_fds_get(iod->files, &req.fid, req.size > 0, &e);
 	if (!err) {
 		err = iod->store->ops->truncate(iod->store, &e->file, req.size);
+		/* Also when it had that size: it may have been cut by one that was not answered. */
+		err = err ?: iod_sync(iod, e, false);
 		iod_fds_put(e);
 	} else if (!req.size && (err == -ENOENT || err == -ESTALE)) {
 		err = 0;
@@ -191,7 +183,10 @@ void iod_op_remove(struct iod *iod, struct pvfs_call *call)
 			pvfs_log_limited(PVFS_LOG_ERROR, "REMOVE of ino %llu: %s",
 					 (unsigned long long)req.fid.ino, strerror(-err));
 	}
-	iod_fail(call, err);
+	if (err)
+		iod_fail(call, err);
+	else
+		iod_removed(iod, call, &req.fid);
 }
 
 void iod_op_iod_statfs(struct iod *iod, struct pvfs_call *call)

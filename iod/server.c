@@ -326,6 +326,7 @@ int iod_start(const struct pvfs_conf *conf, u32 index, struct iod_store *store,
 	struct pvfs_server_params p = { 0 };
 	struct iod *iod;
 	int rc;
+	u32 i;
 
 	*err = '\0';
 	iod = calloc(1, sizeof(*iod));
@@ -334,6 +335,9 @@ int iod_start(const struct pvfs_conf *conf, u32 index, struct iod_store *store,
 		return -ENOMEM;
 	}
 	iod->store = store;
+	for (i = 0; i < IOD_SYNC_LOCKS; i++)
+		pthread_mutex_init(&iod->sync_lock[i], NULL);
+	pthread_mutex_init(&iod->removal_lock, NULL);
 	iod->index = index;
 	iod->io_max = conf->io_max;
 	iod->slow_max = conf->iod_threads / 2;
@@ -350,6 +354,11 @@ int iod_start(const struct pvfs_conf *conf, u32 index, struct iod_store *store,
 	rc = iod_caps_new(&p.server_key, conf->uuid, &iod->caps);
 	if (rc)
 		goto fail;
+	rc = iod_loss_open(strcmp(store->ops->name, "null") ? conf->iods[index].store : NULL,
+			   &iod->loss);
+	if (rc)
+		goto fail;
+	store->loss = iod->loss;
 	rc = iod_fence_open(strcmp(store->ops->name, "null") ? conf->iods[index].store : NULL,
 			    &iod->fence);
 	if (rc)
@@ -387,6 +396,7 @@ fail:
 void iod_stop(struct iod *iod, unsigned int grace_ms)
 {
 	struct pvfs_server *server;
+	u32 i;
 
 	if (!iod)
 		return;
@@ -404,6 +414,10 @@ void iod_stop(struct iod *iod, unsigned int grace_ms)
 	iod_bufs_free(iod->bufs);
 	if (iod->store)
 		iod->store->ops->free(iod->store);
+	iod_loss_close(iod->loss);
+	pthread_mutex_destroy(&iod->removal_lock);
+	for (i = 0; i < IOD_SYNC_LOCKS; i++)
+		pthread_mutex_destroy(&iod->sync_lock[i]);
 	if (the_iod == iod)
 		the_iod = NULL;
 	free(iod);

@@ -16,6 +16,7 @@
 #include <sys/uio.h>
 #include "../common/msg.h"
 
+struct iod_loss;
 struct iod_store;
 
 /* An open datafile. Belongs to the one who opened it; no reference to the store is counted. */
@@ -76,9 +77,12 @@ struct iod_store_ops {
 		    struct iod_stat *ret);
 	/*
 	 * What was written to @f is on stable storage, and so is its name. -EIO, -ENOSPC, -EDQUOT:
-	 * something may be lost, and will not be reported again.
+	 * something may be lost, and will not be reported again: the caller lets nobody else sync
+	 * @f before that is in @s->loss, durable.c does. (Of names the store does it.)
 	 */
 	int (*sync)(struct iod_store *s, struct iod_file *f, bool datasync);
+	/* Only the name, or that there is none: what remove() did is on stable storage. */
+	int (*sync_name)(struct iod_store *s, const struct pvfs_fid *fid);
 	/*
 	 * A datafile that consists of these bytes, on stable storage, without a name; its mtime says
 	 * that nothing was written. publish() gives it the name of @fid unless there is a datafile
@@ -89,7 +93,7 @@ struct iod_store_ops {
 		     struct iod_file *ret);
 	int (*publish)(struct iod_store *s, struct iod_file *f);
 	void (*withdraw)(struct iod_store *s, struct iod_file *f);
-	/* Idempotent: 0 also when there is none. */
+	/* Idempotent: 0 also when there is none. sync_name() makes it last. */
 	int (*remove)(struct iod_store *s, const struct pvfs_fid *fid);
 	int (*statfs)(struct iod_store *s, struct pvfs_iod_statfs_rep *ret);
 	void (*free)(struct iod_store *s);
@@ -98,6 +102,7 @@ struct iod_store_ops {
 /* Every implementation embeds this first. */
 struct iod_store {
 	const struct iod_store_ops *ops;
+	struct iod_loss *loss;	/* whose store it is sets it; may be NULL */
 };
 
 /**

@@ -210,6 +210,11 @@ static int null_sync(struct iod_store *s, struct iod_file *f, bool datasync)
 	return 0;
 }
 
+static int null_sync_name(struct iod_store *s, const struct pvfs_fid *fid)
+{
+	return 0;
+}
+
 static int null_draft(struct iod_store *s, const struct pvfs_fid *fid, const void *data, u32 len,
 		      struct iod_file *ret)
 {
@@ -308,6 +313,7 @@ static const struct iod_store_ops null_ops = {
 	.copy = null_copy,
 	.stat = null_stat,
 	.sync = null_sync,
+	.sync_name = null_sync_name,
 	.draft = null_draft,
 	.publish = null_publish,
 	.withdraw = null_withdraw,

@@ -10,10 +10,11 @@
  *
  * Drafts are in DIR/data/new until they are published.
  *
- * Names become durable with sync(): a directory in which a name was made since it was last synced
- * is marked, and whoever syncs a datafile in it syncs it too. After a start every directory counts
+ * Names become durable with sync() and sync_name(): a directory in which a name was made or removed
+ * since it was last synced is marked, and whoever syncs a datafile in it syncs it too. After a start every directory counts
  * as marked, since the daemon before may have been killed between making a name and syncing it.
  */
+#include "loss.h"
 #include "store.h"
 #include <dirent.h>
 #include <fcntl.h>
@@ -361,7 +362,7 @@ static int posix_copy(struct iod_store *s, struct iod_file *src, u64 src_off, st
 	return 0;
 }
 
-/* Makes the names in directory @name last, if they don't yet. */
+/* Makes the names in directory @name last, if they don't yet. One that does not exist has none. */
 static int sync_dir(struct posix_store *p, const char *name, _Atomic u8 *state,
 		    pthread_mutex_t *lock)
 {
@@ -376,29 +377,30 @@ static int sync_dir(struct posix_store *p, const char *name, _Atomic u8 *state,
 	/* A name made from now on sets DIR_DIRTY again, and the exchange below then fails. */
 	atomic_store(state, DIR_SYNCING);
 	fd = openat(p->dfd, name, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-	if (fd < 0 || fsync(fd))
+	if (fd < 0 ? errno != ENOENT : fsync(fd))
 		err = -errno;
 	if (fd >= 0)
 		close(fd);
 	was = DIR_SYNCING;
-	if (err)
+	if (err) {
+		/* Before anyone else's sync of it succeeds, as the kernel tells it once. */
+		iod_loss_note(p->s.loss);
 		atomic_store(state, DIR_DIRTY);
-	else
+	} else {
 		atomic_compare_exchange_strong(state, &was, DIR_CLEAN);
+	}
 out:
 	pthread_mutex_unlock(lock);
 	return err;
 }
 
-static int posix_sync(struct iod_store *s, struct iod_file *f, bool datasync)
+static int posix_sync_name(struct iod_store *s, const struct pvfs_fid *fid)
 {
 	struct posix_store *p = posix_of(s);
-	u32 leaf = leaf_of(&f->fid), top = leaf >> 8;
+	u32 leaf = leaf_of(fid), top = leaf >> 8;
 	char name[NAME_ROOM];
 	int err;
 
-	if (datasync ? fdatasync(f->fd) : fsync(f->fd))
-		return -errno;
 	leaf_name(leaf, name);
 	err = sync_dir(p, name, &p->leaf[leaf], &p->sync_lock[leaf % SYNC_LOCKS]);
 	if (err)
@@ -408,6 +410,13 @@ static int posix_sync(struct iod_store *s, struct iod_file *f, bool datasync)
 	if (err)
 		return err;
 	return sync_dir(p, ".", &p->root, &p->sync_lock[0]);
+}
+
+static int posix_sync(struct iod_store *s, struct iod_file *f, bool datasync)
+{
+	if (datasync ? fdatasync(f->fd) : fsync(f->fd))
+		return -errno;
+	return posix_sync_name(s, &f->fid);
 }
 
 /* Of a draft: where it is until it is published. */
@@ -507,10 +516,14 @@ static int drafts_begin(struct posix_store *p)
 
 static int posix_remove(struct iod_store *s, const struct pvfs_fid *fid)
 {
+	struct posix_store *p = posix_of(s);
 	char name[NAME_ROOM];
 
 	file_name(fid, name);
-	return unlinkat(posix_of(s)->dfd, name, 0) && errno != ENOENT ? -errno : 0;
+	if (unlinkat(p->dfd, name, 0))
+		return errno == ENOENT ? 0 : -errno;
+	atomic_store(&p->leaf[leaf_of(fid)], DIR_DIRTY);
+	return 0;
 }
 
 static int posix_statfs(struct iod_store *s, struct pvfs_iod_statfs_rep *ret)
@@ -558,6 +571,7 @@ static const struct iod_store_ops posix_ops = {
 	.copy = posix_copy,
 	.stat = posix_stat,
 	.sync = posix_sync,
+	.sync_name = posix_sync_name,
 	.draft = posix_draft,
 	.publish = posix_publish,
 	.withdraw = posix_withdraw,

@@ -1,0 +1,446 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * iod_durable_test.c - what an I/O daemon answers only when it is on stable storage, and what it
+ * remembers of syncs that failed: a whole daemon in this process, over a store whose syncs can be
+ * stopped and made to fail.
+ */
+#include "iod/iod.h"
+#include "common/storeid.h"
+#include "tests/free_port.h"
+#include <dirent.h>
+#include <fcntl.h>
+#include <pthread.h>
+#include <semaphore.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/stat.h>
+#include <time.h>
+#include <unistd.h>
+#include <cmocka.h>
+
+#define SESSION 77u
+
+static char dir[] = "/tmp/pvfs-durable-XXXXXX";
+static struct pvfs_conf conf;
+static struct pvfs_conf_iod conf_iod;
+static struct pvfs_key server_key;
+static struct pvfs_engine *engine;
+static struct pvfs_peer *mgr, *client;
+static struct iod *iod;
+
+/* The store's faults; under lock. */
+static struct {
+	const struct iod_store_ops *real;
+	pthread_mutex_t lock;
+	pthread_cond_t cond;
+	int error;			/* the next sync fails so, once */
+	bool stop_sync, stop_name;	/* a sync waits, with its result, until this is over */
+	unsigned int syncs, names;	/* asked for */
+	unsigned int stopped;		/* of them, that wait */
+} fault = { .lock = PTHREAD_MUTEX_INITIALIZER, .cond = PTHREAD_COND_INITIALIZER };
+
+static int fault_result(unsigned int *n, const bool *stop)
+{
+	int err;
+
+	pthread_mutex_lock(&fault.lock);
+	++*n;
+	err = fault.error;	/* told once, as the kernel does */
+	fault.error = 0;
+	fault.stopped++;
+	pthread_cond_broadcast(&fault.cond);
+	while (*stop)
+		pthread_cond_wait(&fault.cond, &fault.lock);
+	fault.stopped--;
+	pthread_mutex_unlock(&fault.lock);
+	return err;
+}
+
+static int fault_sync(struct iod_store *s, struct iod_file *f, bool datasync)
+{
+	int err = fault_result(&fault.syncs, &fault.stop_sync);
+
+	return err ?: fault.real->sync(s, f, datasync);
+}
+
+static int fault_sync_name(struct iod_store *s, const struct pvfs_fid *fid)
+{
+	int err = fault_result(&fault.names, &fault.stop_name);
+
+	return err ?: fault.real->sync_name(s, fid);
+}
+
+static void set(bool *stop, bool value)
+{
+	pthread_mutex_lock(&fault.lock);
+	*stop = value;
+	pthread_cond_broadcast(&fault.cond);
+	pthread_mutex_unlock(&fault.lock);
+}
+
+/* Until @n syncs wait. */
+static void await_stopped(unsigned int n)
+{
+	struct timespec ts;
+	int err = 0;
+
+	clock_gettime(CLOCK_REALTIME, &ts);
+	ts.tv_sec += 10;
+	pthread_mutex_lock(&fault.lock);
+	while (fault.stopped < n && !err)
+		err = pthread_cond_timedwait(&fault.cond, &fault.lock, &ts);
+	pthread_mutex_unlock(&fault.lock);
+	assert_int_equal(err, 0);
+}
+
+static void start(void)
+{
+	static struct iod_store_ops ops;
+	struct iod_store *store;
+	char err[256];
+
+	assert_int_equal(iod_store_posix_open(conf_iod.store, &store), 0);
+	fault.real = store->ops;
+	ops = *store->ops;
+	ops.sync = fault_sync;
+	ops.sync_name = fault_sync_name;
+	store->ops = &ops;
+	if (iod_start(&conf, 0, store, &iod, err, sizeof(err)))
+		fail_msg("%s", err);
+}
+
+static void restart(void)
+{
+	iod_stop(iod, 1000);
+	start();
+}
+
+static void put_key(const char *path, char digit)
+{
+	char text[66];
+	int fd = open(path, O_WRONLY | O_CREAT, 0600);
+
+	memset(text, digit, 64);
+	assert_int_equal(write(fd, text, 64), 64);
+	close(fd);
+}
+
+static struct pvfs_peer *peer(u8 role, const char *keyfile, u64 session)
+{
+	struct pvfs_peer_params pp = { .my_role = role, .its_role = PVFS_ROLE_IOD, .nconnect = 1,
+				       .fail_ms = 5000 };
+	struct pvfs_peer *ret;
+	struct pvfs_key key;
+	const char *why;
+
+	assert_int_equal(pvfs_addr_resolve(conf_iod.address, 0, &pp.addr, &why), 0);
+	assert_int_equal(pvfs_key_load(keyfile, &key, &why), 0);
+	if (role == PVFS_ROLE_MGR)
+		server_key = key;
+	pp.key = &key;
+	strcpy(pp.volume, conf.name);
+	assert_int_equal(pvfs_peer_new(engine, &pp, &ret), 0);
+	pvfs_peer_set_session(ret, session);
+	return ret;
+}
+
+static int setup(void **state)
+{
+	if (!mkdtemp(dir))
+		return -1;
+	snprintf(conf_iod.address, sizeof(conf_iod.address), "127.0.0.1:%u", free_port());
+	snprintf(conf_iod.store, sizeof(conf_iod.store), "%s", dir);
+	snprintf(conf.cluster_key, sizeof(conf.cluster_key), "%s/c.key", dir);
+	snprintf(conf.server_key, sizeof(conf.server_key), "%s/s.key", dir);
+	put_key(conf.cluster_key, '6');
+	put_key(conf.server_key, '7');
+	strcpy(conf.name, "durable");
+	memset(conf.uuid, 9, sizeof(conf.uuid));
+	conf.iods = &conf_iod;
+	conf.niods = 1;
+	conf.iod_threads = 4;
+	conf.iod_max_conns = 10;
+	conf.iod_buffers = 1 << 20;
+	conf.io_max = 65536;
+	conf.fd_cache = 64;
+	if (pvfs_engine_new("test", 2, &engine))
+		return -1;
+	start();
+	mgr = peer(PVFS_ROLE_MGR, conf.server_key, 0);
+	client = peer(PVFS_ROLE_CLIENT, conf.cluster_key, SESSION);
+	return 0;
+}
+
+static int teardown(void **state)
+{
+	char cmd[64];
+
+	pvfs_peer_free(mgr);
+	pvfs_peer_free(client);
+	iod_stop(iod, 1000);
+	pvfs_engine_free(engine);
+	snprintf(cmd, sizeof(cmd), "rm -rf %s", dir);
+	return system(cmd);
+}
+
+/* ---- requests ---- */
+
+struct ask {
+	struct pvfs_rpc rpc;
+	u8 body[128], rep[64];
+	struct iovec iov;
+	sem_t done;
+};
+
+static void ask_done(struct pvfs_rpc *rpc)
+{
+	sem_post(&((struct ask *)rpc->arg)->done);
+}
+
+static struct pvfs_fid fid(u64 ino)
+{
+	return (struct pvfs_fid){ .ino = ino, .gen = 1 };
+}
+
+static void ask_begin(struct ask *a, struct pvfs_peer *p, u16 op, int len)
+{
+	assert_true(len > 0);
+	sem_init(&a->done, 0, 0);
+	a->rpc = (struct pvfs_rpc){ .op = op, .body = a->body, .body_len = len, .rep = a->rep,
+				    .rep_room = sizeof(a->rep), .timeout_ms = 20000,
+				    .done = ask_done, .arg = a, .out = &a->iov,
+				    .nout = a->iov.iov_len ? 1 : 0 };
+	pvfs_peer_submit(p, &a->rpc);
+}
+
+static int ask_end(struct ask *a)
+{
+	sem_wait(&a->done);
+	sem_destroy(&a->done);
+	return a->rpc.err;
+}
+
+static bool ask_ended(struct ask *a)
+{
+	int n;
+
+	sem_getvalue(&a->done, &n);
+	return n > 0;
+}
+
+static struct pvfs_cap cap(u64 ino)
+{
+	struct pvfs_fid f = fid(ino);
+	struct pvfs_cap c;
+
+	pvfs_cap_make(&server_key, conf.uuid, SESSION, &f, PVFS_CAP_WRITE, &c);
+	return c;
+}
+
+static u64 do_write(u64 ino)
+{
+	struct pvfs_write_req req = { .fid = fid(ino), .cap = cap(ino) };
+	struct ask a = { .iov = { .iov_base = "hello", .iov_len = 5 } };
+	struct pvfs_write_rep rep;
+
+	ask_begin(&a, client, PVFS_OP_WRITE, pvfs_write_req_encode(&req, a.body, sizeof(a.body)));
+	assert_int_equal(ask_end(&a), 0);
+	assert_int_equal(pvfs_write_rep_decode(&rep, a.rep, a.rpc.rep_len), 0);
+	return rep.verifier;
+}
+
+static void fsync_begin(struct ask *a, u64 ino)
+{
+	struct pvfs_fsync_req req = { .fid = fid(ino), .cap = cap(ino) };
+
+	memset(a, 0, sizeof(*a));
+	ask_begin(a, client, PVFS_OP_FSYNC, pvfs_fsync_req_encode(&req, a->body, sizeof(a->body)));
+}
+
+static int fsync_end(struct ask *a, u64 *ret_verifier)
+{
+	struct pvfs_fsync_rep rep;
+	int err = ask_end(a);
+
+	if (!err) {
+		assert_int_equal(pvfs_fsync_rep_decode(&rep, a->rep, a->rpc.rep_len), 0);
+		*ret_verifier = rep.verifier;
+	}
+	return err;
+}
+
+static int do_fsync(u64 ino, u64 *ret_verifier)
+{
+	struct ask a;
+
+	fsync_begin(&a, ino);
+	return fsync_end(&a, ret_verifier);
+}
+
+static void trim_begin(struct ask *a, u64 ino, u64 size)
+{
+	struct pvfs_trim_req req = { .fid = fid(ino), .size = size };
+
+	memset(a, 0, sizeof(*a));
+	ask_begin(a, mgr, PVFS_OP_TRIM, pvfs_trim_req_encode(&req, a->body, sizeof(a->body)));
+}
+
+static void remove_begin(struct ask *a, u64 ino)
+{
+	struct pvfs_remove_req req = { .fid = fid(ino) };
+
+	memset(a, 0, sizeof(*a));
+	ask_begin(a, mgr, PVFS_OP_REMOVE, pvfs_remove_req_encode(&req, a->body, sizeof(a->body)));
+}
+
+/* ---- tests ---- */
+
+/* The mgr drops the record of a truncation that was answered. */
+static void test_trim_is_synced(void **state)
+{
+	struct ask a;
+	u64 v1 = do_write(10), v2;
+
+	set(&fault.stop_sync, true);
+	trim_begin(&a, 10, 2);
+	await_stopped(1);
+	assert_false(ask_ended(&a));
+	set(&fault.stop_sync, false);
+	assert_int_equal(ask_end(&a), 0);
+	/* One that finds it done may be the second copy of one that was not synced. */
+	fault.syncs = 0;
+	trim_begin(&a, 10, 2);
+	assert_int_equal(ask_end(&a), 0);
+	assert_int_equal(fault.syncs, 1);
+	/* It is not done when it fails, and then data may be lost. */
+	fault.error = -EIO;
+	trim_begin(&a, 10, 1);
+	assert_int_equal(ask_end(&a), -EIO);
+	assert_int_equal(do_fsync(10, &v2), 0);
+	assert_true(v2 != v1);
+}
+
+/* And that of a removal; those that come meanwhile share the next sync of their directory. */
+static void test_remove_is_synced(void **state)
+{
+	enum { N = 20 };
+	static struct ask a[N];
+	u64 i;
+
+	for (i = 0; i < N; i++)
+		do_write(1000 + i);
+	set(&fault.stop_name, true);
+	remove_begin(&a[0], 1000);
+	await_stopped(1);
+	for (i = 1; i < N; i++)
+		remove_begin(&a[i], 1000 + i);
+	for (i = 0; i < N; i++)
+		assert_false(ask_ended(&a[i]));
+	set(&fault.stop_name, false);
+	for (i = 0; i < N; i++)
+		assert_int_equal(ask_end(&a[i]), 0);
+	assert_int_equal(fault.names, N);
+	/* Removed before and not synced, for all that this daemon knows. */
+	remove_begin(&a[0], 1000);
+	assert_int_equal(ask_end(&a[0]), 0);
+	assert_int_equal(fault.names, N + 1);
+	fault.error = -EIO;
+	remove_begin(&a[0], 1000);
+	assert_int_equal(ask_end(&a[0]), -EIO);
+}
+
+/* The bytes are gone, whoever is restarted. */
+static void test_failed_sync_outlives_the_daemon(void **state)
+{
+	u64 v1 = do_write(20), v2, v3 = 0;
+
+	restart();
+	assert_int_equal(do_fsync(20, &v2), 0);
+	assert_true(v2 == v1);
+	fault.error = -EIO;
+	assert_int_equal(do_fsync(20, &v2), -EIO);
+	restart();
+	assert_int_equal(do_fsync(20, &v2), 0);
+	assert_true(v2 != v1);
+	restart();
+	assert_int_equal(do_fsync(20, &v3), 0);
+	assert_true(v3 == v2);
+}
+
+/* Where it can't be kept every start counts. */
+static void test_nothing_can_be_kept(void **state)
+{
+	char path[300];
+	u64 v1, v2;
+
+	snprintf(path, sizeof(path), "%s/pvfs.lost", dir);
+	assert_int_equal(unlink(path), 0);
+	assert_int_equal(mkdir(path, 0700), 0);
+	v1 = do_write(30);
+	restart();
+	assert_int_equal(do_fsync(30, &v2), 0);
+	assert_true(v2 != v1);
+	v1 = v2;
+	restart();
+	assert_int_equal(do_fsync(30, &v2), 0);
+	assert_true(v2 != v1);
+	assert_int_equal(rmdir(path), 0);
+	restart();
+}
+
+/* The kernel tells the first of two, and the second must not be told that all is well before. */
+static void test_two_syncs_at_once(void **state)
+{
+	u64 v1 = do_write(40), v2 = v1, v;
+	struct ask a, b;
+
+	fault.error = -EIO;
+	set(&fault.stop_sync, true);
+	fsync_begin(&a, 40);
+	await_stopped(1);
+	fsync_begin(&b, 40);
+	/* Answered in order on one connection and thread; this one needs no sync. */
+	assert_int_equal(do_fsync(41, &v), 0);
+	assert_false(ask_ended(&b));
+	set(&fault.stop_sync, false);
+	assert_int_equal(fsync_end(&a, &v), -EIO);
+	assert_int_equal(fsync_end(&b, &v2), 0);
+	assert_true(v2 != v1);
+}
+
+/* Who asks while another's sync runs may not share that one; who waits longer shares the next. */
+static void test_syncs_are_shared(void **state)
+{
+	struct ask a, b, c;
+	u64 v;
+
+	do_write(50);
+	fault.syncs = 0;
+	set(&fault.stop_sync, true);
+	fsync_begin(&a, 50);
+	await_stopped(1);
+	fsync_begin(&b, 50);
+	fsync_begin(&c, 50);
+	while (atomic_load(&iod->inside) + atomic_load(&iod->counts.handed_over) < 3)
+		usleep(100);
+	set(&fault.stop_sync, false);
+	assert_int_equal(fsync_end(&a, &v), 0);
+	assert_int_equal(fsync_end(&b, &v), 0);
+	assert_int_equal(fsync_end(&c, &v), 0);
+	assert_in_range(fault.syncs, 2, 3);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_trim_is_synced), cmocka_unit_test(test_remove_is_synced),
+		cmocka_unit_test(test_failed_sync_outlives_the_daemon),
+		cmocka_unit_test(test_nothing_can_be_kept), cmocka_unit_test(test_two_syncs_at_once),
+		cmocka_unit_test(test_syncs_are_shared),
+	};
+
+	cmocka_set_message_output(CM_OUTPUT_TAP);
+	return cmocka_run_group_tests_name("iod_durable", tests, setup, teardown);
+}
