@@ -47,8 +47,6 @@ int lib_ask_all(struct pvfs_fs *fs, const struct pvfs_layout *layout, u16 op, st
 	for (i = 0; i < n; i++) {
 		asks[i].rep_len = asks[i].rpc.rep_len;
 		asks[i].err = lib_fs_rpc_error(fs, asks[i].rpc.err);
-		if (!asks[i].err && atomic_load(&fs->iods[iods[i]].wrong))
-			asks[i].err = -EIO;
 	}
 out:
 	free(iods);

@@ -168,18 +168,8 @@ static unsigned int umask_default(void)
 static void iod_up(struct pvfs_peer *p, u32 channel, const struct pvfs_auth_rep *rep)
 {
 	struct fs_iod *d = pvfs_peer_arg(p);
-	struct pvfs_fs *fs = d->fs;
-	bool wrong = rep->role != PVFS_ROLE_IOD || rep->index != d->index ||
-		     memcmp(rep->volume_uuid, fs->uuid, PVFS_UUID_LEN);
 	u32 payload;
 
-	/* Bytes that go to another place of the stripe would be lost in silence: rather refuse. */
-	if (wrong)
-		pvfs_log_limited(PVFS_LOG_ERROR,
-				 "libpvfs: %s answers as I/O daemon %u, expected %u of volume '%s': "
-				 "were the addresses in pvfs.conf changed? Unmount and mount again",
-				 d->name, rep->index, d->index, fs->volume);
-	atomic_store(&d->wrong, wrong);
 	payload = max(rep->payload_max, 4096u);
 	atomic_store(&d->payload_max, min(payload, PVFS_PAYLOAD_MAX));
 }
@@ -192,7 +182,7 @@ static void iod_up(struct pvfs_peer *p, u32 channel, const struct pvfs_auth_rep 
  *
  * Connects to those that were never needed before, all at once. Afterwards this costs nothing.
  *
- * Return: 0, -EIO (one is another than it should be), or what the transport says.
+ * Return: 0, or what the transport says.
  */
 int lib_fs_iods_ready(struct pvfs_fs *fs, const u32 *index, u32 n)
 {
@@ -201,11 +191,8 @@ int lib_fs_iods_ready(struct pvfs_fs *fs, const u32 *index, u32 n)
 	u32 i, k = 0;
 	int err = 0;
 
-	for (i = 0; i < n; i++) {
-		if (atomic_load(&fs->iods[index[i]].wrong))
-			return -EIO;
+	for (i = 0; i < n; i++)
 		k += !atomic_load(&fs->iods[index[i]].payload_max);
-	}
 	if (!k)
 		return 0;
 	pings = calloc(n, sizeof(*pings));
@@ -218,11 +205,8 @@ int lib_fs_iods_ready(struct pvfs_fs *fs, const u32 *index, u32 n)
 		pvfs_rpc_set_submit(&set, fs->iods[index[i]].peer, &pings[i].rpc);
 	}
 	pvfs_rpc_set_wait(&set);
-	for (i = 0; i < n && !err; i++) {
+	for (i = 0; i < n && !err; i++)
 		err = lib_fs_rpc_error(fs, pings[i].rpc.err);
-		if (!err && atomic_load(&fs->iods[index[i]].wrong))
-			err = -EIO;
-	}
 	free(pings);
 	return err;
 }
@@ -262,7 +246,10 @@ static int iod_create(struct pvfs_fs *fs, struct fs_iod *d, u32 index, const str
 		snprintf(d->name, sizeof(d->name), "%.*s (%s:%u)", (int)e->host.len, e->host.p, ip,
 			 e->port);
 	snprintf(pp.volume, sizeof(pp.volume), "%s", fs->volume);
-	return pvfs_peer_new(fs->engine, &pp, &d->peer);
+	err = pvfs_peer_new(fs->engine, &pp, &d->peer);
+	if (!err)
+		pvfs_peer_expect(d->peer, fs->uuid, index);
+	return err;
 }
 
 /**

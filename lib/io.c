@@ -170,9 +170,6 @@ static void piece_finish(struct job *j, struct piece *p)
 		err = pvfs_write_rep_decode(&w, p->rep, p->rpc.rep_len);
 	else if (!err)
 		err = pvfs_read_rep_decode(&r, p->rep, p->rpc.rep_len);
-	if (!err &&
-	    atomic_load(&j->fs->iods[pvfs_stripe_iod(&j->layout, p->df, j->fs->niods)].wrong))
-		err = -EIO;
 	if (err) {
 		job_fail(j, p->df, p->off, err);
 		return;

@@ -37,14 +37,13 @@
 #define NCONNECT_DEFAULT 1u
 #define NCONNECT_MAX	64u
 
-/* One I/O daemon. Constant after mount, but for payload_max and wrong. */
+/* One I/O daemon. Constant after mount, but for payload_max. */
 struct fs_iod {
 	struct pvfs_fs *fs;
 	struct pvfs_peer *peer;
 	u32 index;
 	char name[PVFS_HOST_MAX + 80];	/* for messages */
 	atomic_uint payload_max;	/* bytes; 0 until it answered for the first time */
-	atomic_bool wrong;		/* another daemon answers at its address */
 };
 
 struct fs_cred {

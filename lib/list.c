@@ -504,8 +504,6 @@ static void msg_finish(struct job *j, u32 df, struct msg *m)
 		err = pvfs_write_list_rep_decode(&w, m->rep, m->rpc.rep_len);
 	else if (!err)
 		err = pvfs_read_list_rep_decode(&r, m->rep, m->rpc.rep_len);
-	if (!err && atomic_load(&iod_of(j, df)->wrong))
-		err = -EIO;
 	if (err) {
 		job_fail(j, m->at, err);
 	} else if (j->write) {

@@ -372,6 +372,7 @@ int lib_session_open(struct pvfs_fs *fs, unsigned int timeout_ms, void *table, s
 	memcpy(fs->uuid, rep.volume_uuid, PVFS_UUID_LEN);
 	fs->generation++;
 	pthread_mutex_unlock(&fs->lock);
+	pvfs_peer_expect(fs->mgr, fs->uuid, 0);
 	pvfs_peer_set_session(fs->mgr, rep.session);
 	for (i = 0; i < fs->niods; i++)
 		pvfs_peer_set_session(fs->iods[i].peer, rep.session);

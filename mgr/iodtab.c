@@ -326,6 +326,7 @@ static int iod_start(struct mgr_iodtab *t, u32 i, const char **why)
 	err = pvfs_peer_new(t->engine, &pp, &peer);
 	if (err)
 		return err;
+	pvfs_peer_expect(peer, t->conf->uuid, i);
 	t->iod[i].addr = pp.addr;
 	atomic_store(&t->iod[i].peer, peer);
 	return 0;

@@ -136,6 +136,8 @@ static int auth_answer(struct pconn *pc)
 			 role_name(p->pp.its_role));
 		return refusal(pc, -EPROTO);
 	}
+	if (peer_is_other(p, &rep, pc->why, sizeof(pc->why)))
+		return p->pp.hard ? -EHOSTUNREACH : refusal(pc, -EHOSTUNREACH);
 	pc->hs = HS_DONE;
 	chan_auth_ok(pc, &rep);
 	return 1;

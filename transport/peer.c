@@ -9,6 +9,7 @@
  */
 #include "peer.h"
 #include "../common/log.h"
+#include "../common/storeid.h"
 #include <semaphore.h>
 #include <stdlib.h>
 #include <time.h>
@@ -28,8 +29,8 @@ void peer_up(struct pvfs_peer *p)
 	p->last_err = 0;
 	p->why[0] = '\0';
 	p->down_since = 0;
-	tell = p->told;
-	p->told = false;
+	tell = p->told || p->told_other;
+	p->told = p->told_other = false;
 	pthread_mutex_unlock(&p->lock);
 	if (tell)
 		pvfs_info("%s answers again", p->pp.addr.text);
@@ -38,7 +39,7 @@ void peer_up(struct pvfs_peer *p)
 void peer_down(struct pvfs_peer *p, bool was_up, int err, const char *why)
 {
 	u64 now = pvfs_now();
-	char text[160];
+	char text[sizeof(p->why)];
 	bool tell = false;
 
 	snprintf(text, sizeof(text), "%s", why && *why ? why : strerror(-err));
@@ -73,6 +74,55 @@ void peer_refused(struct pvfs_peer *p, int err, const char *why)
 	pthread_mutex_unlock(&p->lock);
 	if (tell)
 		pvfs_debug("%s refused us: %s", p->pp.addr.text, why);
+}
+
+/* "iod 3 of volume UUID" */
+static void daemon_text(u8 role, u32 index, const u8 uuid[PVFS_UUID_LEN], char *buf, size_t n)
+{
+	char text[37];
+
+	pvfs_uuid_text(uuid, text);
+	if (role == PVFS_ROLE_IOD)
+		snprintf(buf, n, "iod %u of volume %s", index, text);
+	else
+		snprintf(buf, n, "the manager of volume %s", text);
+}
+
+bool peer_is_other(struct pvfs_peer *p, const struct pvfs_auth_rep *rep, char *why, size_t n)
+{
+	char is[96], wanted[96];
+	bool other, tell;
+
+	pthread_mutex_lock(&p->lock);
+	other = p->known && (memcmp(rep->volume_uuid, p->uuid, sizeof(p->uuid)) ||
+			     (rep->role == PVFS_ROLE_IOD && rep->index != p->index));
+	tell = other && (!p->told_other || p->other_index != rep->index ||
+			 memcmp(p->other_uuid, rep->volume_uuid, sizeof(p->other_uuid)));
+	if (tell) {
+		p->told_other = true;
+		p->other_index = rep->index;
+		memcpy(p->other_uuid, rep->volume_uuid, sizeof(p->other_uuid));
+	}
+	if (other)
+		daemon_text(p->pp.its_role, p->index, p->uuid, wanted, sizeof(wanted));
+	pthread_mutex_unlock(&p->lock);
+	if (!other)
+		return false;
+	daemon_text(rep->role, rep->index, rep->volume_uuid, is, sizeof(is));
+	snprintf(why, n, "it is %s, not %s", is, wanted);
+	if (tell)
+		pvfs_error("%s: refused: it is %s, not %s: were addresses or stores exchanged?",
+			   p->pp.addr.text, is, wanted);
+	return true;
+}
+
+void pvfs_peer_expect(struct pvfs_peer *p, const u8 uuid[PVFS_UUID_LEN], u32 index)
+{
+	pthread_mutex_lock(&p->lock);
+	p->known = true;
+	memcpy(p->uuid, uuid, sizeof(p->uuid));
+	p->index = index;
+	pthread_mutex_unlock(&p->lock);
 }
 
 enum pvfs_peer_state pvfs_peer_state(struct pvfs_peer *p, int *ret_err, char *why, size_t n)

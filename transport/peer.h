@@ -100,7 +100,7 @@ struct pconn {
 	u8 small[512];
 	int refusal;			/* -errno of AUTH: not to be tried again */
 	bool stale;			/* AUTH: the session is gone */
-	char why[160];
+	char why[192];
 };
 
 struct pvfs_peer {
@@ -123,9 +123,15 @@ struct pvfs_peer {
 	enum pvfs_peer_state state;
 	u32 nup;
 	int last_err;
-	char why[160];
+	char why[192];
 	u64 refused_at, down_since;
 	bool told;			/* the log says that it does not answer */
+	bool known;			/* who it is, see pvfs_peer_expect() */
+	u8 uuid[PVFS_UUID_LEN];
+	u32 index;
+	bool told_other;		/* the log says that somebody else answers there: these */
+	u8 other_uuid[PVFS_UUID_LEN];
+	u32 other_index;
 	u32 inflight;			/* preqs that exist */
 	u32 nconns;
 	struct preq_list free;
@@ -139,6 +145,8 @@ void peer_preq_free(struct pvfs_peer *p, struct preq *r);
 void peer_up(struct pvfs_peer *p);
 void peer_down(struct pvfs_peer *p, bool was_up, int err, const char *why);
 void peer_refused(struct pvfs_peer *p, int err, const char *why);
+/* Is it another daemon than it should be? Logs that once, and says it in @why. */
+bool peer_is_other(struct pvfs_peer *p, const struct pvfs_auth_rep *rep, char *why, size_t n);
 
 /* channel.c */
 void chan_init(struct pvfs_peer *p, struct chan *ch, u32 index);

@@ -432,6 +432,12 @@ struct pvfs_peer_params {
 };
 
 int pvfs_peer_new(struct pvfs_engine *e, const struct pvfs_peer_params *pp, struct pvfs_peer **ret);
+/*
+ * From now on only the daemon that says in AUTH that it is @index of volume @uuid is spoken to: what
+ * is meant for one place of a stripe must not reach another. Who is another one is told apart before
+ * any request goes there, with one line in the log that names both; a hard peer goes on trying.
+ */
+void pvfs_peer_expect(struct pvfs_peer *p, const u8 uuid[PVFS_UUID_LEN], u32 index);
 /* Fails what is left with -ECANCELED, closes, frees. Not from an engine thread. NULL is fine. */
 void pvfs_peer_free(struct pvfs_peer *p);
 void *pvfs_peer_arg(struct pvfs_peer *p);

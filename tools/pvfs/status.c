@@ -33,6 +33,7 @@ struct survey {
 	struct pvfs_engine *engine;
 	struct server *servers;
 	u32 n;
+	u8 uuid[PVFS_UUID_LEN];	/* of the volume that they should serve */
 	/* what to do */
 	bool stats;
 	u32 count;		/* pings */
@@ -54,6 +55,7 @@ static int list_by_mgr(struct survey *s)
 	if (rc)
 		return rc;
 	rc = pvfs_volinfo(fs, &vi);
+	memcpy(s->uuid, vi.uuid, sizeof(s->uuid));
 	s->servers = rc ? NULL : calloc(vi.niods + 1, sizeof(*s->servers));
 	if (!rc && !s->servers)
 		rc = -ENOMEM;
@@ -91,6 +93,7 @@ static int list_by_conf(struct survey *s)
 		snprintf(s->servers[1 + i].address, sizeof(s->servers->address), "%s",
 			 c->iods[i].address);
 	}
+	memcpy(s->uuid, c->uuid, sizeof(s->uuid));
 	s->n = c->niods + 1;
 	return 0;
 }
@@ -138,6 +141,7 @@ static void ask(struct survey *s, struct server *v)
 			   sizeof(v->err));
 	if (v->rc)
 		return;
+	pvfs_peer_expect(p, s->uuid, v->index);
 	/* The first one connects: not counted. */
 	v->rc = probe_call(p, PVFS_OP_PING, NULL, 0, NULL, NULL, v->err, sizeof(v->err));
 	v->rtt_min = UINT64_MAX;

@@ -1,0 +1,79 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0
+# A daemon that is another one than the volume has at that address: it is told apart before it gets a request.
+. "$(dirname "$0")/lib.sh"
+
+make_cluster "$C" 2
+start_cluster "$C"
+make_file "$T/file" 1000000
+ok "a file on both I/O daemons" p cp "$T/file" pvfs:/file
+ok "... which the manager knows" p df
+ours=$(sed -n 's/.*uuid = "\(.*\)";/\1/p' "$C/pvfs.conf")
+
+# other_iod DIR INDEX: an I/O daemon with a store of its own and the configuration in DIR, in the background
+other_iod() {
+	"$BIN/pvfs-iod" -c "$1/pvfs.conf" -n "$2" --mkfs 2>>"$1/log" || return
+	"$BIN/pvfs-iod" -c "$1/pvfs.conf" -n "$2" 2>>"$1/log" &
+	other=$!
+	PIDS+=($other)
+	wait_for 10 grep -q " serves " "$1/log"
+}
+
+state_of() {
+	p status --json 2>/dev/null | perl -MJSON::PP -e 'local $/; print map { $_->{state} }
+		grep { $_->{server} eq $ARGV[0] } @{decode_json(<STDIN>)->{servers}}' "$1"
+}
+
+mgr_has_met() {
+	p df >/dev/null
+	[ "$(grep -c "refused: it is $1" "$C/log/mgr.log")" -gt "$2" ]
+}
+
+# expect_refused WHAT HOW: of what answers now at iod1's address
+expect_refused() {
+	local before
+	before=$(grep -c "refused: it is $2" "$C/log/mgr.log")
+	is "$1: status says which it is, and which it should be" "$(state_of iod1)" "it is $2, not iod 1 of volume $ours"
+	fails "... with status 1" 1 "" p status
+	fails "... the library refuses it" 1 "refused: it is $2, not iod 1 of volume $ours" p --soft --timeout 3 cp pvfs:/file "$T/back"
+	fails "... also to write" 1 "refused: it is $2" p --soft --timeout 3 cp "$T/file" pvfs:/more
+	is "... and so does the manager" "$(p df --json | json '{volumes}[0]{iods_up}')" 1
+	# Who was refused a moment ago is not asked at once.
+	wait_for 10 mgr_has_met "$2" "$before"
+	p df >/dev/null
+	is "... with one line in its log" "$(($(grep -c "refused: it is $2" "$C/log/mgr.log") - before))" 1
+}
+
+# Of another volume: the same name and keys, as when a volume was made anew.
+mkdir "$T/d"
+theirs=11111111-2222-4333-8444-555555555555
+sed "s/$ours/$theirs/" "$C/pvfs.conf" >"$T/d/pvfs.conf"
+cp "$C"/*.key "$T/d"
+ok "stop iod1" "$PVFS" stop "$C" iod1
+ok "another volume's daemon in its place" other_iod "$T/d" 1
+expect_refused "another volume" "iod 1 of volume $theirs"
+is "... it was given nothing" "$(find "$T/d" -path '*/data/*' -type f | wc -l)" 0
+kill "$other"
+wait "$other" 2>/dev/null
+
+# Of another place: the addresses were exchanged.
+mkdir "$T/e"
+a0=$(sed -n 's/.*{ address = "\([^"]*\)"; store = "iod0".*/\1/p' "$C/pvfs.conf")
+a1=$(sed -n 's/.*{ address = "\([^"]*\)"; store = "iod1".*/\1/p' "$C/pvfs.conf")
+sed "s/$a0/X/; s/$a1/$a0/; s/X/$a1/" "$C/pvfs.conf" >"$T/e/pvfs.conf"
+cp "$C"/*.key "$T/e"
+ok "the daemon of another place" other_iod "$T/e" 0
+expect_refused "another place" "iod 0 of volume $ours"
+is "... it was given nothing" "$(find "$T/e" -path '*/data/*' -type f | wc -l)" 0
+kill "$other"
+wait "$other" 2>/dev/null
+
+# A client that waits goes on when the right one is back.
+p cp pvfs:/file "$T/back" 2>"$T/cp.log" &
+cp=$!
+PIDS+=($cp)
+ok "the right one is back" "$PVFS" start "$C"
+ok "what waited for it ends well" wait "$cp"
+ok "... with the file's bytes" cmp "$T/file" "$T/back"
+ok "status" p status
+finish
