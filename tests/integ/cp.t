@@ -48,6 +48,18 @@ ok "setstripe -n leaves it as it is" p setstripe -n 1 pvfs:/stuffed
 is "... getstripe shows it" "$(p getstripe --json pvfs:/stuffed | json '{files}[0]{stuff_max}')" 4096
 ok "setstripe -s 0" p setstripe -s 0 pvfs:/stuffed
 is "... getstripe shows it" "$(p getstripe --json pvfs:/stuffed | json '{files}[0]{stuff_max}')" 0
+p mkdir pvfs:/keep
+layout() { p getstripe --json "$1" | json '{files}[0]{stripe_base} . " " . $j->{files}[0]{stripe_count} . " " . $j->{files}[0]{stripe_size} . " " . $j->{files}[0]{stuff_max}'; }
+p setstripe -S 8k -n 2 -b 1 -s 4k pvfs:/keep
+for o in "-S 16k" "-n 3" "-b any" "-s 0" "-n 0"; do p setstripe $o pvfs:/keep; layout pvfs:/keep; echo; done >"$T/keep"
+is "setstripe keeps what it is not given" "$(cat "$T/keep")" "1 2 16384 4096
+1 3 16384 4096
+any 3 16384 4096
+any 3 16384 0
+any 4 16384 0"
+p setstripe -n 2 -b 3 pvfs:/keep
+ok "setstripe makes a file" p setstripe -S 32k pvfs:/keep/new
+is "... which has the rest of its directory" "$(layout pvfs:/keep/new)" "3 2 32768 0"
 fails "setstripe -s beyond the limit" 2 "at most 64k" p setstripe -s 65k pvfs:/stuffed
 fails "setstripe of a file with data" 1 "pvfs setstripe: pvfs:/f$S:" p setstripe -S 8k "pvfs:/f$S"
 fails "setstripe over too many daemons" 1 "more daemons than the volume has" p setstripe -n 5 pvfs:/l4096-1
@@ -93,6 +105,16 @@ list() { (cd "$1" && find . -printf '%p %y %m %l %s %T@ %U %G\n' | sed -E 's/^(\
 is "... names, modes, links, sizes, times" "$(list "$T/tree2" | sha256sum)" "$(list "$T/tree" | sha256sum)"
 [ "$(list "$T/tree2")" = "$(list "$T/tree")" ] || diff <(list "$T/tree") <(list "$T/tree2") | sed 's/^/# /' | head
 ok "... contents" diff -r --no-dereference "$T/tree/a" "$T/tree2/a"
+ok "a tree goes in over itself" p cp -rp "$T/tree" pvfs:/
+ok "... and comes out over itself" p cp -rp pvfs:/tree "$T"
+rm "$T/tree2/d/link" "$T/tree2/d/dangling" "$T/tree2/d/fifo"
+touch "$T/tree2/d/link" "$T/tree2/d/fifo"
+ln -s elsewhere "$T/tree2/d/dangling"
+mkdir "$T/over"
+mv "$T/tree2" "$T/over/tree"
+ok "... and over one where links and pipes are other things" p cp -rp pvfs:/tree "$T/over"
+is "... all is as it was" "$(list "$T/over/tree")" "$(list "$T/tree")"
+mv "$T/over/tree" "$T/tree2"
 is "ls -R lists it" "$(p ls -R pvfs:/tree | grep -c .)" "$(($(find "$T/tree" | wc -l) - 1 + $(find "$T/tree" -type d | wc -l)))"
 like "ls -l shows where a link leads" "$(p ls -l pvfs:/tree/d)" "link -> ../a/one"
 is "ls --json" "$(p ls --json pvfs:/tree/d | json '{entries} && scalar @{$j->{entries}}')" 203
@@ -103,6 +125,18 @@ fails "rm of a directory without -r" 1 "-r removes" p rm pvfs:/tree
 ok "rm -r" p rm -r pvfs:/tree
 fails "... it is gone" 1 "No such file" p stat pvfs:/tree
 ok "rm -f of nothing" p rm -f pvfs:/tree
+
+# What must not be removed, made or changed by mistake.
+p mkdir pvfs:/precious
+touch "$T/local"
+for r in / // pvfs:/ pvfs: pvfs://. pvfs:/precious/..; do
+	fails "rm -rf $r is the whole volume" 1 "whole volume.*--all-of-it" p rm -rf "$r"
+done
+for c in rm mkdir setstripe; do
+	fails "$c of a local path" 2 "in the volume it is pvfs:$T/local" p $c "$T/local"
+done
+fails "... of a relative one, among others" 2 "local path.*pvfs:/local" bash -c "cd '$T' && '$PVFS' -c '$C/pvfs.conf' rm -r pvfs:/precious local"
+is "... and nothing was removed" "$(p ls -d pvfs:/precious)" /precious
 fails "a source that is not there" 1 "No such file" p cp "$T/nothing" pvfs:/x
 fails "neither side in the volume" 2 "pvfs:/path" p cp "$T/in/f1" "$T/out/y"
 fails "a target directory that is not there" 1 "No such file|not a directory" p cp "$T/in/f1" "$T/in/f0" pvfs:/nodir
@@ -114,15 +148,18 @@ fails "mkdir of what exists" 1 "exists" p mkdir pvfs:/m
 ok "several sources" p cp "$T/in/f1" "$T/in/f0" "$T/in/f$S" pvfs:/m/n/o
 is "... all are there" "$(p ls pvfs:/m/n/o | wc -l)" 3
 
-# Resuming. A daemon is stopped in the middle, so that the copy hangs; then the copy is killed.
+# Resuming. A daemon is stopped in the middle, so that the copy hangs, and the first signal ends it.
 make_file "$T/in/big" $((64 << 20))
 "$PVFS" -c "$C/pvfs.conf" cp --chunk 1M --checkpoint 0 -j 2 "$T/in/big" pvfs:/big &
 cp=$!
 PIDS+=($cp)
 wait_for 30 p stat pvfs:/.big.pvfs-resume
 kill -STOP "$(pid_of iod2)"
-kill -KILL $cp
+kill -TERM $cp
+is "a copy that waits for a daemon ends at the first SIGTERM" "$(wait_for 5 bash -c "! grep -qs '^State:.[^Z]' /proc/$cp/status" && echo ended)" ended
+kill -KILL $cp 2>/dev/null
 wait $cp 2>/dev/null
+is "... and says that it was interrupted" $? 130
 kill -CONT "$(pid_of iod2)"
 if p stat pvfs:/.big.pvfs-resume >/dev/null 2>&1; then
 	out=$(p cp --resume --chunk 1M "$T/in/big" pvfs:/big 2>&1)
@@ -170,4 +207,7 @@ if [ $rc -eq 130 ]; then
 else
 	is "the copy was done before the interrupt" $rc 0
 fi
+# A volume that is all of it to be emptied is.
+ok "rm -r --all-of-it" p rm -r --all-of-it pvfs:/
+is "... empties it" "$(p ls pvfs:/)" ""
 finish

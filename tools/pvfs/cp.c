@@ -18,6 +18,8 @@
 #define QUEUE_MAX	1024u	/* files waiting; the walker waits for room */
 #define ZERO_BLOCK	4096u	/* what is looked at for zeroes at a time */
 #define RUN_MIN		(256 << 10)	/* bytes between holes that are worth a request */
+#define END_SECONDS	1		/* from a signal to the end, if servers don't answer */
+#define EXIT_INTERRUPTED 130
 
 struct task {			/* a file to be copied */
 	struct task *next;
@@ -42,6 +44,8 @@ struct big {
 	u32 users;
 	int err;
 	bool reading;		/* it was the source that failed */
+	bool opened;		/* -p: it was read-only, and is of @was again if the copy fails */
+	mode_t was;
 	u64 noted_ms;
 	bool noting;
 };
@@ -78,9 +82,21 @@ struct copier {
 
 static volatile sig_atomic_t interrupted;
 
+/* A server does not answer: what is good of the copies has been noted before (--checkpoint). */
+static void on_alarm(int sig)
+{
+	static const char text[] = "\npvfs cp: interrupted; a server did not answer\n";
+
+	if (write(STDERR_FILENO, text, sizeof(text) - 1) < 0)
+		_exit(EXIT_INTERRUPTED);
+	_exit(EXIT_INTERRUPTED);
+}
+
+/* Time to note how far the copies are; a call may be waiting for a server for good. */
 static void on_signal(int sig)
 {
 	interrupted = 1;
+	alarm(END_SECONDS);
 }
 
 static u64 now_ms(void)
@@ -246,6 +262,20 @@ static bool complete(struct copier *c, const struct task *t)
 	       st.st_mtim.tv_nsec == t->st.st_mtim.tv_nsec;
 }
 
+/* -p, again: the copy is read-only, as its source. Return: 0, it can be written now; or @err. */
+static int make_writable(struct copier *c, struct big *b, int err)
+{
+	struct stat st;
+
+	if (err != -EACCES || !c->preserve || end_stat(c->to, b->task->to, true, &st) ||
+	    !S_ISREG(st.st_mode) || (st.st_mode & 0200) ||
+	    end_chmod(c->to, b->task->to, (st.st_mode & 07777) | 0600))
+		return err;
+	b->opened = true;
+	b->was = st.st_mode & 07777;
+	return 0;
+}
+
 static int open_both(struct copier *c, struct big *b)
 {
 	struct task *t = b->task;
@@ -259,6 +289,8 @@ static int open_both(struct copier *c, struct big *b)
 	}
 	/* -p: nobody else's before it is complete, and writable, as attributes want it. */
 	err = end_open(c->to, t->to, flags, c->preserve ? 0600 : t->st.st_mode & 0777, &b->dst);
+	if (err && !make_writable(c, b, err))
+		err = end_open(c->to, t->to, flags, 0600, &b->dst);
 	if (err)
 		goto bad;
 	resume_init(&b->note, t->to);
@@ -280,6 +312,8 @@ bad:
 	complain(c, t->to, err);
 	end_close(&b->src);
 	end_close(&b->dst);
+	if (b->opened)
+		end_chmod(c->to, t->to, b->was);
 	return err;
 }
 
@@ -305,6 +339,8 @@ static void finish(struct copier *c, struct big *b, int err)
 	end_close(&b->src);
 	if (!err && c->preserve)
 		keep(c, t->from, &t->st, t->to);
+	else if (b->opened)
+		end_chmod(c->to, t->to, b->was);
 	if (!err)
 		resume_remove(&b->note, c->to);
 	if (err == -ENODATA)
@@ -573,6 +609,37 @@ static void walk_dir(struct copier *c, const char *from, const char *to, const s
 		complain(c, from, err);
 }
 
+/* Is @to what a copy of the link, pipe, socket or device at @from would be? */
+static bool same_special(struct copier *c, const char *from, const struct stat *st, const char *to,
+			 const struct stat *is)
+{
+	char a[PVFS_SYMLINK_MAX + 1], b[PVFS_SYMLINK_MAX + 1];
+
+	if ((st->st_mode & S_IFMT) != (is->st_mode & S_IFMT))
+		return false;
+	if (S_ISLNK(st->st_mode))
+		return !end_readlink(c->from, from, a) && !end_readlink(c->to, to, b) &&
+		       !strcmp(a, b);
+	return (!S_ISCHR(st->st_mode) && !S_ISBLK(st->st_mode)) || st->st_rdev == is->st_rdev;
+}
+
+/* What is there already, of an earlier copy or not, is replaced, as files are; directories not. */
+static int copy_special(struct copier *c, const char *from, const struct stat *st, const char *to)
+{
+	int err = end_copy_special(c->from, from, st, c->to, to);
+	struct stat is;
+
+	if (err != -EEXIST)
+		return err;
+	err = end_stat(c->to, to, false, &is);
+	if (!err && S_ISDIR(is.st_mode))
+		return -EISDIR;
+	if (!err && same_special(c, from, st, to, &is))
+		return 0;
+	err = err ?: end_unlink(c->to, to);
+	return err ?: end_copy_special(c->from, from, st, c->to, to);
+}
+
 static void walk(struct copier *c, const char *from, const char *to, bool follow)
 {
 	struct stat st;
@@ -590,9 +657,7 @@ static void walk(struct copier *c, const char *from, const char *to, bool follow
 		fail("%s: is not a file; -r copies it as what it is", from);
 		c->failed = true;
 	} else {
-		err = end_copy_special(c->from, from, &st, c->to, to);
-		if (err == -EEXIST && c->resume)
-			return;
+		err = copy_special(c, from, &st, to);
 		if (!err && c->preserve)
 			keep(c, from, &st, to);
 		if (err)
@@ -756,7 +821,7 @@ static int run(struct copier *c, char **from, int n, const char *to, unsigned lo
 	}
 	if (!interrupted)
 		finish_dirs(c);
-	return interrupted ? 130 : c->failed ? EXIT_FAILURE : 0;
+	return interrupted ? EXIT_INTERRUPTED : c->failed ? EXIT_FAILURE : 0;
 }
 
 int cmd_cp(int argc, char **argv)
@@ -776,7 +841,7 @@ int cmd_cp(int argc, char **argv)
 			    .checkpoint_ms = 1000,
 			    .lock = PTHREAD_MUTEX_INITIALIZER,
 			    .cond = PTHREAD_COND_INITIALIZER };
-	/* The second one ends a copy that waits for a server. */
+	/* The second one ends it at once. */
 	struct sigaction sa = { .sa_handler = on_signal, .sa_flags = SA_RESETHAND | SA_RESTART };
 	bool bar = isatty(STDERR_FILENO);
 	struct pvfs_fs *fs = NULL;
@@ -839,6 +904,7 @@ int cmd_cp(int argc, char **argv)
 	c.tail = &c.head;
 	c.umask = umask(0);
 	umask(c.umask);
+	signal(SIGALRM, on_alarm);
 	sigaction(SIGINT, &sa, NULL);
 	sigaction(SIGTERM, &sa, NULL);
 	rc = run(&c, argv + optind, argc - 1 - optind, to, jobs, bar);

@@ -35,6 +35,7 @@ ssize_t end_copy(struct end_file *from, struct end_file *to, off_t off, size_t n
 int end_mkdir(struct end e, const char *path, mode_t mode);
 int end_unlink(struct end e, const char *path);
 int end_rename(struct end e, const char *from, const char *to);
+int end_readlink(struct end e, const char *path, char target[PVFS_SYMLINK_MAX + 1]);
 int end_copy_special(struct end s, const char *from, const struct stat *st, struct end d,
 		     const char *to);
 int end_chmod(struct end e, const char *path, mode_t mode);

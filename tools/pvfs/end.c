@@ -173,6 +173,19 @@ int end_rename(struct end e, const char *from, const char *to)
 	return e.fs ? pvfs_rename(e.fs, from, to, 0) : NEG(rename(from, to));
 }
 
+int end_readlink(struct end e, const char *path, char target[PVFS_SYMLINK_MAX + 1])
+{
+	ssize_t n = e.fs ? pvfs_readlink(e.fs, path, target, PVFS_SYMLINK_MAX + 1) :
+			   readlink(path, target, PVFS_SYMLINK_MAX + 1);
+
+	if (n < 0)
+		return e.fs ? (int)n : -errno;
+	if (n > PVFS_SYMLINK_MAX)
+		return -ENAMETOOLONG;
+	target[n] = '\0';
+	return 0;
+}
+
 /**
  * end_copy_special - make what is neither file nor directory again: links, devices, pipes, sockets
  * @st: of what is at @from
@@ -181,18 +194,14 @@ int end_copy_special(struct end s, const char *from, const struct stat *st, stru
 		     const char *to)
 {
 	char target[PVFS_SYMLINK_MAX + 1];
-	ssize_t n;
+	int err;
 
 	if (!S_ISLNK(st->st_mode))
 		return d.fs ? pvfs_mknod(d.fs, to, st->st_mode, st->st_rdev) :
 			      NEG(mknod(to, st->st_mode, st->st_rdev));
-	n = s.fs ? pvfs_readlink(s.fs, from, target, sizeof(target)) :
-		   readlink(from, target, sizeof(target));
-	if (n < 0)
-		return s.fs ? (int)n : -errno;
-	if (n == sizeof(target))
-		return -ENAMETOOLONG;
-	target[n] = '\0';
+	err = end_readlink(s, from, target);
+	if (err)
+		return err;
 	return d.fs ? pvfs_symlink(d.fs, target, to) : NEG(symlink(target, to));
 }
 

@@ -463,6 +463,29 @@ int cmd_stat(int argc, char **argv)
 
 /* ---------------------------------------------------------------- rm, mkdir */
 
+/**
+ * changing_path - what a command that changes something is to change
+ * @arg: "pvfs:/path", or "/path" or "path" of the volume when there is nothing of that name here
+ *
+ * Who forgets that the command is not for local files must not lose those of the same name in the
+ * volume.
+ *
+ * Return: the path, or NULL and the user was told.
+ */
+const char *changing_path(const char *arg)
+{
+	struct stat st;
+
+	if (remote_path(arg))
+		return remote_path(arg);
+	if (!lstat(arg, &st)) {
+		tool_usage("%s: is a local path; in the volume it is pvfs:%s%s", arg,
+			   *arg == '/' ? "" : "/", arg);
+		return NULL;
+	}
+	return arg;
+}
+
 /* Everything below a directory; by handle, so that depth and renames do no harm. */
 static int rm_below(struct pvfs_fs *fs, const struct pvfs_fh *dir, const char *shown)
 {
@@ -501,11 +524,29 @@ static int rm_below(struct pvfs_fs *fs, const struct pvfs_fh *dir, const char *s
 	return first ?: rc;
 }
 
-static int rm_one(struct pvfs_fs *fs, const char *path, bool recurse, bool force)
+/* Every way to write it: "/", "//.", "/a/.." */
+static bool is_root(struct pvfs_fs *fs, const char *path)
 {
+	struct pvfs_volinfo vi;
 	struct pvfs_stat st;
-	int rc = pvfs_unlink(fs, path);
 
+	return !pvfs_lstat(fs, path, &st) && !pvfs_volinfo(fs, &vi) && st.fh.ino == vi.root.ino;
+}
+
+/* @all: the root may be emptied, too; it stays itself. */
+static int rm_one(struct pvfs_fs *fs, const char *path, bool recurse, bool force, bool all)
+{
+	bool whole = recurse && is_root(fs, path);
+	struct pvfs_stat st;
+	int rc;
+
+	if (whole && !all) {
+		fail("%s: is the whole volume: it is emptied with --all-of-it only", path);
+		return -EPERM;
+	}
+	if (whole)
+		return pvfs_lstat(fs, path, &st) ?: rm_below(fs, &st.fh, "");
+	rc = pvfs_unlink(fs, path);
 	if (rc == -ENOENT && force)
 		return 0;
 	if (rc == -EISDIR && recurse) {
@@ -525,15 +566,17 @@ int cmd_rm(int argc, char **argv)
 {
 	static const struct option longopts[] = { { "recursive", no_argument, NULL, 'r' },
 						  { "force", no_argument, NULL, 'f' },
+						  { "all-of-it", no_argument, NULL, 'A' },
 						  TOOL_LONG };
-	bool recurse = false, force = false;
+	bool recurse = false, force = false, all = false;
 	struct pvfs_fs *fs;
 	int c, i, rc, failed = 0;
 
 	while ((c = getopt_long(argc, argv, TOOL_SHORT "rf", longopts, NULL)) != -1) {
 		recurse |= c == 'r';
 		force |= c == 'f';
-		if (c == 'r' || c == 'f')
+		all |= c == 'A';
+		if (c == 'r' || c == 'f' || c == 'A')
 			continue;
 		rc = tool_option(c);
 		if (rc)
@@ -541,10 +584,16 @@ int cmd_rm(int argc, char **argv)
 	}
 	if (optind >= argc)
 		return tool_usage("what?");
+	/* Nothing is removed before all are understood. */
+	for (i = optind; i < argc; i++) {
+		/* "/" is here, too; rm_one() has more to say of it. */
+		if (argv[i][strspn(argv[i], "/")] && !changing_path(argv[i]))
+			return EXIT_USAGE;
+	}
 	if (tool_connect(&fs))
 		return EXIT_FAILURE;
 	for (i = optind; i < argc; i++)
-		failed |= !!rm_one(fs, path_of(argv[i]), recurse, force);
+		failed |= !!rm_one(fs, path_of(argv[i]), recurse, force, all);
 	tool_disconnect(fs);
 	return failed ? EXIT_FAILURE : 0;
 }
@@ -600,6 +649,10 @@ int cmd_mkdir(int argc, char **argv)
 	}
 	if (optind >= argc)
 		return tool_usage("which?");
+	for (i = optind; i < argc; i++) {
+		if (!changing_path(argv[i]))
+			return EXIT_USAGE;
+	}
 	if (tool_connect(&fs))
 		return EXIT_FAILURE;
 	for (i = optind; i < argc; i++) {

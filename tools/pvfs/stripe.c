@@ -8,6 +8,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/xattr.h>
+#include <unistd.h>
 
 #define XATTR_LAYOUT "pvfs.layout"	/* on a mounted volume */
 
@@ -34,35 +35,101 @@ static bool mounted_path(const char *arg, char *layout, size_t n)
 	return true;
 }
 
-/* What was not given stays as it is there. */
-static int set_mounted(const char *path, const struct pvfs_striping *s, bool base_given)
+/* What was asked for. What was not given stays as it is. */
+struct wish {
+	struct pvfs_striping s;	/* pcount 0: all; stuff_max 0: not given */
+	bool base, pcount;	/* given */
+};
+
+static int set_mounted(const char *path, const struct wish *w)
 {
 	char text[96] = "", base[16];
 	int n = 0;
 
-	base_text(s, base);
-	if (base_given)
+	base_text(&w->s, base);
+	if (w->base)
 		n += snprintf(text + n, sizeof(text) - n, "base=%s ", base);
-	if (s->pcount)
-		n += snprintf(text + n, sizeof(text) - n, "pcount=%u ", s->pcount);
-	if (s->ssize)
-		n += snprintf(text + n, sizeof(text) - n, "ssize=%u ", s->ssize);
-	if (s->stuff_max)
+	if (w->pcount)
+		n += snprintf(text + n, sizeof(text) - n, "pcount=%u ", w->s.pcount);
+	if (w->s.ssize)
+		n += snprintf(text + n, sizeof(text) - n, "ssize=%u ", w->s.ssize);
+	if (w->s.stuff_max)
 		n += snprintf(text + n, sizeof(text) - n, "stuff_max=%u ",
-			      s->stuff_max == PVFS_STUFF_NONE ? 0 : s->stuff_max);
+			      w->s.stuff_max == PVFS_STUFF_NONE ? 0 : w->s.stuff_max);
 	if (!n)
 		return 0;
 	return setxattr(path, XATTR_LAYOUT, text, n - 1, 0) ? -errno : 0;
 }
 
-static int set_remote(struct pvfs_fs *fs, const char *path, const struct pvfs_striping *s)
+/* The directory that @path is in; owned by the caller. */
+static char *parent_of(const char *path)
 {
-	struct pvfs_file *f;
-	int rc = pvfs_setlayout(fs, path, s);
+	char *dir = strdup(path), *slash;
 
+	if (!dir)
+		return NULL;
+	while ((slash = strrchr(dir, '/')) != NULL && !slash[1] && slash != dir)
+		*slash = '\0';
+	if (!slash)
+		strcpy(dir, *dir ? "." : "");
+	else
+		slash[slash == dir] = '\0';
+	return dir;
+}
+
+/* Is @path one that does not exist, in a directory of a mounted volume? */
+static bool new_mounted_path(const char *path)
+{
+	char layout[128], *dir = remote_path(path) ? NULL : parent_of(path);
+	bool ret = dir && access(path, F_OK) && mounted_path(dir, layout, sizeof(layout));
+
+	free(dir);
+	return ret;
+}
+
+static int make_mounted(const char *path, const struct wish *w)
+{
+	int fd = open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
+
+	if (fd < 0)
+		return -errno;
+	close(fd);
+	return set_mounted(path, w);
+}
+
+/* @s: what is there is put where nothing was asked for. */
+static void fill_in(const struct wish *w, const struct pvfs_striping *is, struct pvfs_striping *s)
+{
+	*s = w->s;
+	if (!w->base)
+		s->base = is->base;
+	if (!w->pcount)
+		s->pcount = is->pcount;
+	if (!w->s.ssize)
+		s->ssize = is->ssize;
+}
+
+static int set_remote(struct pvfs_fs *fs, const char *path, const struct wish *w)
+{
+	struct pvfs_striping is, s;
+	struct pvfs_file *f;
+	char *dir;
+	int rc = pvfs_getlayout(fs, path, &is);
+
+	if (!rc) {
+		fill_in(w, &is, &s);
+		return pvfs_setlayout(fs, path, &s);
+	}
 	if (rc != -ENOENT)
 		return rc;
-	rc = pvfs_open_striped(fs, path, O_WRONLY | O_CREAT | O_EXCL, 0666, s, &f);
+	/* A new file has of its directory what it is not given. */
+	dir = parent_of(path);
+	rc = dir ? pvfs_getlayout(fs, *dir == '.' ? "/" : dir, &is) : -ENOMEM;
+	free(dir);
+	if (rc)
+		return rc;
+	fill_in(w, &is, &s);
+	rc = pvfs_open_striped(fs, path, O_WRONLY | O_CREAT | O_EXCL, 0666, &s, &f);
 	return rc ?: pvfs_close(f);
 }
 
@@ -73,10 +140,9 @@ int cmd_setstripe(int argc, char **argv)
 		{ "base", required_argument, NULL, 'b' },
 		{ "stuff-max", required_argument, NULL, 's' }, TOOL_LONG
 	};
-	struct pvfs_striping s = { .base = PVFS_BASE_ANY };
+	struct wish w = { .s.base = PVFS_BASE_ANY };
 	struct pvfs_fs *fs = NULL;
 	int c, i, rc, failed = 0;
-	bool base_given = false;
 	unsigned long v;
 	char old[128];
 	u64 size;
@@ -88,26 +154,27 @@ int cmd_setstripe(int argc, char **argv)
 			    size > PVFS_SSIZE_MAX || (size & (size - 1)))
 				return tool_usage("'%s': a stripe unit is a power of two, 4k .. 1G",
 						  optarg);
-			s.ssize = size;
+			w.s.ssize = size;
 			break;
 		case 'n':
 			if (parse_number(optarg, 0, PVFS_IOD_MAX, &v))
 				return EXIT_USAGE;
-			s.pcount = v;
+			w.s.pcount = v;
+			w.pcount = true;
 			break;
 		case 'b':
-			base_given = true;
+			w.base = true;
 			if (strcmp(optarg, "any")) {
 				if (parse_number(optarg, 0, PVFS_IOD_MAX - 1, &v))
 					return EXIT_USAGE;
-				s.base = v;
+				w.s.base = v;
 			}
 			break;
 		case 's':
 			if (pvfs_parse_size(optarg, &size) || size > PVFS_STUFF_MAX)
 				return tool_usage("'%s': the manager keeps files of at most %uk",
 						  optarg, PVFS_STUFF_MAX >> 10);
-			s.stuff_max = size ?: PVFS_STUFF_NONE;
+			w.s.stuff_max = size ?: PVFS_STUFF_NONE;
 			break;
 		default:
 			rc = tool_option(c);
@@ -119,11 +186,15 @@ int cmd_setstripe(int argc, char **argv)
 		return tool_usage("of what?");
 	for (i = optind; i < argc; i++) {
 		if (mounted_path(argv[i], old, sizeof(old))) {
-			rc = set_mounted(argv[i], &s, base_given);
+			rc = set_mounted(argv[i], &w);
+		} else if (new_mounted_path(argv[i])) {
+			rc = make_mounted(argv[i], &w);
 		} else {
+			if (!changing_path(argv[i]))
+				return EXIT_USAGE;
 			if (!fs && tool_connect(&fs))
 				return EXIT_FAILURE;
-			rc = set_remote(fs, path_of(argv[i]), &s);
+			rc = set_remote(fs, path_of(argv[i]), &w);
 		}
 		if (rc)
 			fail("%s: %s%s", argv[i], strerror(-rc), rc == -EINVAL ?

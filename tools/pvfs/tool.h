@@ -35,10 +35,12 @@ struct tool_opts {
 	const char *key;		/* -k */
 	unsigned int timeout_ms;	/* --timeout: for a server to answer at first */
 	bool json, counters, soft;
+	bool verbose;			/* -v */
+	const char *log;		/* -l, --log: libpvfs's messages go there */
 };
 extern struct tool_opts tool;
 
-#define TOOL_SHORT "c:m:k:h"
+#define TOOL_SHORT "c:m:k:hvV"
 #define TOOL_LONG \
 	{ "conf", required_argument, NULL, 'c' }, \
 	{ "mgr", required_argument, NULL, 'm' }, \
@@ -48,6 +50,9 @@ extern struct tool_opts tool;
 	{ "timeout", required_argument, NULL, 1001 }, \
 	{ "counters", no_argument, NULL, 1002 }, \
 	{ "soft", no_argument, NULL, 1003 }, \
+	{ "verbose", no_argument, NULL, 'v' }, \
+	{ "log", required_argument, NULL, 1004 }, \
+	{ "version", no_argument, NULL, 'V' }, \
 	{ NULL, 0, NULL, 0 }
 
 struct command {
@@ -97,6 +102,7 @@ const char *human(uint64_t v, char buf[16]);
 
 /* file.c, stripe.c */
 const char *path_of(const char *arg);
+const char *changing_path(const char *arg);
 void base_text(const struct pvfs_striping *s, char buf[16]);
 
 /* the subcommands */
