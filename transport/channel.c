@@ -346,18 +346,24 @@ static void chan_lost(struct pconn *pc, int err)
 	struct preq_list done = TAILQ_HEAD_INITIALIZER(done);
 	struct chan *ch = pc->ch;
 	struct pvfs_peer *p = ch->p;
-	bool was_up, long_up;
+	bool was_up, long_up, final;
 	struct preq *r, *prev;
 	u64 due;
 
 	pthread_mutex_lock(&ch->lock);
 	was_up = ch->state == CHAN_UP || ch->state == CHAN_UPCALL;
 	pthread_mutex_unlock(&ch->lock);
+	/*
+	 * A server that took the key before has been given another: whoever waits for servers waits
+	 * until that is put right.
+	 */
+	final = pc->refusal && !(pc->refusal == -EACCES && p->pp.hard && atomic_load(&p->connects));
 	/* Before the state: who sees us down must find the reason. */
-	if (pc->refusal)
+	if (final)
 		peer_refused(p, pc->refusal, pc->why);
 	else
-		peer_down(p, was_up, err ?: -ECONNRESET, *pc->why ? pc->why : pc->c.why);
+		peer_down(p, was_up, pc->refusal ?: err ?: -ECONNRESET,
+			  *pc->why ? pc->why : pc->c.why);
 
 	pthread_mutex_lock(&ch->lock);
 	ch->conn = NULL;
@@ -377,12 +383,12 @@ static void chan_lost(struct pconn *pc, int err)
 	if (was_up)
 		ch->down_since = pvfs_now();
 	long_up = was_up && ch->down_since - ch->up_since > 1000000000ull;
-	if (pc->refusal)
+	if (final)
 		ch->was_up = false;	/* only a new request leads to another try */
 	due = plan_retry(ch, pc->stale || long_up);
 	pthread_mutex_unlock(&ch->lock);
 	peer_complete(p, &done);
-	if (pc->refusal) {
+	if (final) {
 		chan_fail(ch, -ENOTCONN);
 	} else if (due) {
 		peer_due(p, due);

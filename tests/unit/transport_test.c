@@ -444,6 +444,41 @@ static void test_hard(void **state)
 	pvfs_peer_free(p);
 }
 
+/* A server that took our key and has another one now: who waits for servers waits. */
+static void test_key_changed(void **state)
+{
+	struct pvfs_peer *p = fx_peer(NULL);
+	u8 good = fx.cluster.bytes[0];
+	unsigned int tries, i;
+	atomic_uint done = 0;
+	struct fx_rpc r;
+	char why[200];
+	int err = 0;
+
+	assert_int_equal(fx_ping(p), 0);
+	for (i = 0; i < 2; i++) {
+		fx_server_stop(0);
+		fx.cluster.bytes[0] ^= 1;
+		fx_server_start(NULL);
+		fx_make_ping(&r, &done);
+		pvfs_peer_submit(p, &r.rpc);
+		for (tries = 0; err != -EACCES && tries < 1000; tries++) {
+			fx_sleep_ms(1);
+			pvfs_peer_state(p, &err, why, sizeof(why));
+		}
+		assert_non_null(strstr(why, "refused our key"));
+		assert_int_equal(atomic_load(&done), i);
+		fx_server_stop(0);
+		fx.cluster.bytes[0] = good;
+		fx_server_start(NULL);
+		assert_true(fx_reach(&done, i + 1));
+		assert_int_equal(r.rpc.err, 0);
+		assert_int_equal(fx_ping(p), 0);
+		err = 0;
+	}
+	pvfs_peer_free(p);
+}
+
 static void test_free_cancels(void **state)
 {
 	enum { N = 100 };
@@ -877,6 +912,7 @@ int main(void)
 		LOOP(test_timeout_stalled),
 		BOTH(test_soft),
 		BOTH(test_hard),
+		BOTH(test_key_changed),
 		BOTH(test_free_cancels),
 		BOTH(test_free_unconnected),
 		BOTH(test_graceful_stop),
