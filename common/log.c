@@ -8,28 +8,75 @@
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <syslog.h>
 #include <time.h>
 #include <unistd.h>
 
 static const char *log_ident = "pvfs";
 static enum pvfs_log_level log_level = PVFS_LOG_INFO;
 static int log_fd = STDERR_FILENO;
+static bool log_syslog;
+static char log_path[4096];	/* absolute: daemons change their directory */
+static bool log_stderr;		/* standard error is the same file */
+
+/* Is standard error the file that @st is of? */
+static bool is_stderr(const struct stat *st)
+{
+	struct stat err;
+
+	return !fstat(STDERR_FILENO, &err) && err.st_dev == st->st_dev && err.st_ino == st->st_ino;
+}
 
 int pvfs_log_init(const char *ident, enum pvfs_log_level level, const char *file)
 {
+	char dir[2048] = "", path[sizeof(log_path)];
+	struct stat st;
 	int fd;
 
 	log_ident = ident;
 	log_level = level;
 	if (!file)
 		return 0;
-	fd = open(file, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0640);
+	if (*file != '/' && !getcwd(dir, sizeof(dir)))
+		return -errno;
+	if (snprintf(path, sizeof(path), "%s%s%s", dir, *dir ? "/" : "", file) >= (int)sizeof(path))
+		return -ENAMETOOLONG;
+	fd = open(path, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0640);
 	if (fd < 0)
 		return -errno;
+	log_stderr = !fstat(fd, &st) && is_stderr(&st);
 	if (log_fd != STDERR_FILENO)
 		close(log_fd);
 	log_fd = fd;
+	strcpy(log_path, path);
 	return 0;
+}
+
+void pvfs_log_to_syslog(const char *ident, enum pvfs_log_level level)
+{
+	log_ident = ident;
+	log_level = level;
+	openlog(ident, LOG_PID, LOG_DAEMON);
+	log_syslog = true;
+}
+
+int pvfs_log_reopen(void)
+{
+	int fd, saved = errno, err = 0;
+
+	if (!*log_path)
+		return 0;
+	fd = open(log_path, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0640);
+	/* In one step: other threads are writing. */
+	if (fd < 0 || dup3(fd, log_fd, O_CLOEXEC) < 0 ||
+	    (log_stderr && dup2(fd, STDERR_FILENO) < 0))
+		err = -errno;
+	if (fd >= 0)
+		close(fd);
+	errno = saved;
+	return err;
 }
 
 static const char *level_name(enum pvfs_log_level level)
@@ -54,7 +101,9 @@ void pvfs_log(enum pvfs_log_level level, const char *fmt, ...)
 
 	if (level > log_level)
 		return;
-	if (log_fd != STDERR_FILENO) {
+	if (log_syslog) {
+		n = 0;
+	} else if (log_fd != STDERR_FILENO) {
 		struct timespec ts;
 		struct tm tm;
 
@@ -73,6 +122,12 @@ void pvfs_log(enum pvfs_log_level level, const char *fmt, ...)
 	m = vsnprintf(line + n, sizeof(line) - n - 1, fmt, ap);
 	va_end(ap);
 	n = min(n + max(m, 0), (int)sizeof(line) - 2);
+	if (log_syslog) {
+		line[n] = '\0';
+		syslog(level, "%s", line);
+		errno = saved;
+		return;
+	}
 	line[n++] = '\n';
 	if (write(log_fd, line, n) < 0)
 		n = 0;	/* nowhere left to say so */

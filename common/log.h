@@ -4,7 +4,7 @@
  * lock held long.
  *
  * Lines go to stderr: "pvfs-iod[812]: warning: ..." by hand, "<4>pvfs-iod: ..." under systemd
- * (JOURNAL_STREAM set), or with a time in front when a file was named. One event is one line, at
+ * (JOURNAL_STREAM set); to a file, with a time in front; or to syslog. One event is one line, at
  * the layer that decides, with the peer, the operation, the tag, the ino and the error where they
  * are known.
  */
@@ -29,6 +29,15 @@ enum pvfs_log_level {
  * Return: 0 or -errno (@file can't be opened).
  */
 int pvfs_log_init(const char *ident, enum pvfs_log_level level, const char *file);
+
+/* From now on to syslog. @ident: kept by reference. */
+void pvfs_log_to_syslog(const char *ident, enum pvfs_log_level level);
+
+/*
+ * The file that pvfs_log_init() was given was moved away: make a new one. May be called by a signal
+ * handler. Return: 0, also when there is none, or -errno: the old one is written on.
+ */
+int pvfs_log_reopen(void);
 
 void pvfs_log(enum pvfs_log_level level, const char *fmt, ...)
 	__attribute__((format(printf, 2, 3)));

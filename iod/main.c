@@ -20,28 +20,33 @@
 #include <unistd.h>
 
 #define GRACE_MS 30000
+#define CONF_DIR "/etc/pvfs"
 
 struct options {
 	const char *conf, *log, *store;
 	long index;
 	long ready_fd;
 	bool mkfs, debug;
+	char conf_path[512];	/* of an instance */
 };
 
 static void usage(FILE *f)
 {
 	fputs("Usage: pvfs-iod -c FILE -n INDEX [OPTION]...\n"
+	      "       pvfs-iod --instance NAME-INDEX [OPTION]...\n"
 	      "Serve one store of a PVFS volume.\n\n"
 	      "  -c, --config FILE    the volume's configuration, see pvfs.conf(5)\n"
 	      "  -n, --index INDEX    which of the 'iods' in it this is, counted from 0\n"
+	      "      --instance NAME-INDEX  the same: -c " CONF_DIR "/NAME.conf -n INDEX\n"
+	      "  -f, --foreground     stay in the foreground (always so)\n"
 	      "      --mkfs           make and mark the store's directory, then exit\n"
 	      "      --ready-fd N     write \"ready\\n\" to descriptor N when serving\n"
 	      "      --store KIND     posix (the default), or null: discard all data (benchmarks only)\n"
-	      "      --log FILE       write to FILE instead of stderr; SIGHUP opens it anew\n"
+	      "  -l, --log FILE       append messages to FILE instead of standard error; SIGHUP opens it anew\n"
+	      "  -v, --verbose        more messages\n"
 	      "      --tune NAME=SIZE sendfile_min or read_ahead (benchmarks only)\n"
-	      "      --debug          log more\n"
-	      "      --help           print this\n"
-	      "      --version        print the version\n",
+	      "  -h, --help           this text\n"
+	      "  -V, --version        print the version\n",
 	      f);
 }
 
@@ -79,27 +84,44 @@ static bool tune(const char *text)
 	return false;
 }
 
+/* "NAME-INDEX", where NAME may have hyphens, too: what a systemd instance is called. */
+static bool instance(struct options *o, const char *text)
+{
+	const char *dash = strrchr(text, '-');
+
+	if (!dash || dash == text || strchr(text, '/') ||
+	    !parse_number(dash + 1, PVFS_IOD_MAX - 1, &o->index) ||
+	    snprintf(o->conf_path, sizeof(o->conf_path), CONF_DIR "/%.*s.conf", (int)(dash - text),
+		     text) >= (int)sizeof(o->conf_path))
+		return false;
+	o->conf = o->conf_path;
+	return true;
+}
+
 /* Return: -1 to go on, else the exit status. */
 static int parse(int argc, char **argv, struct options *o)
 {
-	enum { MKFS = 256, READY_FD, STORE, LOG, TUNE, DEBUG, HELP, VERSION };
+	enum { MKFS = 256, READY_FD, STORE, TUNE, INSTANCE };
 	static const struct option longs[] = {
 		{ "config", required_argument, NULL, 'c' },
 		{ "index", required_argument, NULL, 'n' },
 		{ "mkfs", no_argument, NULL, MKFS },
 		{ "ready-fd", required_argument, NULL, READY_FD },
 		{ "store", required_argument, NULL, STORE },
-		{ "log", required_argument, NULL, LOG },
+		{ "log", required_argument, NULL, 'l' },
 		{ "tune", required_argument, NULL, TUNE },
-		{ "debug", no_argument, NULL, DEBUG },
-		{ "help", no_argument, NULL, HELP },
-		{ "version", no_argument, NULL, VERSION },
+		{ "instance", required_argument, NULL, INSTANCE },
+		{ "foreground", no_argument, NULL, 'f' },
+		{ "verbose", no_argument, NULL, 'v' },
+		{ "debug", no_argument, NULL, 'v' },
+		{ "help", no_argument, NULL, 'h' },
+		{ "version", no_argument, NULL, 'V' },
 		{ NULL, 0, NULL, 0 },
 	};
 	int c;
 
 	*o = (struct options){ .index = -1, .ready_fd = -1, .store = "posix" };
-	while ((c = getopt_long(argc, argv, "c:n:", longs, NULL)) != -1) {
+	while ((c = getopt_long(argc, argv, "c:n:fl:vhV", longs, NULL)) != -1) {
 		switch (c) {
 		case 'c':
 			o->conf = optarg;
@@ -125,7 +147,16 @@ static int parse(int argc, char **argv, struct options *o)
 		case STORE:
 			o->store = optarg;
 			break;
-		case LOG:
+		case 'f':
+			break;
+		case INSTANCE:
+			if (!instance(o, optarg)) {
+				fprintf(stderr, "pvfs-iod: --instance takes NAME-INDEX, not '%s'\n",
+					optarg);
+				return 2;
+			}
+			break;
+		case 'l':
 			o->log = optarg;
 			break;
 		case TUNE:
@@ -134,14 +165,14 @@ static int parse(int argc, char **argv, struct options *o)
 				return 2;
 			}
 			break;
-		case DEBUG:
+		case 'v':
 			o->debug = true;
 			break;
-		case HELP:
+		case 'h':
 			usage(stdout);
 			return 0;
-		case VERSION:
-			puts("pvfs-iod " PVFS_VERSION);
+		case 'V':
+			printf("pvfs-iod %s (protocol %u)\n", PVFS_VERSION, PVFS_PROTO_VERSION);
 			return 0;
 		default:
 			fputs("Try 'pvfs-iod --help'.\n", stderr);
@@ -153,7 +184,7 @@ static int parse(int argc, char **argv, struct options *o)
 			fprintf(stderr, "pvfs-iod: what is '%s'?\n", argv[optind]);
 		else
 			fputs("pvfs-iod: -c FILE and -n INDEX are needed\n", stderr);
-		usage(stderr);
+		fputs("Try 'pvfs-iod --help'.\n", stderr);
 		return 2;
 	}
 	if (strcmp(o->store, "posix") && strcmp(o->store, "null")) {
@@ -275,16 +306,16 @@ static int open_store(const struct pvfs_conf *conf, const struct pvfs_storeid *i
 /* Serves until it is told to stop. */
 static void wait_for_end(const struct options *o, const sigset_t *set)
 {
-	int sig;
+	int sig, err;
 
 	for (;;) {
 		if (sigwait(set, &sig))
 			continue;
 		if (sig != SIGHUP)
 			break;
-		if (o->log && pvfs_log_init("pvfs-iod", o->debug ? PVFS_LOG_DEBUG : PVFS_LOG_INFO,
-					    o->log))
-			pvfs_warn("%s: can't be opened anew: %s", o->log, strerror(errno));
+		err = pvfs_log_reopen();
+		if (err)
+			pvfs_warn("%s: can't be opened anew: %s", o->log, strerror(-err));
 	}
 	pvfs_info("signal %d: finishing what was accepted", sig);
 }

@@ -112,13 +112,16 @@ static int landing_alloc(struct landing *l, u32 bytes)
 static int session_open(struct pvfs_volume *vol, struct pvfs_session_open_rep *ret,
 			struct landing *table, u32 *ret_len)
 {
+	char who[sizeof(vol->client_host) + 16];
 	struct pvfs_session_open_req m = {
-		.host = PVFS_STR(vol->client_host),
 		.flags = vol->opts.lease ? PVFS_SO_LEASES : 0,
 	};
 	struct pvfs_request *req;
 	int err;
 
+	/* For the manager's log: host, user and program. */
+	snprintf(who, sizeof(who), "%s, the kernel", vol->client_host);
+	m.host = PVFS_STR(who);
 	memcpy(m.client, vol->client_id, sizeof(m.client));
 	req = pvfs_req_alloc(vol->mgr, PVFS_OP_SESSION_OPEN, 0);
 	if (IS_ERR(req))

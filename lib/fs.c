@@ -8,6 +8,7 @@
 #include "lib.h"
 #include <arpa/inet.h>
 #include <netdb.h>
+#include <pwd.h>
 #include <stdlib.h>
 #include <sys/random.h>
 
@@ -393,6 +394,22 @@ static int mount_session(struct pvfs_fs *fs, const char *key_file, char *err, si
 	return rc;
 }
 
+/* "node7, anna, cp[812]": what the manager's log says of us. */
+static void who_am_i(char *who, size_t n)
+{
+	char host[HOST_NAME_MAX + 1] = "", buf[1024], user[64];
+	struct passwd pw, *found = NULL;
+
+	if (gethostname(host, sizeof(host) - 1) || !*host)
+		strcpy(host, "localhost");
+	if (!getpwuid_r(geteuid(), &pw, buf, sizeof(buf), &found) && found)
+		snprintf(user, sizeof(user), "%s", pw.pw_name);
+	else
+		snprintf(user, sizeof(user), "uid %u", geteuid());
+	snprintf(who, n, "%s, %s, %.64s[%d]", host, user, program_invocation_short_name,
+		 (int)getpid());
+}
+
 static void mgr_session_lost(struct pvfs_peer *p)
 {
 	lib_session_lost(pvfs_peer_arg(p));
@@ -448,8 +465,7 @@ int pvfs_mount(const struct pvfs_mount_opts *opts, struct pvfs_fs **ret, char *e
 	fs->nconnect = o.nconnect ?: NCONNECT_DEFAULT;
 	snprintf(fs->volume, sizeof(fs->volume), "%s", o.volume);
 	snprintf(fs->mgr_name, sizeof(fs->mgr_name), "%s", o.mgr);
-	if (gethostname(fs->host, sizeof(fs->host) - 1))
-		strcpy(fs->host, "localhost");
+	who_am_i(fs->who, sizeof(fs->who));
 	atomic_store(&fs->umask, umask_default());
 	rc = cred_default(&fs->cred);
 	if (!rc && getrandom(fs->client, sizeof(fs->client), 0) != sizeof(fs->client))

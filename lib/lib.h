@@ -63,7 +63,7 @@ struct pvfs_fs {
 	bool soft;
 	unsigned int timeo_ms, mount_timeout_ms, nconnect;
 	u8 client[PVFS_UUID_LEN];	/* random; finds our session again */
-	char host[PVFS_HOST_MAX + 1];
+	char who[PVFS_HOST_MAX + 1];	/* host, user and program, for the mgr's log */
 	u8 uuid[PVFS_UUID_LEN];
 	struct pvfs_fid root;
 	struct pvfs_layout root_layout;

@@ -326,7 +326,7 @@ int lib_session_open(struct pvfs_fs *fs, unsigned int timeout_ms, void *table, s
 	struct waiter w = { .lock = PTHREAD_MUTEX_INITIALIZER, .cond = PTHREAD_COND_INITIALIZER };
 	struct iovec in = { .iov_base = table, .iov_len = room };
 	u8 body[512], rep_buf[512];
-	struct pvfs_session_open_req req = { .host = PVFS_STR(fs->host) };
+	struct pvfs_session_open_req req = { .host = PVFS_STR(fs->who) };
 	struct pvfs_session_open_rep rep;
 	struct pvfs_rpc rpc;
 	int n, err;

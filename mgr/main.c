@@ -29,7 +29,7 @@ static void usage(FILE *f)
 		"Serves the names and attributes of a PVFS volume.\n\n"
 		"  -c, --config FILE   pvfs.conf(5) of the volume\n"
 		"  -f, --foreground    stay in the foreground (always so)\n"
-		"  -l, --log FILE      append messages to FILE instead of standard error\n"
+		"  -l, --log FILE      append messages to FILE instead of standard error; SIGHUP opens it anew\n"
 		"  -v, --verbose       more messages\n"
 		"      --check         check configuration, store and database, and exit\n"
 		"      --mkfs          make the store of a new volume, and exit\n"
@@ -84,7 +84,7 @@ static int parse(int argc, char **argv, struct options *o)
 			usage(stdout);
 			exit(0);
 		case 'V':
-			printf("pvfs-mgr %s\n", PVFS_VERSION);
+			printf("pvfs-mgr %s (protocol %u)\n", PVFS_VERSION, PVFS_PROTO_VERSION);
 			exit(0);
 		default:
 			fprintf(stderr, "Try 'pvfs-mgr --help'.\n");
@@ -180,8 +180,7 @@ static int do_check(struct mgr *m)
 /* SIGHUP: the log was moved away, write to a new one. */
 static void reopen_log(const struct options *o)
 {
-	int err = o->log ? pvfs_log_init("pvfs-mgr", o->verbose ? PVFS_LOG_DEBUG : PVFS_LOG_INFO,
-					 o->log) : 0;
+	int err = pvfs_log_reopen();
 
 	if (err)
 		pvfs_error("%s: %s", o->log, strerror(-err));

@@ -266,6 +266,7 @@ struct mgr_op {
 	struct pvfs_ts now;
 	const void *data;
 	u32 data_len;
+	const char *from;
 	union mgr_req req;
 	union mgr_rep rep;
 	u32 body_len, payload_len;
@@ -289,6 +290,7 @@ struct mgr_request {
 	u16 op, slot;
 	u32 slot_seq;
 	u64 session;
+	const char *from;		/* the address it came from, for the log; or NULL */
 	const void *body, *data;
 	u32 body_len, data_len;
 	bool can_block, can_park;

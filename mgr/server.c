@@ -313,6 +313,7 @@ int mgr_execute(struct mgr *m, const struct mgr_request *rq, struct mgr_op *op)
 	op->can_block = rq->can_block;
 	op->recalls = rq->can_park && !recalls_nothing(rq->op);
 	op->data = rq->data;
+	op->from = rq->from;
 	op->data_len = rq->data_len;
 	if (op->data_len && op->nr != PVFS_OP_SETXATTR && op->nr != PVFS_OP_HEAD_WRITE &&
 	    op->nr != PVFS_OP_FLUSH && op->nr != PVFS_OP_FILES_WRITE)
@@ -422,7 +423,7 @@ static void run_call(struct mgr *m, struct pvfs_call *call, struct mgr_parked *p
 		.op = call->head.op, .slot = call->head.slot, .slot_seq = call->head.slot_seq,
 		.session = call->peer->session, .body = call->body, .body_len = call->head.body_len,
 		.data = call->payload, .data_len = call->head.payload_len, .can_block = can_block,
-		.can_park = true,
+		.can_park = true, .from = call->peer->addr,
 	};
 	struct mgr_op op;
 	int err;

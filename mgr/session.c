@@ -197,7 +197,9 @@ int mgr_session_open(struct mgr_op *op, const struct pvfs_session_open_req *req,
 	memcpy(r.rec.client, req->client, sizeof(r.rec.client));
 	r.rec.opened = now.tv_sec;
 	r.rec.leases = req->flags & PVFS_SO_LEASES;
-	memcpy(r.rec.host, req->host.p, min(req->host.len, PVFS_HOST_MAX));
+	/* Who it is, and from where: what each line about it says. */
+	snprintf(r.rec.host, sizeof(r.rec.host), "%.*s%s%s%s", (int)min(req->host.len, 150u),
+		 req->host.p, op->from ? " (" : "", op->from ?: "", op->from ? ")" : "");
 	if (s)
 		r.id = s->id;
 	err = mgr_run(op, session_put_fn, &r, MGR_RUN_SYNC);

@@ -426,14 +426,15 @@ static void mount_failed(const struct mount_opts *o, const char *dir, int err)
 
 static void usage(FILE *f)
 {
-	fputs("Usage: mount.pvfs HOST[:PORT]:/VOLUME DIR [-sfnvh] [-o OPTIONS]\n"
+	fputs("Usage: mount.pvfs HOST[:PORT]:/VOLUME DIR [-sfnvhV] [-o OPTIONS]\n"
 	      "Run by mount(8) for `mount -t pvfs`. Options are in pvfs(5).\n\n"
 	      "  -s  ignore unknown options\n"
 	      "  -f  do everything but the mount itself\n"
 	      "  -n  accepted and ignored\n"
-	      "  -v  say what is done\n"
+	      "  -v, --verbose  say what is done\n"
 	      "  -o  options, separated by commas\n"
-	      "  -V  version\n", f);
+	      "  -h, --help     this text\n"
+	      "  -V, --version  print the version\n", f);
 }
 
 /* ---------------------------------------------------------------- by pvfsd */
@@ -586,12 +587,16 @@ static int do_mount(struct mount_opts *o, const char *dev, const char *dir)
 
 int main(int argc, char **argv)
 {
+	static const struct option longs[] = {
+		{ "verbose", no_argument, NULL, 'v' }, { "help", no_argument, NULL, 'h' },
+		{ "version", no_argument, NULL, 'V' }, { NULL, 0, NULL, 0 },
+	};
 	struct mount_opts o = { .key_file = KEY_DEFAULT, .timeout_ms = 10000 };
 	const char *dev, *dir;
 	char *opts = NULL, *opt, *save = NULL;
 	int c, rc;
 
-	while ((c = getopt(argc, argv, "sfnvho:t:V")) != -1) {
+	while ((c = getopt_long(argc, argv, "sfnvho:t:V", longs, NULL)) != -1) {
 		switch (c) {
 		case 's':
 			o.sloppy = true;
@@ -610,7 +615,7 @@ int main(int argc, char **argv)
 				return EX_FAIL;
 			break;
 		case 'V':
-			puts("mount.pvfs " PVFS_VERSION);
+			printf("mount.pvfs %s (protocol %u)\n", PVFS_VERSION, PVFS_PROTO_VERSION);
 			return 0;
 		case 'h':
 			usage(stdout);

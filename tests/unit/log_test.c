@@ -124,11 +124,48 @@ static void test_threads(void **state)
 	assert_int_equal(total, 50);
 }
 
+#define WRITES 2000
+
+static void *writer(void *unused)
+{
+	int i;
+
+	for (i = 0; i < WRITES; i++)
+		pvfs_info("line %d", i);
+	return NULL;
+}
+
 static void test_bad_file(void **state)
 {
 	assert_int_equal(pvfs_log_init("testlog", PVFS_LOG_INFO, "/nonexistent/dir/log"), -ENOENT);
 	pvfs_info("the old one is still there");
 	assert_int_equal(lines(slurp()), 1);
+}
+
+/* While others write: each line is whole, and in one of the two files. */
+static void test_reopen(void **state)
+{
+	char moved[sizeof(path) + 8];
+	pthread_t t;
+	FILE *f;
+	int n = 0, c;
+
+	snprintf(moved, sizeof(moved), "%s.old", path);
+	assert_int_equal(pthread_create(&t, NULL, writer, NULL), 0);
+	assert_int_equal(rename(path, moved), 0);
+	errno = EBUSY;
+	assert_int_equal(pvfs_log_reopen(), 0);
+	assert_int_equal(errno, EBUSY);
+	pthread_join(t, NULL);
+	pvfs_info("to the new one");
+	f = fopen(moved, "r");
+	assert_non_null(f);
+	while ((c = getc(f)) != EOF)
+		n += c == '\n';
+	fclose(f);
+	unlink(moved);
+	assert_int_equal(n + lines(slurp()), WRITES + 1);
+	assert_int_equal(access(path, F_OK), 0);
 }
 
 int main(void)
@@ -141,6 +178,7 @@ int main(void)
 		cmocka_unit_test(test_limited),
 		cmocka_unit_test(test_threads),
 		cmocka_unit_test(test_bad_file),
+		cmocka_unit_test(test_reopen),
 	};
 	int fd = mkstemp(path), rc;
 

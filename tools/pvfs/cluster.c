@@ -290,7 +290,7 @@ static int daemon_spawn(struct cluster *c, struct daemon *d)
 {
 	char log[PATH_MAX + 64], number[16];
 	char *argv[] = { d->mgr ? c->mgr_path : c->iod_path, "-c", c->conf->path, "--ready-fd", "3",
-			 d->mgr ? NULL : "-n", number, NULL };
+			 "-l", log, d->mgr ? NULL : "-n", number, NULL };
 	int fds[2], log_fd, null_fd, err = 0;
 	struct stat st;
 

@@ -4,6 +4,7 @@
  * server.
  */
 #include "tool.h"
+#include "../../common/log.h"
 #include <stdio.h>
 #include <stdlib.h>
 #include <time.h>
@@ -72,6 +73,16 @@ void target_free(struct target *t)
 	t->conf = NULL;
 }
 
+/* Where messages about servers go, and which. */
+static int tool_log(void)
+{
+	int rc = pvfs_log_init("pvfs", tool.verbose ? PVFS_LOG_DEBUG : PVFS_LOG_INFO, tool.log);
+
+	if (rc)
+		fail("%s: %s", tool.log, strerror(-rc));
+	return rc;
+}
+
 /**
  * tool_connect - mount the volume that the options mean
  *
@@ -82,7 +93,7 @@ int tool_connect(struct pvfs_fs **ret)
 	struct pvfs_mount_opts o = PVFS_MOUNT_OPTS_INIT;
 	char err[1024] = "";
 	struct target t;
-	int rc = target_find(&t, false);
+	int rc = tool_log() ?: target_find(&t, false);
 
 	if (!rc) {
 		o.mgr = t.mgr;

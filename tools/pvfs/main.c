@@ -66,9 +66,11 @@ static const struct command commands[] = {
 	  "  -d                     the directory itself\n",
 	  cmd_ls },
 	{ "stat", "PATH...", "attributes of files, and where their bytes lie", "", cmd_stat },
-	{ "rm", "[-rf] PATH...", "remove files",
+	{ "rm", "[-rf] PATH...", "remove files in the volume",
 	  "  -r, --recursive        directories with all that is in them\n"
-	  "  -f, --force            what does not exist is fine\n",
+	  "  -f, --force            what does not exist is fine\n"
+	  "      --all-of-it        -r pvfs:/ is meant: the whole volume is emptied\n"
+	  "  PATH is pvfs:/path; 'pvfs:' may be left out where no local file has that name.\n",
 	  cmd_rm },
 	{ "mkdir", "[-p] PATH...", "make directories",
 	  "  -p, --parents          and those above; what exists is fine\n"
@@ -140,8 +142,32 @@ static void help_command(const struct command *c)
 {
 	printf("Usage: pvfs %s %s\n\n%s%s\n", c->name, c->args, c->help,
 	       *c->help ? "" : "  No options of its own.\n");
-	printf("Every subcommand takes -c CONF, -m HOST[:PORT]/VOLUME, -k KEYFILE, --json, --timeout SECONDS;\n"
-	       "see pvfs(8).\n");
+	printf("Every subcommand takes -c CONF, -m HOST[:PORT]/VOLUME, -k KEYFILE, --json, --timeout SECONDS,\n"
+	       "-v, --log FILE, -h, -V; see pvfs(8).\n");
+}
+
+static void help_all(FILE *f)
+{
+	size_t i;
+
+	fprintf(f, "Usage: pvfs [options] SUBCOMMAND ...\n\n");
+	for (i = 0; i < ARRAY_SIZE(commands); i++)
+		fprintf(f, "  %-10s %s\n", commands[i].name, commands[i].brief);
+	fprintf(f, "\n"
+	       "  -c, --conf FILE          the cluster's configuration ($PVFS_CONF, " CONF_DEFAULT
+	       ")\n"
+	       "  -m, --mgr HOST/VOLUME    or its manager, \"host[:port]/volume\", and\n"
+	       "  -k, --key FILE           its key (" KEY_DEFAULT ")\n"
+	       "      --json               tables as JSON\n"
+	       "      --timeout SECONDS    for a server's first answer (10)\n"
+	       "      --soft               give up on servers that go away later, too\n"
+	       "      --counters           at the end print requests by server and operation\n"
+	       "  -v, --verbose            more messages\n"
+	       "  -l, --log FILE           append messages about servers to FILE instead of standard error\n"
+	       "                           (as -l, before SUBCOMMAND only)\n"
+	       "  -h, --help               this text\n"
+	       "  -V, --version            print the version\n\n"
+	       "pvfs SUBCOMMAND --help tells more. Paths in the volume are written pvfs:/path.\n");
 }
 
 static int help(const char *name)
@@ -158,20 +184,7 @@ static int help(const char *name)
 		fail("there is no subcommand '%s'; pvfs help lists them", name);
 		return EXIT_USAGE;
 	}
-	printf("Usage: pvfs [options] SUBCOMMAND ...\n\n");
-	for (i = 0; i < ARRAY_SIZE(commands); i++)
-		printf("  %-10s %s\n", commands[i].name, commands[i].brief);
-	printf("\n"
-	       "  -c, --conf FILE          the cluster's configuration ($PVFS_CONF, " CONF_DEFAULT
-	       ")\n"
-	       "  -m, --mgr HOST/VOLUME    or its manager, \"host[:port]/volume\", and\n"
-	       "  -k, --key FILE           its key (" KEY_DEFAULT ")\n"
-	       "      --json               tables as JSON\n"
-	       "      --timeout SECONDS    for a server's first answer (10)\n"
-	       "      --soft               give up on servers that go away later, too\n"
-	       "      --counters           at the end print requests by server and operation\n"
-	       "      --version\n\n"
-	       "pvfs SUBCOMMAND --help tells more. Paths in the volume are written pvfs:/path.\n");
+	help_all(stdout);
 	return 0;
 }
 
@@ -198,7 +211,7 @@ int tool_usage(const char *fmt, ...)
  * tool_option - an option that is not the subcommand's own
  * @c: from getopt_long() with TOOL_SHORT and TOOL_LONG
  *
- * Return: 0 taken; 1 it was --help, which was answered; -EINVAL wrong, and the user was told.
+ * Return: 0 taken; 1 it was --help or --version, which was answered; -EINVAL wrong, and the user was told.
  */
 int tool_option(int c)
 {
@@ -228,6 +241,15 @@ int tool_option(int c)
 	case 1003:
 		tool.soft = true;
 		return 0;
+	case 1004:
+		tool.log = optarg;
+		return 0;
+	case 'v':
+		tool.verbose = true;
+		return 0;
+	case 'V':
+		printf("pvfs %s (protocol %u)\n", pvfs_version(), PVFS_PROTO_VERSION);
+		return 1;
 	case 'h':
 		if (current)
 			help_command(current);
@@ -245,24 +267,23 @@ int tool_option(int c)
 
 int main(int argc, char **argv)
 {
-	static const struct option longopts[] = { { "version", no_argument, NULL, 'V' },
-						  TOOL_LONG };
+	static const struct option longopts[] = { TOOL_LONG };
 	const char *name;
 	size_t i;
 	int c, rc;
 
 	signal(SIGPIPE, SIG_IGN);
-	while ((c = getopt_long(argc, argv, "+" TOOL_SHORT "V", longopts, NULL)) != -1) {
-		if (c == 'V') {
-			printf("pvfs %s (protocol %u)\n", pvfs_version(), PVFS_PROTO_VERSION);
-			return 0;
+	while ((c = getopt_long(argc, argv, "+" TOOL_SHORT "l:", longopts, NULL)) != -1) {
+		if (c == 'l') {
+			tool.log = optarg;
+			continue;
 		}
 		rc = tool_option(c);
 		if (rc)
 			return rc < 0 ? EXIT_USAGE : 0;
 	}
 	if (optind >= argc) {
-		help(NULL);
+		help_all(stderr);
 		return EXIT_USAGE;
 	}
 	name = argv[optind];
