@@ -489,6 +489,16 @@ int pvfs_setlayout(struct pvfs_fs *fs, const char *path, const struct pvfs_strip
 	return err;
 }
 
+int pvfs_setlayout_fh(struct pvfs_fs *fs, const struct pvfs_fh *fh, const struct pvfs_striping *s)
+{
+	struct pvfs_fid fid = fid_of(fh);
+	struct pvfs_layout layout;
+	int err = lib_fs_check(fs);
+
+	err = err ?: lib_layout_of(fs, s, &layout);
+	return err ?: lib_layout_set(fs, &fid, &layout);
+}
+
 int pvfs_getlayout(struct pvfs_fs *fs, const char *path, struct pvfs_striping *ret)
 {
 	struct pvfs_attr attr;

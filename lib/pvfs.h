@@ -510,6 +510,7 @@ int pvfs_chown_fh(struct pvfs_fs *fs, const struct pvfs_fh *fh, uid_t uid, gid_t
 		  struct pvfs_stat *ret);
 int pvfs_utimens_fh(struct pvfs_fs *fs, const struct pvfs_fh *fh, const struct timespec ts[2],
 		    struct pvfs_stat *ret);
+int pvfs_setlayout_fh(struct pvfs_fs *fs, const struct pvfs_fh *fh, const struct pvfs_striping *s);
 int pvfs_open_fh(struct pvfs_fs *fs, const struct pvfs_fh *fh, int flags, struct pvfs_file **ret);
 /* Opens @name in @dir, creating with O_CREAT; a symbolic link is -ELOOP. @s and @st may be NULL. */
 int pvfs_create_fh(struct pvfs_fs *fs, const struct pvfs_fh *dir, const char *name, int flags,

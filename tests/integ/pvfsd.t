@@ -79,16 +79,96 @@ ok "a tree goes in by tar" bash -c "tar -C /usr/include -cf - linux | tar -C '$T
 ok "... and is the same from the other mount" diff -r /usr/include/linux "$T/m2/linux"
 ok "... and is removed" rm -r "$T/m2/linux"
 
+mount_options() {
+	awk -v m="$T/m1" '$2 == m { print $1, $3, $4 }' /proc/mounts
+}
+
+# How files are laid out, as on a mount by the module.
+mkdir "$T/m1/layout"
+layout() { "$PVFS" getstripe --json "$1" | json '{files}[0]{stripe_count} . " " . $j->{files}[0]{stripe_size} . " " . $j->{files}[0]{stuff_max}'; }
+ok "setstripe of a directory on the mount" "$PVFS" setstripe -n 2 -S 8k -s 0 "$T/m1/layout"
+ok "... once more, with less" "$PVFS" setstripe -n 3 "$T/m1/layout"
+is "... the rest stayed" "$(layout "$T/m2/layout")" "3 8192 0"
+ok "setstripe makes a file there" "$PVFS" setstripe -S 32k "$T/m1/layout/new"
+is "... so" "$(layout "$T/m2/layout/new")" "3 32768 0"
+is "the attribute is the module's" "$(getfattr --only-values -n pvfs.layout "$T/m1/layout")" "base=any pcount=3 ssize=8192 stuff_max=0"
+fails "... and not to be removed" 1 "not permitted" setfattr -x pvfs.layout "$T/m1/layout"
+fails "... nor to be what it can't" 1 "Invalid" setfattr -n pvfs.layout -v pcount=99 "$T/m1/layout"
+
+# An iod that hangs: who is killed is gone at once, who has but got a signal has its bytes when it is back.
+hung() {	# PID: it waits for pvfsd
+	wait_for 10 grep -q request_wait_answer "/proc/$1/wchan" "/proc/$1/stack"
+}
+gone() {
+	wait_for 3 bash -c "! grep -qs '^State:.[^Z]' /proc/$1/status"
+}
+make_file "$T/8M" $((8 << 20))
+cp "$T/8M" "$T/m1/8M"
+cp "$T/8M" "$T/m1/8M.2"
+kill -STOP "$(pid_of iod1)"
+cat "$T/m1/8M" >/dev/null &
+reader=$!
+dd if=/dev/zero of="$T/m1/8M.2" bs=1M conv=notrunc status=none &
+writer=$!
+perl - "$T/m1/8M" >"$T/read" <<'END' &
+use Time::HiRes "setitimer", "ITIMER_REAL";
+$SIG{ALRM} = sub { $n++ };
+open(my $f, "<:raw", $ARGV[0]) or die;
+setitimer(ITIMER_REAL, 0.05, 0.05);
+my $got = sysread($f, my $buf, 1 << 20);
+print defined $got ? $got : $!, " ", $n > 0, "\n";
+END
+signalled=$!
+PIDS+=($reader $writer $signalled)
+for x in reader writer signalled; do ok "the $x waits for an iod" hung ${!x}; done
+kill -KILL $reader $writer
+for x in reader writer; do ok "... and is gone when it is killed" gone ${!x}; done
+ok "others go on" timeout 10 ls -l "$T/m1"
+ok "... who got a signal waits" kill -0 $signalled
+kill -CONT "$(pid_of iod1)"
+wait $signalled
+is "... and has its bytes" "$(cat "$T/read")" "1048576 1"
+ok "the file is whole from the other mount" cmp "$T/8M" "$T/m2/8M"
+
 unmount_both
+
+# Its messages, and how it ends.
+ok "pvfsd -l" "$BIN/pvfsd" -l "$T/pvfsd.log" -o "key=$C/cluster.key" "$source" "$T/m1"
+daemon=$(pgrep -f "[p]vfsd .* $T/m1\$")
+like "... says what it does" "$(cat "$T/pvfsd.log")" "^20[0-9-]+ [0-9:.]+ pvfsd\[$daemon\]: $source: mounted on $T/m1"
+mv "$T/pvfsd.log" "$T/pvfsd.old"
+kill -HUP "$daemon"
+ok "... to a new file after a SIGHUP" wait_for 10 test -e "$T/pvfsd.log"
+kill -STOP "$(pid_of iod1)"
+cat "$T/m1/8M" >/dev/null 2>&1 &
+reader=$!
+PIDS+=($reader)
+ok "a reader waits for an iod" hung $reader
+kill -TERM "$daemon"
+ok "SIGTERM ends pvfsd all the same" gone "$daemon"
+ok "... the reader, too" gone $reader
+is "... and the mount" "$(mount_options)" ""
+kill -CONT "$(pid_of iod1)"
+syslog() {	# what comes to /dev/log in a /dev of our own
+	mkdir "$T/dev"
+	cp -a /dev/null /dev/fuse /dev/urandom "$T/dev"
+	mount --bind "$T/dev" /dev
+	perl -MSocket -e 'socket(my $s, AF_UNIX, SOCK_DGRAM, 0); bind($s, pack_sockaddr_un("/dev/log")) or die;
+		alarm 20; recv($s, my $m, 4096, 0); print "$m\n"' &
+	wait_for 10 test -S /dev/log
+	"$BIN/pvfsd" -o "key=$C/cluster.key" "$source" "$T/m1"
+	wait
+	umount "$T/m1"
+}
+like "without -l messages go to syslog" "$(unshare -m bash -c "$(declare -f syslog wait_for)
+	T=$T BIN=$BIN C=$C source=$source
+	syslog" 2>&1)" "^<30>.* pvfsd\[[0-9]+\]: $source: mounted on $T/m1"
 
 # The same by mount.pvfs.
 options=key=$C/cluster.key
 said="mount.pvfs: user: mounted by pvfsd, without the kernel module"
 by_user() {
 	"$BIN/mount.pvfs" "$source" "$T/m1" -o "$@" 2>&1
-}
-mount_options() {
-	awk -v m="$T/m1" '$2 == m { print $1, $3, $4 }' /proc/mounts
 }
 is "mount.pvfs -o user says who mounts" "$(by_user "$options,user,mount_timeout=5,soft,timeo=100,nconnect=2,ro")" "$said"
 is "... and it is so" "$(mount_options | cut -d, -f1)" "$source fuse.pvfs ro"

@@ -4,14 +4,21 @@
  * load the module. See pvfsd(8).
  */
 #include "pvfsd.h"
+#include "../../common/log.h"
+#include "../../common/proto.h"
 #include <fcntl.h>
+#include <getopt.h>
+#include <limits.h>
+#include <signal.h>
 #include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mount.h>
 #include <unistd.h>
 
 #define THREADS_MAX 1000
+#define END_SECONDS 2	/* from a signal to the end, whatever the servers do */
 
 struct pvfs_fs *fs;
 struct pvfs_fh root;
@@ -34,13 +41,62 @@ static const struct fuse_opt option_list[] = {
 
 static void usage(FILE *f)
 {
-	fprintf(f, "usage: pvfsd [-f] [-o options] host[:port]:/volume directory\n"
-		   "  -f             stay in the foreground\n"
+	fprintf(f, "Usage: pvfsd [OPTION]... HOST[:PORT]:/VOLUME DIRECTORY\n"
+		   "Mounts a PVFS volume from user space, without the kernel module.\n\n"
+		   "  -f, --foreground  stay in the foreground\n"
+		   "  -l, --log FILE    append messages to FILE instead of syslog, or with -f standard error;\n"
+		   "                    SIGHUP opens it anew\n"
+		   "  -v, --verbose     more messages\n"
+		   "  -h, --help        this text\n"
+		   "  -V, --version     print the version\n"
 		   "  -o key=FILE    the cluster key (default /etc/pvfs/cluster.key)\n"
 		   "  -o soft,timeo=DS  give up after so many tenths of a second\n"
 		   "  -o nconnect=N  connections to each server\n"
 		   "  -o mount_timeout=S  how many seconds the manager has to answer (10)\n"
 		   "  -o allow_other, ro, and what else mount.fuse3(8) has\n");
+}
+
+/* ---- signals ---- */
+
+static struct fuse_session *session;
+static char mount_point[PATH_MAX];
+
+/* Some call still waits for a server. What is open is told of by the end of this process. */
+static void on_alarm(int sig)
+{
+	umount2(mount_point, MNT_DETACH);
+	_exit(EXIT_FAILURE);
+}
+
+static void on_end(int sig)
+{
+	fuse_session_exit(session);
+	alarm(END_SECONDS);
+}
+
+static void on_hup(int sig)
+{
+	pvfs_log_reopen();	/* when it fails, the old file is written on */
+}
+
+/* Without SA_RESTART: the loop looks whether it is to end when a signal has come. */
+static int take_signals(struct fuse_session *se, const char *dir)
+{
+	struct sigaction sa = { .sa_handler = on_end };
+
+	session = se;
+	if (!realpath(dir, mount_point))
+		return -errno;
+	if (sigaction(SIGTERM, &sa, NULL) || sigaction(SIGINT, &sa, NULL))
+		return -errno;
+	sa.sa_handler = on_alarm;
+	if (sigaction(SIGALRM, &sa, NULL))
+		return -errno;
+	sa.sa_handler = on_hup;
+	sa.sa_flags = SA_RESTART;
+	if (sigaction(SIGHUP, &sa, NULL))
+		return -errno;
+	return signal(SIGPIPE, SIG_IGN) == SIG_ERR ? -errno : 0;
 }
 
 /* "host:port:/volume" into manager and volume. */
@@ -125,64 +181,115 @@ static void tell_parent(int fd)
 	close(fd);
 }
 
+/* Messages go to a file, to standard error, or, when there is none any more, to syslog. */
+static int open_log(const char *file, int verbose, int foreground)
+{
+	enum pvfs_log_level level = verbose ? PVFS_LOG_DEBUG : PVFS_LOG_INFO;
+	int err = 0;
+
+	if (file || foreground)
+		err = pvfs_log_init("pvfsd", level, file);
+	else
+		pvfs_log_to_syslog("pvfsd", level);
+	if (err)
+		fprintf(stderr, "pvfsd: %s: %s\n", file, strerror(-err));
+	return err;
+}
+
+struct command_line {
+	struct fuse_args args;		/* for libfuse */
+	const char *log;
+	int foreground, verbose;
+};
+
+/* Return: -1 to go on, else the exit status. */
+static int parse(int argc, char **argv, struct command_line *l)
+{
+	static const struct option longs[] = {
+		{ "foreground", no_argument, NULL, 'f' }, { "log", required_argument, NULL, 'l' },
+		{ "verbose", no_argument, NULL, 'v' }, { "help", no_argument, NULL, 'h' },
+		{ "version", no_argument, NULL, 'V' }, { NULL, 0, NULL, 0 },
+	};
+	int c;
+
+	fuse_opt_add_arg(&l->args, "pvfsd");
+	while ((c = getopt_long(argc, argv, "fo:l:vhV", longs, NULL)) != -1) {
+		switch (c) {
+		case 'f':
+			l->foreground = 1;
+			break;
+		case 'o':
+			fuse_opt_add_arg(&l->args, "-o");
+			fuse_opt_add_arg(&l->args, optarg);
+			break;
+		case 'l':
+			l->log = optarg;
+			break;
+		case 'v':
+			l->verbose = 1;
+			break;
+		case 'h':
+			usage(stdout);
+			return 0;
+		case 'V':
+			printf("pvfsd %s (protocol %u)\n", PVFS_VERSION, PVFS_PROTO_VERSION);
+			return 0;
+		default:
+			fputs("Try 'pvfsd --help'.\n", stderr);
+			return 2;
+		}
+	}
+	if (argc - optind != 2) {
+		fprintf(stderr, "pvfsd: HOST[:PORT]:/VOLUME and DIRECTORY are needed\n"
+			"Try 'pvfsd --help'.\n");
+		return 2;
+	}
+	return -1;
+}
+
 int main(int argc, char **argv)
 {
-	struct fuse_args args = FUSE_ARGS_INIT(0, NULL);
+	struct command_line l = { .args = FUSE_ARGS_INIT(0, NULL) };
 	struct fuse_loop_config *config = NULL;
 	struct fuse_session *se = NULL;
 	struct options o = { 0 };
 	char *mgr, *volume, *source = NULL, named[600];
-	int c, foreground = 0, parent = -1, rc = EXIT_FAILURE;
+	int parent = -1, rc = parse(argc, argv, &l);
 
-	fuse_opt_add_arg(&args, "pvfsd");
-	while ((c = getopt(argc, argv, "fo:h")) != -1) {
-		switch (c) {
-		case 'f':
-			foreground = 1;
-			break;
-		case 'o':
-			fuse_opt_add_arg(&args, "-o");
-			fuse_opt_add_arg(&args, optarg);
-			break;
-		case 'h':
-			usage(stdout);
-			rc = 0;
-			goto out_args;
-		default:
-			usage(stderr);
-			rc = 2;
-			goto out_args;
-		}
-	}
-	rc = 2;
-	if (argc - optind != 2) {
-		usage(stderr);
+	if (rc >= 0)
 		goto out_args;
-	}
+	rc = 2;
 	source = strdup(argv[optind]);
 	if (!source || parse_source(source, &mgr, &volume)) {
 		fprintf(stderr, "pvfsd: '%s' is no host[:port]:/volume\n", argv[optind]);
 		goto out_args;
 	}
 	snprintf(named, sizeof(named), "-ofsname=%s,subtype=pvfs,default_permissions", argv[optind]);
-	fuse_opt_add_arg(&args, named);
-	if (fuse_opt_parse(&args, &o, option_list, NULL))
+	fuse_opt_add_arg(&l.args, named);
+	if (fuse_opt_parse(&l.args, &o, option_list, NULL))
 		goto out_args;
 	rc = EXIT_FAILURE;
-	if (!foreground) {
+	if (!l.foreground) {
 		parent = background();
 		if (parent < 0) {
 			perror("pvfsd");
 			goto out_args;
 		}
 	}
-	se = fuse_session_new(&args, &ops, sizeof(ops), NULL);
+	if (open_log(l.log, l.verbose, l.foreground))
+		goto out_args;
+	se = fuse_session_new(&l.args, &ops, sizeof(ops), NULL);
 	if (!se)
 		goto out_args;
-	if (mount_volume(&o, mgr, volume) || fuse_set_signal_handlers(se))
+	if (mount_volume(&o, mgr, volume))
 		goto out;
+	if (take_signals(se, argv[optind + 1]) || ask_start()) {
+		fprintf(stderr, "pvfsd: %s: %s\n", argv[optind + 1], strerror(errno));
+		goto out_volume;
+	}
 	if (fuse_session_mount(se, argv[optind + 1]))
 		goto out_volume;
+	pvfs_info("%s: mounted on %s", argv[optind], mount_point);
 	tell_parent(parent);
 	config = fuse_loop_cfg_create();
 	if (config)
@@ -190,9 +297,9 @@ int main(int argc, char **argv)
 		fuse_loop_cfg_set_max_threads(config, THREADS_MAX);
 	if (config)
 		rc = fuse_session_loop_mt(se, config) ? EXIT_FAILURE : 0;
+	pvfs_info("%s: no longer mounted on %s", argv[optind], mount_point);
 	fuse_session_unmount(se);
 out_volume:
-	fuse_remove_signal_handlers(se);
 	/* What is still open (umount -f, a signal) may be waited for by threads of ours. */
 	if (pvfs_umount(fs) == -EBUSY)
 		_exit(rc);
@@ -201,7 +308,7 @@ out:
 		fuse_loop_cfg_destroy(config);
 	fuse_session_destroy(se);
 out_args:
-	fuse_opt_free_args(&args);
+	fuse_opt_free_args(&l.args);
 	free(o.key);
 	free(source);
 	return rc;

@@ -16,6 +16,7 @@
  * some time after: until then the file has its locks of flock(2) and the like.
  */
 struct open_file {
+	struct held held;
 	struct open_file *next;		/* in with_locks */
 	struct pvfs_file *f;
 	uint64_t ino;
@@ -34,7 +35,32 @@ static struct open_file *open_of(const struct fuse_file_info *fi)
 
 struct pvfs_file *file_of(const struct fuse_file_info *fi)
 {
+	ask_hold(&open_of(fi)->held);
 	return open_of(fi)->f;
+}
+
+/* They are gone: those who wait for that go on. */
+static void no_locks(struct open_file *o)
+{
+	struct open_file **p;
+
+	pthread_mutex_lock(&locks_lock);
+	for (p = &with_locks; *p && *p != o; p = &(*p)->next)
+		;
+	if (*p)
+		*p = o->next;
+	pthread_cond_broadcast(&released);
+	pthread_mutex_unlock(&locks_lock);
+}
+
+static int open_free(struct held *h)
+{
+	struct open_file *o = (struct open_file *)h;	/* its first member */
+	int err = pvfs_close(o->f);
+
+	no_locks(o);
+	free(o);
+	return err;
 }
 
 int open_begin(struct fuse_file_info *fi, struct pvfs_file *f, uint64_t ino)
@@ -45,6 +71,7 @@ int open_begin(struct fuse_file_info *fi, struct pvfs_file *f, uint64_t ino)
 		pvfs_close(f);
 		return -ENOMEM;
 	}
+	held_init(&o->held, open_free);
 	o->f = f;
 	o->ino = ino;
 	fi->fh = (uintptr_t)o;
@@ -81,18 +108,15 @@ static void descriptor_closed(struct open_file *o)
 
 int open_end(const struct fuse_file_info *fi)
 {
-	struct open_file *o = open_of(fi), **p;
-	int err = pvfs_close(o->f);
+	struct pvfs_locker by = { 0 };
+	struct open_file *o = open_of(fi);
 
-	pthread_mutex_lock(&locks_lock);
-	for (p = &with_locks; *p && *p != o; p = &(*p)->next)
-		;
-	if (*p)
-		*p = o->next;
-	pthread_cond_broadcast(&released);
-	pthread_mutex_unlock(&locks_lock);
-	free(o);
-	return err;
+	/* A request that nobody waits for any more may keep the file, but not its locks. */
+	if (o->locked && held_shared(&o->held)) {
+		pvfs_flock_by(o->f, &by, LOCK_UN);
+		no_locks(o);
+	}
+	return held_put(&o->held);
 }
 
 /* When the last of those ends that have locks on the inode and may be closed; 0: there is none. */
@@ -172,7 +196,6 @@ static void lock(struct locking *asked, struct open_file *o, int wait)
 	pthread_t t;
 	int err;
 
-	as(req);
 	has_locks(o);
 	err = ask_lock(asked, 0);
 	if (err == -EAGAIN && !wait && wait_for_release(o))
@@ -181,6 +204,9 @@ static void lock(struct locking *asked, struct open_file *o, int wait)
 		reply(req, err);
 		return;
 	}
+	/* From here on whoever interrupts it ends the wait, and the wait ends the request. */
+	if (!ask_end())
+		return;
 	l = malloc(sizeof(*l));
 	if (!l) {
 		reply(req, -ENOLCK);
@@ -199,35 +225,42 @@ static void lock(struct locking *asked, struct open_file *o, int wait)
 
 void do_flock(fuse_req_t req, fuse_ino_t ino, struct fuse_file_info *fi, int op)
 {
-	struct locking l = { .req = req, .f = file_of(fi), .op = op & ~LOCK_NB,
+	struct locking l = { .req = req, .op = op & ~LOCK_NB,
 			     .by = { .pid = fuse_req_ctx(req)->pid } };
 
+	as(req);
+	l.f = file_of(fi);
 	lock(&l, open_of(fi), !(op & LOCK_NB));
 }
 
 /* Of a process or of an open file: both are owners to FUSE, and which it is does not matter. */
 void do_setlk(fuse_req_t req, fuse_ino_t ino, struct fuse_file_info *fi, struct flock *fl, int sleep)
 {
-	struct locking l = { .req = req, .f = file_of(fi), .fl = *fl,
+	struct locking l = { .req = req, .fl = *fl,
 			     .by = { .owner = fi->lock_owner, .pid = fl->l_pid } };
 
+	as(req);
+	l.f = file_of(fi);
 	lock(&l, open_of(fi), sleep);
 }
 
 void do_getlk(fuse_req_t req, fuse_ino_t ino, struct fuse_file_info *fi, struct flock *fl)
 {
 	struct pvfs_locker by = { .owner = fi->lock_owner };
-	int err = pvfs_lock_by(file_of(fi), &by, F_GETLK, fl);
+	int err;
 
+	as(req);
+	err = pvfs_lock_by(file_of(fi), &by, F_GETLK, fl);
 	if (err)
 		reply(req, err);
-	else
+	else if (ask_end())
 		fuse_reply_lock(req, fl);
 }
 
 /* A descriptor is closed, maybe not the last of the file: the process' record locks end with it. */
 void do_flush(fuse_req_t req, fuse_ino_t ino, struct fuse_file_info *fi)
 {
+	as(req);
 	descriptor_closed(open_of(fi));
 	reply(req, pvfs_flush(file_of(fi), fi->lock_owner));
 }

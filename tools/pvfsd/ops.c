@@ -20,11 +20,25 @@ void as(fuse_req_t req)
 	if (pvfs_setcred_thread(fs, ctx->uid, ctx->gid, groups, n < 0 ? 0 : n > GROUPS_MAX ? GROUPS_MAX : n,
 				ctx->umask))
 		pvfs_setcred_thread(fs, ctx->uid, ctx->gid, NULL, 0, ctx->umask);
+	ask_begin(req, ctx->pid);
 }
 
 void reply(fuse_req_t req, int err)
 {
-	fuse_reply_err(req, -err);
+	if (ask_end())
+		fuse_reply_err(req, -err);
+}
+
+static void reply_buf(fuse_req_t req, const char *buf, size_t n)
+{
+	if (ask_end())
+		fuse_reply_buf(req, buf, n);
+}
+
+/* Return: 0, the kernel has taken it, and will tell when it is closed. */
+static int reply_open(fuse_req_t req, const struct fuse_file_info *fi)
+{
+	return ask_end() ? fuse_reply_open(req, fi) : -ENOENT;
 }
 
 /* Of a name: there is nothing in a directory that is gone. */
@@ -37,7 +51,7 @@ static void reply_size(fuse_req_t req, ssize_t n)
 {
 	if (n < 0)
 		reply(req, n);
-	else
+	else if (ask_end())
 		fuse_reply_write(req, n);
 }
 
@@ -57,7 +71,7 @@ static void reply_target(fuse_req_t req, int err, const struct pvfs_stat *st, co
 	err = err ? err : fill_entry(&e, st, target);
 	if (err)
 		reply_name(req, err);
-	else if (fuse_reply_entry(req, &e))
+	else if (!ask_end() || fuse_reply_entry(req, &e))
 		node_forget(e.ino, 1);
 }
 
@@ -70,7 +84,7 @@ static void reply_attr(fuse_req_t req, int err, const struct pvfs_stat *st)
 {
 	if (err)
 		reply(req, err);
-	else
+	else if (ask_end())
 		fuse_reply_attr(req, &st->st, 0);
 }
 
@@ -169,19 +183,21 @@ static void do_readlink(fuse_req_t req, fuse_ino_t ino)
 	char target[4097];
 	ssize_t n;
 
+	as(req);
 	/* The link may be gone by now, and its name be another's all the time. */
 	if (node_target(ino, target)) {
-		fuse_reply_readlink(req, target);
+		if (ask_end())
+			fuse_reply_readlink(req, target);
 		return;
 	}
-	as(req);
 	n = pvfs_readlink_fh(fs, &fh, target, sizeof(target) - 1);
 	if (n < 0) {
 		reply(req, n);
 		return;
 	}
 	target[n] = '\0';
-	fuse_reply_readlink(req, target);
+	if (ask_end())
+		fuse_reply_readlink(req, target);
 }
 
 /* ---- attributes ---- */
@@ -253,11 +269,13 @@ static void do_setattr(fuse_req_t req, fuse_ino_t ino, struct stat *attr, int to
 static void do_statfs(fuse_req_t req, fuse_ino_t ino)
 {
 	struct pvfs_fsstat st;
-	int err = pvfs_statfs(fs, &st);
+	int err;
 
+	as(req);
+	err = pvfs_statfs(fs, &st);
 	if (err)
 		reply(req, err);
-	else
+	else if (ask_end())
 		fuse_reply_statfs(req, &st.vfs);
 }
 
@@ -267,17 +285,20 @@ static void do_setxattr(fuse_req_t req, fuse_ino_t ino, const char *name, const 
 	struct pvfs_fh fh = node_fh(ino);
 
 	as(req);
-	reply(req, pvfs_setxattr_fh(fs, &fh, name, value, size, flags));
+	if (!strcmp(name, LAYOUT_XATTR))
+		reply(req, layout_set(&fh, value, size, flags));
+	else
+		reply(req, pvfs_setxattr_fh(fs, &fh, name, value, size, flags));
 }
 
 static void reply_list(fuse_req_t req, ssize_t n, size_t size, const char *buf)
 {
 	if (n < 0)
 		reply(req, n);
-	else if (!size)
+	else if (size)
+		reply_buf(req, buf, n);
+	else if (ask_end())
 		fuse_reply_xattr(req, n);
-	else
-		fuse_reply_buf(req, buf, n);
 }
 
 static void do_getxattr(fuse_req_t req, fuse_ino_t ino, const char *name, size_t size)
@@ -286,7 +307,10 @@ static void do_getxattr(fuse_req_t req, fuse_ino_t ino, const char *name, size_t
 	char *buf = malloc(size ? size : 1);
 
 	as(req);
-	reply_list(req, buf ? pvfs_getxattr_fh(fs, &fh, name, buf, size) : -ENOMEM, size, buf);
+	if (buf && !strcmp(name, LAYOUT_XATTR))
+		reply_list(req, layout_get(&fh, buf, size), size, buf);
+	else
+		reply_list(req, buf ? pvfs_getxattr_fh(fs, &fh, name, buf, size) : -ENOMEM, size, buf);
 	free(buf);
 }
 
@@ -305,7 +329,7 @@ static void do_removexattr(fuse_req_t req, fuse_ino_t ino, const char *name)
 	struct pvfs_fh fh = node_fh(ino);
 
 	as(req);
-	reply(req, pvfs_removexattr_fh(fs, &fh, name));
+	reply(req, strcmp(name, LAYOUT_XATTR) ? pvfs_removexattr_fh(fs, &fh, name) : -EPERM);
 }
 
 /* ---- files ---- */
@@ -324,7 +348,7 @@ static void do_open(fuse_req_t req, fuse_ino_t ino, struct fuse_file_info *fi)
 		reply(req, err);
 		return;
 	}
-	if (fuse_reply_open(req, fi))
+	if (reply_open(req, fi))
 		open_end(fi);
 }
 
@@ -348,7 +372,7 @@ static void do_create(fuse_req_t req, fuse_ino_t parent, const char *name, mode_
 	if (err) {
 		open_end(fi);
 		reply_name(req, err);
-	} else if (fuse_reply_create(req, &e, fi)) {
+	} else if (!ask_end() || fuse_reply_create(req, &e, fi)) {
 		node_forget(e.ino, 1);
 		open_end(fi);
 	}
@@ -364,7 +388,7 @@ static void do_read(fuse_req_t req, fuse_ino_t ino, size_t size, off_t off, stru
 	if (n < 0)
 		reply(req, n);
 	else
-		fuse_reply_buf(req, buf, n);
+		reply_buf(req, buf, n);
 	free(buf);
 }
 
@@ -402,7 +426,7 @@ static void do_lseek(fuse_req_t req, fuse_ino_t ino, off_t off, int whence, stru
 	at = pvfs_lseek(file_of(fi), off, whence);
 	if (at < 0)
 		reply(req, at);
-	else
+	else if (ask_end())
 		fuse_reply_lseek(req, at);
 }
 
@@ -418,16 +442,20 @@ static void do_copy_file_range(fuse_req_t req, fuse_ino_t ino_in, off_t off_in, 
 
 /* An open directory. */
 struct listing {
+	struct held held;
 	struct pvfs_dir *d;
 	off_t at;			/* behind what the kernel was told last */
 	struct pvfs_dirent next;	/* it comes there: there was no room for it */
 	int have_next;
 };
 
-static void listing_free(struct listing *l)
+static int listing_free(struct held *h)
 {
+	struct listing *l = (struct listing *)h;	/* its first member */
+
 	pvfs_closedir(l->d);
 	free(l);
+	return 0;
 }
 
 static void do_opendir(fuse_req_t req, fuse_ino_t ino, struct fuse_file_info *fi)
@@ -443,9 +471,10 @@ static void do_opendir(fuse_req_t req, fuse_ino_t ino, struct fuse_file_info *fi
 		reply(req, err);
 		return;
 	}
+	held_init(&l->held, listing_free);
 	fi->fh = (uintptr_t)l;
-	if (fuse_reply_open(req, fi))
-		listing_free(l);
+	if (reply_open(req, fi))
+		held_put(&l->held);
 }
 
 /* The entry after @l->at. Return: 1, 0 at the end, or -errno. */
@@ -471,6 +500,7 @@ static void list(fuse_req_t req, size_t size, off_t off, struct fuse_file_info *
 	int rc = 0;
 
 	as(req);
+	ask_hold(&l->held);
 	if (!buf) {
 		reply(req, -ENOMEM);
 		return;
@@ -500,7 +530,7 @@ static void list(fuse_req_t req, size_t size, off_t off, struct fuse_file_info *
 	if (rc < 0 && !used)
 		reply(req, rc);
 	else
-		fuse_reply_buf(req, buf, used);
+		reply_buf(req, buf, used);
 	free(buf);
 }
 
@@ -516,7 +546,7 @@ static void do_readdirplus(fuse_req_t req, fuse_ino_t ino, size_t size, off_t of
 
 static void do_releasedir(fuse_req_t req, fuse_ino_t ino, struct fuse_file_info *fi)
 {
-	listing_free((struct listing *)(uintptr_t)fi->fh);
+	held_put(&((struct listing *)(uintptr_t)fi->fh)->held);
 	reply(req, 0);
 }
 
