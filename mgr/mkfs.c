@@ -23,6 +23,9 @@ static void make_root(const struct pvfs_conf *conf, struct mgr_inode *root)
 	root->gen = 1;
 	root->mode = S_IFDIR | 0755;
 	root->nlink = 2;
+	/* Of whoever makes the volume: root, or the user who runs a volume of their own. */
+	root->uid = geteuid();
+	root->gid = getegid();
 	mgr_wall_now(&root->btime);
 	root->atime = root->mtime = root->ctime = root->btime;
 	root->version = mgr_version_after(0);

@@ -35,6 +35,18 @@ fails "tune where there is no directory" 1 "/nowhere/.*No such file" p tune /now
 ok "df" p df
 is "df knows the daemons" "$(p df --json | json '{volumes}[0]{iods_up}')" 3
 
+# Logs: a time in each line, who a session is, and a new file after SIGHUP.
+for d in mgr iod0; do
+	like "$d's lines have a time" "$(head -n 1 "$C/log/$d.log")" '^20[0-9-]{8} [0-9:]{8}\.[0-9]{3} pvfs-'"${d%0}"'\['
+	mv "$C/log/$d.log" "$C/log/$d.old"
+	kill -HUP "$(pid_of $d)"
+	ok "$d makes a new log when it gets a SIGHUP" wait_for 10 test -e "$C/log/$d.log"
+done
+p ls >/dev/null
+like "the manager's log says who a session is" "$(wait_for 5 grep session "$C/log/mgr.log"; cat "$C/log/mgr.log")" \
+	" session [0-9]+: $(uname -n), $(id -un), pvfs\[[0-9]+\] \(127.0.0.1:[0-9]+\)"
+is "... in the new file only" "$(grep -c ", pvfs\[[0-9]*\] (127.0.0.1:[0-9]*) is leaving" "$C/log/mgr.log")" 1
+
 echo hello >"$T/hello"
 ok "a file goes in" p cp "$T/hello" pvfs:/hello
 fails "a store that is in use is refused even with --force" 1 "in use" "$PVFS" mkfs -c "$C/pvfs.conf" --force
@@ -105,5 +117,39 @@ fi
 for c in mkfs start stop status ping df cp ls stat rm mkdir setstripe getstripe tune; do
 	ok "pvfs $c --help" "$PVFS" $c --help
 done
-like "pvfs --version" "$("$PVFS" --version)" "^pvfs [0-9]"
+# The same of all programs; of mount.pvfs 1 is mount(8)'s own for a wrong command line.
+for x in pvfs pvfs-mgr pvfs-iod pvfsd mount.pvfs; do
+	for o in -h --help; do
+		like "$x $o" "$("$BIN/$x" $o)" "^Usage: $x"
+	done
+	for o in -V --version; do
+		like "$x $o" "$("$BIN/$x" $o)" "^$x [0-9][^ ]* \(protocol [0-9]+\)$"
+	done
+	fails "$x without arguments" "$([ $x = mount.pvfs ] && echo 1 || echo 2)" "Usage|--help" "$BIN/$x"
+	fails "$x --frobnicate" "$([ $x = mount.pvfs ] && echo 1 || echo 2)" "frobnicate" "$BIN/$x" --frobnicate
+done
+for x in "pvfs-mgr" "pvfs-iod -n 0" "pvfs"; do
+	fails "$x -v -l FILE, and a configuration that is not there" 1 "" "$BIN/"$x -v -l "$T/l.log" -c "$T/none.conf" \
+		$([ "$x" = pvfs ] && echo ls)
+done
+fails "an instance names its configuration" 1 "/etc/pvfs/no-such.conf" "$BIN/pvfs-iod" --instance no-such-3
+fails "an instance without an index" 2 "NAME-INDEX" "$BIN/pvfs-iod" --instance nosuch
+
+# A volume is of who makes it; what root makes is of who has the directory.
+if [ "$(id -u)" = 0 ]; then
+	chmod 755 "$T"
+	mkdir "$T/own" "$T/given"
+	chown 65534:65534 "$T/own" "$T/given"
+	CLUSTERS+=("$T/own/c")
+	as_nobody() { setpriv --reuid 65534 --regid 65534 --clear-groups "$PVFS" "$@"; }
+	ok "mkfs by a user" as_nobody mkfs --dir "$T/own/c" --iods 2 --port 0 --name own
+	ok "... start" as_nobody start "$T/own/c"
+	ok "... who may write there" as_nobody -c "$T/own/c/pvfs.conf" cp "$T/hello" pvfs:/mine
+	like "... as the owner of the root" "$(as_nobody -c "$T/own/c/pvfs.conf" stat --json pvfs:/ | tr -d ' \n')" '"uid":65534,"gid":65534'
+	as_nobody stop "$T/own/c" >/dev/null
+	cp "$T/own/c/pvfs.conf" "$T/given/"
+	ok "mkfs by root for a user" "$PVFS" mkfs -c "$T/given/pvfs.conf"
+	is "... all is the user's" "$(find "$T/given" -mindepth 1 ! -user 65534 ! -name pvfs.conf; ls "$T/given" | tr '\n' ' ')" \
+		"cluster.key iod0 iod1 mgr pvfs.conf server.key "
+fi
 finish

@@ -11,6 +11,7 @@
 #include "../../common/storeid.h"
 #include <ctype.h>
 #include <fcntl.h>
+#include <ftw.h>
 #include <libgen.h>
 #include <netdb.h>
 #include <netinet/in.h>
@@ -68,8 +69,10 @@ static int make_key(const char *path)
 	return err;
 }
 
+static int give_to_owner_of(const char *store, const char *path);
+
 /* The key at @path, made if there is none. */
-static int need_key(const char *path, const char *what)
+static int need_key(const char *path, const char *store, const char *what)
 {
 	int err;
 
@@ -80,7 +83,7 @@ static int need_key(const char *path, const char *what)
 		fail("%s: can't be made: %s", path, strerror(-err));
 	else
 		note("%s: made the %s key", path, what);
-	return err;
+	return err ?: give_to_owner_of(store, path);
 }
 
 /* Moves what is at @path, if anything, to "@path.old-TIME". */
@@ -140,7 +143,39 @@ static int clear_store(const char *dir, bool force)
 	return move_aside(dir);
 }
 
-static int format_store(const char *conf, bool mgr, u32 index)
+static uid_t give_uid;
+static gid_t give_gid;
+
+static int give_one(const char *path, const struct stat *st, int type, struct FTW *ftw)
+{
+	return lchown(path, give_uid, give_gid);
+}
+
+/*
+ * Root makes stores and keys for the user whom the daemons run as, and whose the directory is in
+ * which the stores are: what is at @path becomes that user's, as a directory with all in it.
+ */
+static int give_to_owner_of(const char *store, const char *path)
+{
+	char copy[4096];
+	struct stat st;
+
+	if (geteuid())
+		return 0;
+	snprintf(copy, sizeof(copy), "%s", store);
+	if (stat(dirname(copy), &st))
+		return -errno;
+	if (!st.st_uid)
+		return 0;
+	give_uid = st.st_uid;
+	give_gid = st.st_gid;
+	if (!nftw(path, give_one, 16, FTW_PHYS))
+		return 0;
+	fail("%s: can't be given to user %u: %s", path, st.st_uid, strerror(errno));
+	return -EIO;
+}
+
+static int format_store(const char *conf, const char *store, bool mgr, u32 index)
 {
 	char path[4096], number[16];
 	char *argv[] = { path, "-c", (char *)conf, "--mkfs", mgr ? NULL : "-n", number, NULL };
@@ -151,7 +186,7 @@ static int format_store(const char *conf, bool mgr, u32 index)
 		return rc;
 	}
 	snprintf(number, sizeof(number), "%u", index);
-	return run_wait(argv);
+	return run_wait(argv) ?: give_to_owner_of(store, store);
 }
 
 /* The stores of the configuration at @path, all or those that were asked for. */
@@ -182,15 +217,16 @@ static int format_conf(const char *path, const struct mkfs_opts *o)
 			rc = clear_store(c->iods[i].store, o->force);
 	}
 	if (!rc && (!o->only || o->mgr))
-		rc = need_key(c->cluster_key, "cluster") ?: need_key(c->server_key, "server");
+		rc = need_key(c->cluster_key, c->mgr_store, "cluster") ?:
+		     need_key(c->server_key, c->mgr_store, "server");
 	if (rc)
 		goto out;
 	for (i = 0; i < c->niods && !rc; i++) {
 		if (!o->only || o->iod[i])
-			rc = format_store(path, false, i);
+			rc = format_store(path, c->iods[i].store, false, i);
 	}
 	if (!rc && (!o->only || o->mgr))
-		rc = format_store(path, true, 0);
+		rc = format_store(path, c->mgr_store, true, 0);
 	if (rc)
 		fail("%s: not all stores were made; when the cause is removed, run it again with --force",
 		     path);
