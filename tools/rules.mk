@@ -179,7 +179,9 @@ install: all ## put everything below DESTDIR; the module as DKMS source
 	install -m 644 lib/examples/*.c $(DESTDIR)$(PREFIX)/share/doc/pvfs/examples
 	sed -e 's,@PREFIX@,$(PREFIX),; s,@LIBDIR@,$(LIBDIR),; s,@VERSION@,$(shell cat VERSION),' dist/pvfs.pc.in \
 		> $(DESTDIR)$(LIBDIR)/pkgconfig/pvfs.pc
-	install -m 644 dist/pvfs-mgr.service dist/pvfs-iod@.service $(DESTDIR)$(UNITDIR)
+	install -m 644 dist/pvfs-mgr@.service dist/pvfs-iod@.service $(DESTDIR)$(UNITDIR)
+	install -D -m 644 dist/pvfs.sysusers $(DESTDIR)$(PREFIX)/lib/sysusers.d/pvfs.conf
+	install -D -m 644 dist/pvfs.tmpfiles $(DESTDIR)$(PREFIX)/lib/tmpfiles.d/pvfs.conf
 	for m in docs/man/*.[1-8]; do \
 		install -D -m 644 $$m $(DESTDIR)$(PREFIX)/share/man/man$${m##*.}/$${m##*/} || exit 1; done
 	[ ! -e $(B)/libpvfs-romio.so ] || install -m 755 $(B)/libpvfs-romio.so $(DESTDIR)$(LIBDIR)
