@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * fence.c - see fence.h. A file of sorted numbers, written anew for each eviction: they are rare,
- * and few.
+ * fence.c - see fence.h. A file of sorted numbers, written anew for all that are evicted together:
+ * that is rare. None is ever dropped: a capability is good for ever.
  */
 #include "fence.h"
 #include "../common/log.h"
@@ -15,14 +15,14 @@
 
 #define NAME "pvfs.evicted"
 #define NAME_NEW NAME ".new"
-#define MOST 65536u	/* the newest; sessions count up, and so old ones have no client any more */
+#define ROOM 256u	/* numbers; more when they are used up */
 
 struct iod_fence {
 	pthread_rwlock_t lock;	/* protects all below */
 	int dfd;		/* the store's directory; -1: nothing is kept */
 	bool unsaved;		/* the file lacks some */
-	u32 n;
-	u64 id[MOST];		/* sorted */
+	u32 n, room;
+	u64 *id;		/* sorted */
 };
 
 /* Where @session is, or would be. */
@@ -45,30 +45,31 @@ static bool found(const struct iod_fence *f, u32 at, u64 session)
 	return at < f->n && f->id[at] == session;
 }
 
-/* Return: it is new. */
-static bool insert(struct iod_fence *f, u64 session)
+/* Return: 1 when it is new, 0, or -ENOMEM. */
+static int insert(struct iod_fence *f, u64 session)
 {
 	u32 at = place(f, session);
+	u64 *more;
 
 	if (found(f, at, session))
-		return false;
-	if (f->n == MOST) {
-		if (!at)
-			return false;
-		memmove(f->id, f->id + 1, --at * sizeof(f->id[0]));
-		f->n--;
-	} else {
-		memmove(f->id + at + 1, f->id + at, (f->n - at) * sizeof(f->id[0]));
+		return 0;
+	if (f->n == f->room) {
+		more = realloc(f->id, (f->room + max(f->room, ROOM)) * sizeof(*more));
+		if (!more)
+			return -ENOMEM;
+		f->id = more;
+		f->room += max(f->room, ROOM);
 	}
+	memmove(f->id + at + 1, f->id + at, (f->n - at) * sizeof(f->id[0]));
 	f->id[at] = session;
 	f->n++;
-	return true;
+	return 1;
 }
 
 static int load(struct iod_fence *f)
 {
 	int fd = openat(f->dfd, NAME, O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
-	ssize_t n = sizeof(u64);
+	size_t n = sizeof(u64);
 	u8 rec[sizeof(u64)];
 	FILE *file;
 	int err;
@@ -80,9 +81,11 @@ static int load(struct iod_fence *f)
 		close(fd);
 		return -ENOMEM;
 	}
-	while ((n = fread(rec, 1, sizeof(rec), file)) == sizeof(rec))
-		insert(f, get_unaligned_le64(rec));
-	err = ferror(file) ? -EIO : n ? -EUCLEAN : 0;
+	err = 0;
+	while (err >= 0 && (n = fread(rec, 1, sizeof(rec), file)) == sizeof(rec))
+		err = insert(f, get_unaligned_le64(rec));
+	if (err >= 0)
+		err = ferror(file) ? -EIO : n ? -EUCLEAN : 0;
 	fclose(file);
 	return err;
 }
@@ -151,19 +154,28 @@ void iod_fence_close(struct iod_fence *f)
 	if (f->dfd >= 0)
 		close(f->dfd);
 	pthread_rwlock_destroy(&f->lock);
+	free(f->id);
 	free(f);
 }
 
-int iod_fence_add(struct iod_fence *f, u64 session)
+int iod_fence_add(struct iod_fence *f, const u64 *sessions, u32 n)
 {
-	int err = 0;
+	int err = 0, new;
+	u32 i;
 
 	pthread_rwlock_wrlock(&f->lock);
-	if (insert(f, session))
-		f->unsaved = f->dfd >= 0;
+	for (i = 0; i < n; i++) {
+		new = insert(f, sessions[i]);
+		if (new > 0)
+			f->unsaved = f->dfd >= 0;
+		else
+			err = new ? new : err;
+	}
 	if (f->unsaved) {
-		err = save(f);
-		f->unsaved = err;
+		int saved = save(f);
+
+		f->unsaved = saved;
+		err = err ? err : saved;
 	}
 	pthread_rwlock_unlock(&f->lock);
 	return err;

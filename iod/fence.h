@@ -21,8 +21,11 @@ struct iod_fence;
 int iod_fence_open(const char *dir, struct iod_fence **ret);
 void iod_fence_close(struct iod_fence *f);
 
-/* Adds one, durably. Return: 0 or -errno: it is known all the same until the daemon ends. */
-int iod_fence_add(struct iod_fence *f, u64 session);
+/*
+ * Adds @n of them, durably. Return: 0 or -errno: they are known all the same until the daemon ends,
+ * unless it is -ENOMEM.
+ */
+int iod_fence_add(struct iod_fence *f, const u64 *sessions, u32 n);
 bool iod_fence_has(struct iod_fence *f, u64 session);
 
 #endif

@@ -7,7 +7,7 @@
  *          server.c               dispatch, payload memory, statistics; start and stop
  *         /    |    \
  *  bufmgr  capcache  sched        buffers, rights, threads that may wait for a disk;
- *         fence  hold  loss       sessions that have none any more; datafiles that are being cut;
+ *  evict  fence  hold  loss       sessions that have none any more; datafiles that are being cut;
  *                                 how often a sync failed
  *              |
  *           fdcache               open datafiles
@@ -23,6 +23,7 @@
 #include "../transport/transport.h"
 #include "bufmgr.h"
 #include "capcache.h"
+#include "evict.h"
 #include "fdcache.h"
 #include "fence.h"
 #include "hold.h"
@@ -75,6 +76,7 @@ struct iod {
 	struct iod_fence *fence;
 	struct iod_loss *loss;
 	struct iod_sched *sched;
+	struct iod_evictor *evictor;
 	struct iod_holds *holds;
 	pthread_mutex_t sync_lock[IOD_SYNC_LOCKS];	/* one sync of a datafile at a time; by ino */
 	pthread_mutex_t removal_lock;			/* protects the next two */

@@ -155,20 +155,9 @@ void iod_op_evict(struct iod *iod, struct pvfs_call *call)
 	if (!err && !req.session)
 		err = -EINVAL;
 	if (err)
-		goto out;
-	/*
-	 * Who comes from now on is refused; then who is here goes, and what it does is waited for. What
-	 * waits itself, for a cut, is not done any more.
-	 */
-	err = iod_fence_add(iod->fence, req.session);
-	if (err)
-		pvfs_log_limited(PVFS_LOG_ERROR,
-				 "store: the eviction of session %llu can't be kept: %s",
-				 (unsigned long long)req.session, strerror(-err));
-	iod_holds_evict(iod->holds, req.session);
-	pvfs_server_kill_session(call->server, req.session);
-out:
-	iod_fail(call, err);
+		iod_fail(call, err);
+	else
+		iod_evict(iod->evictor, call, req.session);
 }
 
 void iod_op_remove(struct iod *iod, struct pvfs_call *call)

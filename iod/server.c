@@ -372,6 +372,9 @@ int iod_start(const struct pvfs_conf *conf, u32 index, struct iod_store *store,
 	rc = iod_holds_new(iod, &iod->holds);
 	if (rc)
 		goto fail;
+	rc = iod_evictor_new(iod, &iod->evictor);
+	if (rc)
+		goto fail;
 	rc = pvfs_engine_new("pvfs-iod", conf->iod_threads, &iod->engine);
 	if (rc)
 		goto fail;
@@ -403,11 +406,14 @@ void iod_stop(struct iod *iod, unsigned int grace_ms)
 	server = atomic_load(&iod->server);
 	if (iod->holds)
 		iod_holds_expire(iod->holds, true);
+	/* It holds calls, which the server waits for. */
+	iod_evictor_stop(iod->evictor);
 	if (server)
 		pvfs_server_stop(server, grace_ms);
 	iod_sched_free(iod->sched);
 	pvfs_engine_free(iod->engine);
 	iod_holds_free(iod->holds);
+	iod_evictor_free(iod->evictor);
 	iod_caps_free(iod->caps);
 	iod_fence_close(iod->fence);
 	iod_fds_free(iod->files);

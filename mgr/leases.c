@@ -235,6 +235,16 @@ void mgr_leases_draft(struct mgr_leases *l, u64 ino, u64 session, bool on)
 	pthread_mutex_unlock(&s->lock);
 }
 
+u64 mgr_leases_end(struct mgr_leases *l, u64 ino, u64 session)
+{
+	struct mgr_lease_stripe *s = stripe_lock(l, ino);
+	struct mgr_lease *e = lease_find(s, ino, session);
+	u64 end = e ? e->end : 0;
+
+	pthread_mutex_unlock(&s->lock);
+	return end;
+}
+
 bool mgr_leases_draft_of(struct mgr_leases *l, u64 ino, u64 session)
 {
 	struct mgr_lease_stripe *s;

@@ -69,6 +69,8 @@ void mgr_leases_fini(struct mgr_leases *l);
  * Return: false: the table is full, or there is no memory.
  */
 bool mgr_leases_grant(struct mgr_leases *l, u64 ino, u64 session, u64 now, u64 end);
+/* When it expires, 0: there is none. */
+u64 mgr_leases_end(struct mgr_leases *l, u64 ino, u64 session);
 void mgr_leases_drop(struct mgr_leases *l, u64 ino, u64 session);
 /* All of a session that is dead. Costs what it had. */
 void mgr_leases_sweep(struct mgr_leases *l, u64 session);

@@ -11,7 +11,7 @@
  *   opens.c     who has what open, in memory          size.c     how long a file is
  *   locks.c     who has locked what, in memory        iodtab.c   calls to the iods
  *   leases.c    who may believe what, in memory       recall.c   leases given and taken back
- *   session.c   sessions and their leases             fence.c    evictions, told to the iods
+ *   session.c   sessions and their leases             evict.c    their ends, told to the iods
  *   head.c      stuffed files                         heads.c     where their bytes are
  *   reap.c      the thread behind unlink, truncate    recover.c   start and stop of all this
  *   path.c      what an inode is called, for the log
@@ -116,6 +116,7 @@ struct mgr_sessions {
 	pthread_mutex_t open_lock;
 	atomic_uint returning;		/* sessions with @returning set */
 	atomic_uint returning_leases;	/* those of them that had leases */
+	atomic_uint absent;		/* sessions with @absent set */
 };
 
 /* Who waits for the log to be flushed: wait.c. */
@@ -147,7 +148,7 @@ struct mgr {
 	struct pvfs_server *server;	/* NULL in tests */
 
 	struct mgr_sessions sessions;
-	struct mgr_eviction *evictions;	/* that not all iods know of: fence.c */
+	struct mgr_eviction *evictions;	/* that are under way: evict.c */
 	struct mgr_opens opens;
 	struct mgr_locks locks;
 	struct mgr_leases leases;
@@ -399,7 +400,9 @@ struct mgr_session {
 	atomic_bool dead;
 	/* from before the restart, and has not told yet all that it has open and locked */
 	atomic_bool returning;
-	bool unfenced;			/* evicted, and an iod does not know; the expiry thread's */
+	/* from before the restart, and has given no sign of life since */
+	atomic_bool absent;
+	atomic_bool evicting;		/* evict.c has it: its record is not for SESSION_CLOSE */
 	bool had_leases;		/* before the restart */
 	atomic_bool leases;		/* it may be given leases */
 	atomic_uint recalls;		/* RECALLs that it has not answered */
@@ -423,17 +426,34 @@ void mgr_session_put(struct mgr_session *s);
 /* Finds or makes (durably) the session of client @client. Context: inside mgr_execute(). */
 int mgr_session_open(struct mgr_op *op, const struct pvfs_session_open_req *req,
 		     struct mgr_session **ret);
-/* Ends @s: opens, orphans, replies, record. The caller keeps its reference. */
-int mgr_session_end(struct mgr_op *op, struct mgr_session *s);
+/*
+ * Ends @s: opens, orphans, replies, record; with @keep the record stays, as that of a session that
+ * was fenced. The caller keeps its reference.
+ */
+int mgr_session_end(struct mgr_op *op, struct mgr_session *s, bool keep);
+/* In a transaction: the record says that it is evicted. 0 also when there is none. */
+int mgr_session_mark(struct mgr_op *op, u64 id, bool fenced);
 /* The record of an evicted session that all iods know of by now. Context: mgr_bg_run() is possible. */
 int mgr_session_forget(struct mgr *m, u64 id);
+/*
+ * @s has told all that it had open before the restart: orphans of its own that it did not name were
+ * closed, and we have forgotten that we had answered.
+ */
+int mgr_session_drop_unclaimed(struct mgr_op *op, struct mgr_session *s);
 /* @s has told all that it had before the restart, or ended. */
 void mgr_session_returned(struct mgr *m, struct mgr_session *s);
-/* ---- fence.c ---- */
-int mgr_fence_add(struct mgr *m, u64 session);
-bool mgr_fence(struct mgr *m, u64 session);
-void mgr_fence_retry(struct mgr *m);
-void mgr_fence_fini(struct mgr *m);
+/* A sign of life of one that the table had before the restart. */
+void mgr_session_back(struct mgr *m, struct mgr_session *s);
+
+/* ---- evict.c: the thread that expires sessions, and the start ---- */
+
+/* @s, whose @dead is set, is to be ended. Takes the caller's reference, unless it is -ENOMEM. */
+int mgr_evict_add(struct mgr *m, struct mgr_session *s);
+/* The same for one that the process before us had begun with. */
+int mgr_evict_resume(struct mgr *m, struct mgr_session *s, bool fenced);
+/* Goes on with all of them. */
+void mgr_evict_round(struct mgr *m);
+void mgr_evict_fini(struct mgr *m);
 
 int mgr_sessions_init(struct mgr *m);
 int mgr_sessions_load(struct mgr_op *op);

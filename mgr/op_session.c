@@ -54,7 +54,7 @@ int mgr_op_session_close(struct mgr_op *op, const struct pvfs_session_close_req 
 			 struct pvfs_session_close_rep *rep)
 {
 	pvfs_info("session %llu: %s is leaving", (unsigned long long)op->s->id, op->s->host);
-	return mgr_session_end(op, op->s);
+	return mgr_session_end(op, op->s, false);
 }
 
 /* ---- reclaim ---- */

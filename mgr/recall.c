@@ -448,6 +448,13 @@ void mgr_recall_tick(struct mgr *m, u64 now)
 	for (i = 0; i < MGR_RECALL_BUCKETS && r->n; i++) {
 		for (c = LIST_FIRST(&r->bucket[i]); c; c = next) {
 			next = LIST_NEXT(c, link);
+			if (c->end > now)
+				continue;
+			/*
+			 * Who looked for the bar before it was there may have got it for longer
+			 * after we had looked how long it had it.
+			 */
+			c->end = mgr_leases_end(&m->leases, c->ino, c->session);
 			if (c->end <= now)
 				expire(m, c, &ready);
 		}

@@ -342,7 +342,7 @@ struct leftover {
 
 static bool session_known(struct mgr *m, u64 id)
 {
-	struct mgr_session *s = mgr_session_lookup(m, id);
+	struct mgr_session *s = mgr_session_peek(m, id);
 
 	if (s)
 		mgr_session_put(s);
@@ -526,7 +526,7 @@ int mgr_core_open(struct pvfs_conf *conf, const struct pvfs_key *server_key,
 fail_heads:
 	mgr_heads_close(m);
 fail_db:
-	mgr_fence_fini(m);
+	mgr_evict_fini(m);
 	mdb_close(m->db);
 	free(m->iodents);
 fail_leases:
@@ -596,7 +596,7 @@ void mgr_core_close(struct mgr *m)
 	mgr_leases_fini(&m->leases);
 	mgr_locks_fini(&m->locks);
 	mgr_opens_fini(&m->opens);
-	mgr_fence_fini(m);
+	mgr_evict_fini(m);
 	mgr_sessions_fini(m);
 	mgr_tasks_fini(&m->tasks);
 	mgr_log_fini(&m->log);

@@ -206,7 +206,8 @@ u32 mgr_session_encode(const struct mgr_session_rec *s, void *room)
 	d->hostlen = cpu_to_le16(n);
 	memcpy(d->client, s->client, sizeof(d->client));
 	d->opened = cpu_to_le64(s->opened);
-	d->flags = (s->evicted ? MGR_SESSION_EVICTED : 0) | (s->leases ? MGR_SESSION_LEASES : 0);
+	d->flags = (s->evicted ? MGR_SESSION_EVICTED : 0) | (s->leases ? MGR_SESSION_LEASES : 0) |
+		   (s->fenced ? MGR_SESSION_FENCED : 0);
 	memcpy(d + 1, s->host, n);
 	return sizeof(*d) + n;
 }
@@ -225,6 +226,7 @@ int mgr_session_decode(struct mgr_session_rec *s, const void *rec, u32 len)
 	s->opened = le64_to_cpu(d->opened);
 	s->evicted = d->flags & MGR_SESSION_EVICTED;
 	s->leases = d->flags & MGR_SESSION_LEASES;
+	s->fenced = d->flags & MGR_SESSION_FENCED;
 	memcpy(s->host, d + 1, n);
 	s->host[n] = 0;
 	return 0;

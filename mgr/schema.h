@@ -68,7 +68,8 @@ struct mgr_super {
 struct mgr_session_rec {
 	u8 client[PVFS_UUID_LEN];
 	u64 opened;		/* seconds since the epoch */
-	bool evicted;		/* is no session any more, but an iod does not know that */
+	bool evicted;		/* is no session any more, but an iod does not know that: evict.c */
+	bool fenced;		/* and what it held is others' */
 	bool leases;		/* it may be given leases */
 	char host[PVFS_HOST_MAX + 1];
 };
@@ -147,7 +148,7 @@ _Static_assert(sizeof(struct mgr_slot_disk) == 8, "slot record");
 
 struct mgr_session_disk {	/* the host's name follows */
 	u8 format;		/* MGR_SESSION_FORMAT */
-	u8 flags;		/* MGR_SESSION_EVICTED, MGR_SESSION_LEASES */
+	u8 flags;		/* MGR_SESSION_EVICTED, _LEASES, _FENCED */
 	__le16 hostlen;
 	u8 client[PVFS_UUID_LEN];
 	__le64 opened;
@@ -155,6 +156,7 @@ struct mgr_session_disk {	/* the host's name follows */
 #define MGR_SESSION_FORMAT 1
 #define MGR_SESSION_EVICTED 1u
 #define MGR_SESSION_LEASES 2u
+#define MGR_SESSION_FENCED 4u
 #define MGR_SESSION_MAX (sizeof(struct mgr_session_disk) + PVFS_HOST_MAX)
 _Static_assert(sizeof(struct mgr_session_disk) == 28, "session record");
 

@@ -3,14 +3,15 @@
  * session.c - sessions: made durably, found by id and by client, kept alive by any request, ended
  * by the client or by the expiry of their lease.
  *
- *            mgr_session_open()                     mgr_sessions_expire(): no answer to PING
- *   (none) ----------------------> alive ------------------------------------------------+
- *                                   |  SESSION_CLOSE                                      |
+ *            mgr_session_open()          mgr_sessions_expire(): no answer to PING
+ *   (none) ----------------------> alive --------------------------------------> evict.c
+ *                                   |  SESSION_CLOSE                               |
  *                                   +-------------> mgr_session_end(): dead -> swept -> forgotten
  *
  * The record survives restarts: a client that comes back within its lease finds its session, its
  * stored replies and its orphans. Until then (grace) nothing is reaped and no uncertain size is
- * settled, as it may yet say what it has open.
+ * settled, as it may yet say what it has open. And while there is one that has not been heard of
+ * since, and was not ended either, the grace goes on, as it may still write to what it had.
  */
 #include "mgr.h"
 #include <stdlib.h>
@@ -95,7 +96,24 @@ static bool session_unhash(struct mgr *m, struct mgr_session *s)
 	return found;
 }
 
-struct mgr_session *mgr_session_peek(struct mgr *m, u64 id)
+void mgr_session_back(struct mgr *m, struct mgr_session *s)
+{
+	if (atomic_load_explicit(&s->absent, memory_order_relaxed) &&
+	    atomic_exchange(&s->absent, false))
+		atomic_fetch_sub(&m->sessions.absent, 1);
+}
+
+/*
+ * Of one that is looked up, with the table locked: so it is seen by who ends those that are late, or
+ * finds it dead.
+ */
+static void session_seen(struct mgr *m, struct mgr_session *s)
+{
+	atomic_store_explicit(&s->seen, mgr_mono_ms(), memory_order_relaxed);
+	mgr_session_back(m, s);
+}
+
+static struct mgr_session *lookup(struct mgr *m, u64 id, bool sign_of_life)
 {
 	struct mgr_session *s;
 
@@ -106,17 +124,20 @@ struct mgr_session *mgr_session_peek(struct mgr *m, u64 id)
 		atomic_fetch_add(&s->refs, 1);
 	else
 		s = NULL;
+	if (s && sign_of_life)
+		session_seen(m, s);
 	pthread_rwlock_unlock(&m->sessions.lock);
 	return s;
 }
 
+struct mgr_session *mgr_session_peek(struct mgr *m, u64 id)
+{
+	return lookup(m, id, false);
+}
+
 struct mgr_session *mgr_session_lookup(struct mgr *m, u64 id)
 {
-	struct mgr_session *s = mgr_session_peek(m, id);
-
-	if (s)
-		atomic_store_explicit(&s->seen, mgr_mono_ms(), memory_order_relaxed);
-	return s;
+	return lookup(m, id, true);
 }
 
 static struct mgr_session *lookup_client(struct mgr *m, const u8 client[PVFS_UUID_LEN])
@@ -129,7 +150,7 @@ static struct mgr_session *lookup_client(struct mgr *m, const u8 client[PVFS_UUI
 			break;
 	if (s) {
 		atomic_fetch_add(&s->refs, 1);
-		atomic_store_explicit(&s->seen, mgr_mono_ms(), memory_order_relaxed);
+		session_seen(m, s);
 	}
 	pthread_rwlock_unlock(&m->sessions.lock);
 	return s;
@@ -272,34 +293,62 @@ static int orphans_fn(struct mgr_op *op, void *arg)
 	return err == -ENOENT ? 0 : err;
 }
 
+int mgr_session_mark(struct mgr_op *op, u64 id, bool fenced)
+{
+	u8 key[MGR_INO_KEY], val[MGR_SESSION_MAX];
+	struct mgr_session_rec rec;
+	int n, err;
+
+	mgr_ino_key(key, id);
+	n = mdb_get(op->m->db, op->txn, MDB_SESSION, key, sizeof(key), val, sizeof(val), MDB_RMW);
+	if (n == -ENOENT)
+		return 0;
+	err = n < 0 ? n : mgr_session_decode(&rec, val, n);
+	if (err)
+		return err;
+	rec.evicted = true;
+	rec.fenced = fenced;
+	return mdb_put(op->m->db, op->txn, MDB_SESSION, key, sizeof(key), val,
+		       mgr_session_encode(&rec, val));
+}
+
+int mgr_session_drop_unclaimed(struct mgr_op *op, struct mgr_session *s)
+{
+	struct orphan_list l = { .session = s->id };
+	int err;
+	u32 i;
+
+	if (!atomic_load(&s->returning))
+		return 0;
+	err = mgr_run(op, orphans_fn, &l, MGR_RUN_READ);
+	/* Those that it has open stay. */
+	for (i = 0; i < l.n && !err; i++)
+		err = mgr_orphan_release(op, l.ino[i], s->id);
+	free(l.ino);
+	return err;
+}
+
 struct forget {
 	u64 id;
-	bool keep;		/* its record, as that of an evicted one: see fence.c */
+	bool keep;		/* its record, as that of one that was fenced */
+	const struct mgr_session *leaving;	/* by its own wish, or NULL */
 };
 
 static int forget_fn(struct mgr_op *op, void *arg)
 {
 	const struct forget *f = arg;
-	u8 key[MGR_INO_KEY], val[MGR_SESSION_MAX];
-	struct mgr_session_rec rec;
-	int n, err;
+	u8 key[MGR_INO_KEY];
+	int err;
 
 	err = mgr_slots_del(op, f->id);
 	if (err)
 		return err;
+	/* What evict.c has is its affair. */
+	if (f->leaving && atomic_load(&f->leaving->evicting))
+		return 0;
+	if (f->keep)
+		return mgr_session_mark(op, f->id, true);
 	mgr_ino_key(key, f->id);
-	if (f->keep) {
-		n = mdb_get(op->m->db, op->txn, MDB_SESSION, key, sizeof(key), val, sizeof(val),
-			    MDB_RMW);
-		if (n == -ENOENT)
-			return 0;
-		err = n < 0 ? n : mgr_session_decode(&rec, val, n);
-		if (err)
-			return err;
-		rec.evicted = true;
-		return mdb_put(op->m->db, op->txn, MDB_SESSION, key, sizeof(key), val,
-			       mgr_session_encode(&rec, val));
-	}
 	err = mdb_del(op->m->db, op->txn, MDB_SESSION, key, sizeof(key));
 	return err == -ENOENT ? 0 : err;
 }
@@ -316,9 +365,9 @@ int mgr_session_forget(struct mgr *m, u64 id)
 	return mgr_bg_do(m, forget_txn, &f);
 }
 
-int mgr_session_end(struct mgr_op *op, struct mgr_session *s)
+int mgr_session_end(struct mgr_op *op, struct mgr_session *s, bool keep)
 {
-	struct forget f = { .id = s->id, .keep = s->unfenced };
+	struct forget f = { .id = s->id, .keep = keep, .leaving = op->s };
 	struct orphan_list l = { .session = s->id };
 	u64 id = s->id;
 	int err;
@@ -371,16 +420,25 @@ int mgr_sessions_load(struct mgr_op *op)
 	for (err = mdb_cursor_seek(&c, key, sizeof(key), &rec); !err;
 	     err = mdb_cursor_next(&c, &rec)) {
 		err = rec.klen == MGR_INO_KEY ? mgr_session_decode(&sr, val, rec.vlen) : -EUCLEAN;
-		if (!err && sr.evicted) {
-			err = mgr_fence_add(op->m, mgr_get_be64(rec.key));
-			if (!err)
-				continue;
-		}
 		if (err)
 			break;
 		s = session_new(mgr_get_be64(rec.key), &sr);
 		if (!s) {
 			err = -ENOMEM;
+			break;
+		}
+		if (!sr.evicted || !sr.fenced) {
+			atomic_store(&s->absent, true);
+			atomic_fetch_add(&op->m->sessions.absent, 1);
+		}
+		if (sr.evicted) {
+			/* What it had is nobody's before it is fenced: it counts as absent. */
+			atomic_store(&s->dead, true);
+			atomic_store(&s->evicting, true);
+			err = mgr_evict_resume(op->m, s, sr.fenced);
+			if (!err)
+				continue;
+			mgr_session_put(s);
 			break;
 		}
 		s->recorded = op->db_gen;
@@ -411,15 +469,21 @@ void mgr_sessions_fini(struct mgr *m)
 	pthread_mutex_destroy(&m->sessions.open_lock);
 }
 
-bool mgr_in_grace(struct mgr *m)
+static bool grace_time(struct mgr *m)
 {
 	u64 until = atomic_load_explicit(&m->grace_until, memory_order_relaxed);
 
 	return until && mgr_mono_ms() < until;
 }
 
+bool mgr_in_grace(struct mgr *m)
+{
+	return atomic_load_explicit(&m->sessions.absent, memory_order_relaxed) || grace_time(m);
+}
+
 void mgr_session_returned(struct mgr *m, struct mgr_session *s)
 {
+	mgr_session_back(m, s);
 	if (!atomic_exchange(&s->returning, false))
 		return;
 	atomic_fetch_sub(&m->sessions.returning, 1);
@@ -429,48 +493,17 @@ void mgr_session_returned(struct mgr *m, struct mgr_session *s)
 
 bool mgr_locks_in_grace(struct mgr *m)
 {
-	return atomic_load(&m->sessions.returning) && mgr_in_grace(m);
+	return atomic_load(&m->sessions.absent) ||
+	       (atomic_load(&m->sessions.returning) && grace_time(m));
 }
 
 bool mgr_leases_in_grace(struct mgr *m)
 {
-	return atomic_load(&m->sessions.returning_leases) && mgr_in_grace(m);
+	/* Leases end by themselves, whoever had them. */
+	return atomic_load(&m->sessions.returning_leases) && grace_time(m);
 }
 
 /* ---- expiry ---- */
-
-static int end_fn(struct mgr_op *op, void *arg)
-{
-	return mgr_session_end(op, arg);
-}
-
-static void evict(struct mgr *m, struct mgr_session *s)
-{
-	struct mgr_op *op = malloc(sizeof(*op));
-	int err;
-
-	if (!op)
-		return;	/* the next round tries again */
-	pvfs_warn("session %llu of %s: no sign of life for its lease of %u ms: ended",
-		  (unsigned long long)s->id,
-		  s->host, m->conf->lease_ms);
-	atomic_store(&s->dead, true);
-	/*
-	 * From here on its requests are refused; those that run are awaited, so that the sweep
-	 * misses nothing.
-	 */
-	if (m->server)
-		pvfs_server_kill_session(m->server, s->id);
-	s->unfenced = !mgr_fence(m, s->id);
-	mgr_op_init_bg(op, m);
-	err = mgr_bg_run(op, end_fn, s);
-	if (err)
-		pvfs_warn("session %llu: its records stay until the next start: %s",
-			  (unsigned long long)s->id,
-			  strerror(-err));
-	atomic_fetch_add_explicit(&m->count.evicted, 1, memory_order_relaxed);
-	free(op);
-}
 
 /* Asks all of them whether they are there, at once: as many may have lost their power together. */
 static void ask_all(struct mgr *m, struct mgr_session **late, u32 n)
@@ -487,8 +520,34 @@ static void ask_all(struct mgr *m, struct mgr_session **late, u32 n)
 	for (i = 0; i < n; i++)
 		if (asked[i] &&
 		    !pvfs_server_callback_end(m->server, cb[i], rep, sizeof(rep), &len))
-			atomic_store_explicit(&late[i]->seen, mgr_mono_ms(),
-					      memory_order_relaxed);
+			session_seen(m, late[i]);
+}
+
+/*
+ * It is dead, unless it was heard of meanwhile: requests give their sign of life with the table
+ * locked.
+ * Return: it is, and evict.c has it.
+ */
+static bool end_late(struct mgr *m, struct mgr_session *s)
+{
+	u64 lease = m->conf->lease_ms;
+	bool late;
+
+	pthread_rwlock_wrlock(&m->sessions.lock);
+	late = mgr_mono_ms() >= atomic_load_explicit(&s->seen, memory_order_relaxed) + lease &&
+	       !atomic_load(&s->dead);
+	if (late) {
+		atomic_fetch_add(&s->refs, 1);
+		late = !mgr_evict_add(m, s);
+		if (late) {
+			atomic_store(&s->evicting, true);
+			atomic_store(&s->dead, true);
+		} else {
+			atomic_fetch_sub(&s->refs, 1);
+		}
+	}
+	pthread_rwlock_unlock(&m->sessions.lock);
+	return late;
 }
 
 void mgr_sessions_expire(struct mgr *m)
@@ -503,21 +562,22 @@ void mgr_sessions_expire(struct mgr *m)
 			u64 seen = atomic_load_explicit(&s->seen, memory_order_relaxed);
 
 			/* @seen may be newer than any clock we read before. */
-			if (mgr_mono_ms() < seen + lease)
+			if (mgr_mono_ms() < seen + lease || atomic_load(&s->dead))
 				continue;
 			atomic_fetch_add(&s->refs, 1);
 			late[n++] = s;
 		}
 	}
 	pthread_rwlock_unlock(&m->sessions.lock);
-	mgr_fence_retry(m);
 	ask_all(m, late, n);
 	for (i = 0; i < n; i++) {
 		s = late[i];
-		if (mgr_mono_ms() >= atomic_load_explicit(&s->seen, memory_order_relaxed) + lease)
-			evict(m, s);
+		if (end_late(m, s))
+			pvfs_warn("session %llu of %s: no sign of life for its lease of %u ms: ended",
+				  (unsigned long long)s->id, s->host, m->conf->lease_ms);
 		mgr_session_put(s);
 	}
+	mgr_evict_round(m);
 }
 
 void *mgr_expire_thread(void *arg)
@@ -525,7 +585,9 @@ void *mgr_expire_thread(void *arg)
 	struct mgr *m = arg;
 	u32 ms = max(m->conf->lease_ms / 4, 50u);
 
-	while (!mgr_bg_wait(m, mgr_mono_ms() + ms))
+	/* What the process before us had begun with comes first: others wait for it. */
+	do
 		mgr_sessions_expire(m);
+	while (!mgr_bg_wait(m, mgr_mono_ms() + ms));
 	return NULL;
 }

@@ -164,6 +164,15 @@ static void answer_auth(struct srv_conn *sc, int err)
  * ---------------------------------------------------------------- waiting for the older connection
  */
 
+/* Is its session over? */
+static bool gone(const struct srv_conn *sc)
+{
+	struct pvfs_server *s = sc->s;
+
+	return sc->peer.session && s->p.ops->session_check &&
+	       s->p.ops->session_check(s, sc->peer.session);
+}
+
 void handshake_resume(struct srv_conn *sc)
 {
 	bool open;
@@ -173,7 +182,9 @@ void handshake_resume(struct srv_conn *sc)
 	if (open)
 		srv_set_state(sc, SRV_OPEN);
 	pthread_mutex_unlock(&sc->s->lock);
-	if (open)
+	if (open && gone(sc))
+		pvfs_conn_kill(&sc->c);
+	else if (open)
 		answer_auth(sc, 0);
 	srv_call_end(sc);
 	pvfs_conn_resume(&sc->c);
@@ -304,6 +315,12 @@ static int handshake_auth(struct srv_conn *sc)
 		pvfs_conn_put(&old->c);
 	}
 	set_state(sc, SRV_OPEN);
+	/*
+	 * Once more, as it can be seen now: who ends a session makes it known first, and then ends
+	 * the connections that it sees. So either it sees this one, or we see what it made known.
+	 */
+	if (gone(sc))
+		return refuse(sc, -ESTALE, NULL);
 	answer_auth(sc, 0);
 	return 0;
 }

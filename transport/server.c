@@ -576,33 +576,74 @@ void *pvfs_server_arg(struct pvfs_server *s)
 	return s->p.arg;
 }
 
-void pvfs_server_kill_session(struct pvfs_server *s, u64 session)
+static int by_number(const void *a, const void *b)
+{
+	u64 x = *(const u64 *)a, y = *(const u64 *)b;
+
+	return x < y ? -1 : x > y;
+}
+
+/* Lock held: is it a connection of one of them? */
+static bool of_sessions(const struct srv_conn *sc, const u64 *sessions, u32 n)
+{
+	return sc->peer.session && sc->state >= SRV_WAITING &&
+	       bsearch(&sc->peer.session, sessions, n, sizeof(*sessions), by_number);
+}
+
+void pvfs_server_kill_begin(struct pvfs_server *s, const u64 *sessions, u32 n)
 {
 	struct srv_conn *sc;
 
-	if (!session)
-		return;
 	pthread_mutex_lock(&s->lock);
 again:
 	for (sc = s->conns; sc; sc = sc->next) {
-		if (sc->peer.session != session || sc->state < SRV_WAITING ||
-		    (atomic_load(&sc->calls) == SRV_DEAD && sc->is_down) ||
-		    !pvfs_conn_tryget(&sc->c))
+		if (sc->killed || !of_sessions(sc, sessions, n) || !pvfs_conn_tryget(&sc->c))
 			continue;
+		sc->killed = true;
 		pthread_mutex_unlock(&s->lock);
 		srv_conn_close_calls(sc);
 		pvfs_conn_kill(&sc->c);
-		pthread_mutex_lock(&s->lock);
-		while (atomic_load(&sc->calls) != SRV_DEAD)
-			pthread_cond_wait(&s->cond, &s->lock);
-		/* Out of the way of the next round; its end comes by itself. */
-		sc->is_down = true;
-		pthread_mutex_unlock(&s->lock);
 		pvfs_conn_put(&sc->c);
 		pthread_mutex_lock(&s->lock);
 		goto again;
 	}
 	pthread_mutex_unlock(&s->lock);
+}
+
+/* Lock held. */
+static bool sessions_busy(struct pvfs_server *s, const u64 *sessions, u32 n)
+{
+	struct srv_conn *sc;
+
+	for (sc = s->conns; sc; sc = sc->next)
+		if (sc->killed && of_sessions(sc, sessions, n) &&
+		    atomic_load(&sc->calls) != SRV_DEAD)
+			return true;
+	return false;
+}
+
+bool pvfs_server_session_busy(struct pvfs_server *s, u64 session)
+{
+	bool busy;
+
+	pthread_mutex_lock(&s->lock);
+	busy = sessions_busy(s, &session, 1);
+	pthread_mutex_unlock(&s->lock);
+	return busy;
+}
+
+void pvfs_server_kill_wait(struct pvfs_server *s, const u64 *sessions, u32 n)
+{
+	pthread_mutex_lock(&s->lock);
+	while (sessions_busy(s, sessions, n))
+		pthread_cond_wait(&s->cond, &s->lock);
+	pthread_mutex_unlock(&s->lock);
+}
+
+void pvfs_server_kill_session(struct pvfs_server *s, u64 session)
+{
+	pvfs_server_kill_begin(s, &session, 1);
+	pvfs_server_kill_wait(s, &session, 1);
 }
 
 /* ---------------------------------------------------------------- listening */

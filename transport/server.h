@@ -65,6 +65,7 @@ struct srv_conn {
 	/* WAITING for our calls; it holds no reference, we hold one on it */
 	struct srv_conn *waiter;
 	bool is_down;
+	bool killed;			/* with its session */
 	struct srv_conn *pnext;		/* s->pay_wait or pay_round */
 	bool pay_queued, pay_trying;
 };

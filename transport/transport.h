@@ -321,6 +321,15 @@ void pvfs_conn_kill(struct pvfs_conn *c);
  * calls).
  */
 void pvfs_server_kill_session(struct pvfs_server *s, u64 session);
+/*
+ * The same for many at once, in two steps: none of them begins another call from the first on, and
+ * those that run are over with the second, which waits for all together. @sessions is sorted. A
+ * connection that is just being made is refused by session_check(), which has to know of it before.
+ */
+void pvfs_server_kill_begin(struct pvfs_server *s, const u64 *sessions, u32 n);
+void pvfs_server_kill_wait(struct pvfs_server *s, const u64 *sessions, u32 n);
+/* Does a call of it run? */
+bool pvfs_server_session_busy(struct pvfs_server *s, u64 session);
 
 /**
  * pvfs_server_callback - send a request to a session's client (any live connection of it) and wait

@@ -52,6 +52,9 @@ struct fx_iods {
 	s64 clock;			/* seconds of the last write */
 	void (*meanwhile)(void *arg);	/* what happens while the iods are asked for an end; not under lock */
 	void *meanwhile_arg;
+	void (*on_evict)(void *arg);	/* the same, while they are told of evictions */
+	void *on_evict_arg;
+	u32 evict_calls;		/* how often they were told, of however many */
 	bool silent;			/* calls of tasks are answered when fx_iods_answer() says so */
 	struct fx_held *held;
 	u32 nheld;
@@ -131,6 +134,11 @@ static inline void fx_iods_call(void *arg, struct mgr_iocall *calls, u32 n, unsi
 
 	if (n && calls[0].op == PVFS_OP_GLIMPSE && x->meanwhile)
 		x->meanwhile(x->meanwhile_arg);
+	if (n && calls[0].op == PVFS_OP_EVICT) {
+		x->evict_calls++;
+		if (x->on_evict)
+			x->on_evict(x->on_evict_arg);
+	}
 	pthread_mutex_lock(&x->lock);
 	for (i = 0; i < n; i++) {
 		struct mgr_iocall *c = &calls[i];
@@ -322,9 +330,16 @@ static inline void fx_reopen(struct fx *f)
 	fx_start(f);
 }
 
+/* Its time is over, and those that are absent have nothing. */
 static inline void fx_end_grace(struct fx *f)
 {
+	struct mgr_session *s;
+	u32 i;
+
 	atomic_store(&f->m->grace_until, 0);
+	for (i = 0; i < ARRAY_SIZE(f->m->sessions.by_id); i++)
+		for (s = f->m->sessions.by_id[i]; s; s = s->next_id)
+			mgr_session_back(f->m, s);
 }
 
 static inline struct fx *fx_new(void)

@@ -286,6 +286,27 @@ static void in_the_way(void **state)
 	assert_int_equal(chmod_to(&t->b, t->file, 0777), -EPERM);
 }
 
+/* A lease that was given for longer while it was being recalled is not over before its end. */
+static void extended_meanwhile(void **state)
+{
+	struct ls *t = *state;
+	struct mgr *m = t->f->m;
+	u64 ino = t->file.ino, now;
+
+	assert_true(leased(&t->a, t->file));
+	assert_int_equal(chmod_to(&t->plain, t->file, 0600), -EINPROGRESS);
+	park(&t->plain, "one");
+	now = mgr_mono_ms();
+	assert_true(mgr_leases_grant(&m->leases, ino, t->a.session, now, now + 2 * LEASE_MS));
+	mgr_recall_tick(m, now + LEASE_MS + 1000);
+	assert_int_equal(seen.nresumed, 0);
+	assert_int_equal(mgr_leases_end(&m->leases, ino, t->a.session), now + 2 * LEASE_MS);
+	mgr_recall_tick(m, now + 2 * LEASE_MS);
+	assert_int_equal(seen.nresumed, 1);
+	assert_int_equal(mgr_leases_end(&m->leases, ino, t->a.session), 0);
+	mgr_recall_over(m, seen.resumed[0]);
+}
+
 static void recalling(void **state)
 {
 	struct ls *t = *state;
@@ -404,6 +425,7 @@ int main(void)
 		cmocka_unit_test(sweep),
 		cmocka_unit_test_setup_teardown(granted, setup, teardown),
 		cmocka_unit_test_setup_teardown(in_the_way, setup, teardown),
+		cmocka_unit_test_setup_teardown(extended_meanwhile, setup, teardown),
 		cmocka_unit_test_setup_teardown(recalling, setup, teardown),
 		cmocka_unit_test_setup_teardown(silent, setup, teardown),
 		cmocka_unit_test_setup_teardown(session_end, setup, teardown),

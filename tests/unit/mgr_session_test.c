@@ -3,6 +3,7 @@
  * mgr_session_test.c - exactly once, sessions and their ends, orphans, the reap queue, restarts.
  */
 #include "mgr_fixture.h"
+#include <sys/wait.h>
 
 #define RW (PVFS_O_READ | PVFS_O_WRITE)
 #define MKW (PVFS_O_CREAT | PVFS_O_WRITE)
@@ -443,6 +444,27 @@ static void orphans_and_restarts(void **state)
 	rq.fid.ino = 999999;
 	assert_int_equal(fx_reclaim(c, &rq, &rp), -ESTALE);
 	assert_int_equal(c->f->m->opens.files, 0);
+	/* A close that was answered, and lost with the machine's memory: it is not among what is told. */
+	{
+		struct pvfs_reclaim_done_req drq = { };
+		struct pvfs_reclaim_done_rep drp;
+
+		do_create(c, fx_root, "x", PVFS_O_CREAT | PVFS_O_READ, 0644, &a);
+		do_create(c, fx_root, "y", PVFS_O_CREAT | PVFS_O_READ, 0644, &b);
+		do_unlink(c, fx_root, "x");
+		do_unlink(c, fx_root, "y");
+		fx_reopen(c->f);
+		rq.fid = b.fid;
+		assert_int_equal(fx_reclaim(c, &rq, &rp), 0);
+		assert_int_equal(fx_reclaim_done(c, &drq, &drp), 0);
+		fx_end_grace(c->f);
+		assert_int_equal(mgr_reap_pass(c->f->m), 0);
+		assert_int_equal(do_getattr(c, a.fid, NULL, NULL), -ESTALE);
+		assert_int_equal(do_getattr(c, b.fid, NULL, NULL), 0);
+		do_close(c, b.fid, PVFS_O_READ, NULL);
+		assert_int_equal(do_getattr(c, b.fid, NULL, NULL), -ESTALE);
+		fx_check(c->f);
+	}
 	/* A close that a restart overtook still releases the orphan. */
 	do_create(c, fx_root, "z", PVFS_O_CREAT | PVFS_O_READ, 0644, &a);
 	do_unlink(c, fx_root, "z");
@@ -522,6 +544,175 @@ static void eviction_told(void **state)
 	mgr_sessions_expire(f->m);
 	assert_int_equal(f->x.evicts, 1);
 	assert_int_equal(fx_session_renew(&e, &rq, &rp), 0);
+}
+
+static int lock_all(struct fx_client *c, struct pvfs_fid fid, u64 ticket)
+{
+	struct pvfs_lock_req rq = {
+		.fid = fid, .kind = PVFS_LK_RECORD, .type = PVFS_LK_WRITE, .owner = 1, .pid = 1,
+		.end = PVFS_FILE_MAX, .ticket = ticket,
+	};
+	struct pvfs_lock_rep rp;
+	int err = fx_lock(c, &rq, &rp);
+
+	return err ? err : rp.state;
+}
+
+/* Its last sign of life was before its lease. */
+static void make_late(struct fx *f, u64 session)
+{
+	struct mgr_session *s = mgr_session_peek(f->m, session);
+
+	atomic_store(&s->seen, mgr_mono_ms() - 2 * f->conf.lease_ms);
+	mgr_session_put(s);
+}
+
+struct during {
+	struct fx_client *c, *d, e;
+	struct pvfs_fid fid;
+	int lock, renew;
+	unsigned int n;
+};
+
+static void during_eviction(void *arg)
+{
+	struct during *t = arg;
+	struct pvfs_session_renew_req rq;
+	struct pvfs_session_renew_rep rp;
+
+	t->n++;
+	t->renew = fx_session_renew(t->d, &rq, &rp);
+	t->lock = lock_all(t->c, t->fid, 2);
+	fx_client_init(&t->e, t->c->f, 2);
+}
+
+/* Marked, fenced, and only then its locks are given away; its client comes back as another. */
+static void eviction_in_order(void **state)
+{
+	struct fx_client *c = *state, d;
+	struct fx *f = c->f;
+	struct during t = { .c = c, .d = &d };
+	struct pvfs_session_renew_req rq;
+	struct pvfs_session_renew_rep rp;
+	struct pvfs_attr a;
+
+	fx_client_init(&d, f, 2);
+	assert_int_equal(do_create(&d, fx_root, "f", MKW, 0644, &a), 0);
+	t.fid = a.fid;
+	assert_int_equal(lock_all(&d, a.fid, 1), PVFS_LK_GRANTED);
+	make_late(f, d.session);
+	f->x.on_evict = during_eviction;
+	f->x.on_evict_arg = &t;
+	mgr_sessions_expire(f->m);
+	f->x.on_evict = NULL;
+	assert_int_equal(t.n, 1);
+	assert_int_equal(t.renew, -ESTALE);
+	assert_int_equal(t.lock, PVFS_LK_CONFLICT);
+	assert_int_not_equal(t.e.session, d.session);
+	assert_int_equal(lock_all(c, a.fid, 3), PVFS_LK_GRANTED);
+	assert_int_equal(fx_session_renew(&t.e, &rq, &rp), 0);
+	mgr_sessions_expire(f->m);
+	assert_int_equal(f->m->count.evicted, 1);
+	/* One that was heard of just before it was to be ended is not. */
+	make_late(f, t.e.session);
+	assert_int_equal(fx_session_renew(&t.e, &rq, &rp), 0);
+	mgr_sessions_expire(f->m);
+	assert_int_equal(f->m->count.evicted, 1);
+}
+
+static void die(void *arg)
+{
+	_exit(0);
+}
+
+/* The manager dies while the iods are told: the next one goes on there, and gives nothing away before. */
+static void eviction_resumed(void **state)
+{
+	struct fx_client *c = *state, d;
+	struct pvfs_session_renew_req rq;
+	struct pvfs_session_renew_rep rp;
+	struct pvfs_reclaim_done_req drq = { };
+	struct pvfs_reclaim_done_rep drp;
+	struct fx *f = c->f;
+	struct pvfs_attr a;
+	int status;
+	pid_t pid;
+
+	fx_client_init(&d, f, 2);
+	assert_int_equal(do_create(c, fx_root, "f", MKW, 0644, &a), 0);
+	fx_stop(f);
+	pid = fork();
+	if (!pid) {
+		fx_start(f);
+		fx_session_renew(c, &rq, &rp);
+		make_late(f, d.session);
+		f->x.on_evict = die;
+		mgr_sessions_expire(f->m);
+		_exit(1);
+	}
+	assert_int_equal(waitpid(pid, &status, 0), pid);
+	assert_int_equal(status, 0);
+	fx_start(f);
+	assert_int_equal(fx_session_renew(&d, &rq, &rp), -ESTALE);
+	assert_int_equal(fx_session_renew(c, &rq, &rp), 0);
+	assert_int_equal(fx_reclaim_done(c, &drq, &drp), 0);
+	atomic_store(&f->m->grace_until, 0);
+	assert_true(mgr_in_grace(f->m));
+	assert_int_equal(lock_all(c, a.fid, 1), PVFS_LK_GRACE);
+	mgr_sessions_expire(f->m);
+	assert_int_equal(f->x.evicts, f->m->niods);
+	assert_int_equal(f->x.evicted, d.session);
+	assert_false(mgr_in_grace(f->m));
+	assert_int_equal(lock_all(c, a.fid, 2), PVFS_LK_GRANTED);
+	fx_reopen(f);
+	mgr_sessions_expire(f->m);
+	assert_int_equal(f->x.evicts, f->m->niods);
+}
+
+/* Locks are not given away before a holder that has not come back is fenced, however long it takes. */
+static void absent_holder(void **state)
+{
+	struct fx_client *c = *state, d;
+	struct pvfs_reclaim_done_req drq = { };
+	struct pvfs_reclaim_done_rep drp;
+	struct fx *f = c->f;
+	struct pvfs_attr a;
+
+	fx_client_init(&d, f, 2);
+	assert_int_equal(do_create(&d, fx_root, "f", MKW, 0644, &a), 0);
+	assert_int_equal(lock_all(&d, a.fid, 1), PVFS_LK_GRANTED);
+	fx_reopen(f);
+	assert_int_equal(fx_reclaim_done(c, &drq, &drp), 0);
+	/* Its time is over, but nobody has been through it yet. */
+	atomic_store(&f->m->grace_until, 1);
+	assert_int_equal(lock_all(c, a.fid, 1), PVFS_LK_GRACE);
+	make_late(f, d.session);
+	mgr_sessions_expire(f->m);
+	assert_int_equal(f->m->count.evicted, 1);
+	assert_int_equal(lock_all(c, a.fid, 2), PVFS_LK_GRANTED);
+}
+
+/* A hall that loses its power, and an iod that is silent: all of them take one time-out together. */
+static void many_evicted(void **state)
+{
+	struct fx_client *c = *state, *many = calloc(200, sizeof(*many));
+	struct fx *f = c->f;
+	u32 i;
+
+	for (i = 0; i < 200; i++)
+		fx_client_init(&many[i], f, 10 + i);
+	for (i = 0; i < 200; i++)
+		make_late(f, many[i].session);
+	f->x.down = 4;
+	mgr_sessions_expire(f->m);
+	assert_int_equal(f->m->count.evicted, 200);
+	assert_int_equal(f->x.evict_calls, 1);
+	assert_int_equal(f->x.evicts, 200 * (f->m->niods - 1));
+	f->x.down = 0;
+	mgr_sessions_expire(f->m);
+	assert_int_equal(f->x.evicts, 200 * f->m->niods);
+	assert_null(f->m->evictions);
+	free(many);
 }
 
 /* The background threads, for real: they reap, expire and stop. */
@@ -644,7 +835,8 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		T(slots), T(slots_in_memory), T(many_closed), T(slot_busy), T(create_replayed), T(same_client), T(reaping),
 		T(many_reaped), T(orphans), T(nameless),
-		T(orphans_and_restarts), T(expiry), T(eviction_told), T(threads), T(recovery_in_place), T(full_disk),
+		T(orphans_and_restarts), T(expiry), T(eviction_told), T(eviction_in_order),
+		T(eviction_resumed), T(absent_holder), T(many_evicted), T(threads), T(recovery_in_place), T(full_disk),
 		T(statistics),
 		T(wrong_stores),
 	};

@@ -699,6 +699,37 @@ static void test_kill_session(void **state)
 	raw_close(&other);
 }
 
+/* AUTH that races the end of its session loses. */
+static void test_auth_too_late(void **state)
+{
+	struct pvfs_auth_req m = { .session = 9 };
+	struct raw r, again;
+
+	fx.ends = 9;
+	raw_open(&r);
+	assert_true(raw_hello(&r));
+	assert_true(raw_auth_send(&r, &m, &fx.cluster));
+	assert_true(raw_get(&r));
+	assert_int_equal(r.h.op, PVFS_OP_AUTH);
+	assert_int_equal(r.h.status, ESTALE);
+	assert_true(raw_closed(&r));
+	raw_close(&r);
+	/* The same when it has to wait for the connection that it replaces. */
+	fx.stale = 0;
+	raw_login(&r, 9, 0);
+	assert_true(raw_fsync(&r, 1, 100));
+	assert_true(fx_reach(&fx.running, 1));
+	fx.ends = 9;
+	raw_open(&again);
+	assert_true(raw_hello(&again));
+	assert_true(raw_auth_send(&again, &m, &fx.cluster));
+	assert_false(raw_get(&again) && !again.h.status);
+	assert_true(raw_closed(&r));
+	fx.stale = 0;
+	raw_close(&r);
+	raw_close(&again);
+}
+
 static long resident_kib(void)
 {
 	long pages = 0;
@@ -918,6 +949,7 @@ int main(void)
 		T(test_replaced_waits, tcp),
 		T(test_replaced_waits, loop),
 		T(test_kill_session, tcp),
+		T(test_auth_too_late, tcp),
 		T(test_200_connections, tcp),
 		T(test_max_conns, tcp),
 		T(test_key_file, loop),

@@ -43,6 +43,7 @@ struct fx {
 	atomic_int no_memory;		/* payload_get() refuses so often */
 	atomic_uint gets, puts;
 	u64 stale;			/* session_check() does not know this one */
+	u64 ends;			/* this one is ended when session_check() has just found it good */
 	u64 pattern_file_off;
 	int file;
 	atomic_uint promise;	/* the next answer from the file promises all that was asked for */
@@ -240,6 +241,12 @@ static inline void fx_payload_put(struct pvfs_conn *c, u8 *payload, void *handle
 
 static inline int fx_session_check(struct pvfs_server *s, u64 session)
 {
+	if (session && session == fx.ends) {
+		fx.ends = 0;
+		fx.stale = session;
+		pvfs_server_kill_session(s, session);
+		return 0;
+	}
 	return session == fx.stale ? -ESTALE : 0;
 }
 
