@@ -120,16 +120,19 @@ static void *log_thread(void *arg)
 		l->tail = &l->line;
 		pthread_mutex_unlock(&l->lock);
 		err = flush(m, &gen);
-		for (n = 0; (w = line); n++) {
+		for (n = 0, w = line; w; w = w->next)
+			n++;
+		/* Before anybody is told, who may look at it. */
+		atomic_fetch_add_explicit(&l->flushes, 1, memory_order_relaxed);
+		atomic_fetch_add_explicit(&l->released, n, memory_order_relaxed);
+		if (n > atomic_load_explicit(&l->most, memory_order_relaxed))
+			atomic_store_explicit(&l->most, n, memory_order_relaxed);
+		while ((w = line)) {
 			line = w->next;
 			/* Recovery undid what was not flushed before. */
 			w->err = w->db_gen == gen ? err : -ERESTART;
 			mgr_task_wake(w->task);	/* @w is gone */
 		}
-		atomic_fetch_add_explicit(&l->flushes, 1, memory_order_relaxed);
-		atomic_fetch_add_explicit(&l->released, n, memory_order_relaxed);
-		if (n > atomic_load_explicit(&l->most, memory_order_relaxed))
-			atomic_store_explicit(&l->most, n, memory_order_relaxed);
 		pthread_mutex_lock(&l->lock);
 	}
 	pthread_mutex_unlock(&l->lock);
