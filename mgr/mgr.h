@@ -406,6 +406,8 @@ struct mgr_session {
 	bool had_leases;		/* before the restart */
 	atomic_bool leases;		/* it may be given leases */
 	atomic_uint recalls;		/* RECALLs that it has not answered */
+	/* monotonic ms: when its orphans go that it has not open; 0: they stay */
+	_Atomic u64 unclaimed;
 	_Atomic u64 seen;		/* monotonic ms of the last sign of life */
 	/* generation of the database that has its record; sessions.open_lock */
 	u64 recorded;
@@ -435,11 +437,6 @@ int mgr_session_end(struct mgr_op *op, struct mgr_session *s, bool keep);
 int mgr_session_mark(struct mgr_op *op, u64 id, bool fenced);
 /* The record of an evicted session that all iods know of by now. Context: mgr_bg_run() is possible. */
 int mgr_session_forget(struct mgr *m, u64 id);
-/*
- * @s has told all that it had open before the restart: orphans of its own that it did not name were
- * closed, and we have forgotten that we had answered.
- */
-int mgr_session_drop_unclaimed(struct mgr_op *op, struct mgr_session *s);
 /* @s has told all that it had before the restart, or ended. */
 void mgr_session_returned(struct mgr *m, struct mgr_session *s);
 /* A sign of life of one that the table had before the restart. */

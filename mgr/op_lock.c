@@ -70,9 +70,9 @@ int mgr_op_lock_cancel(struct mgr_op *op, const struct pvfs_lock_cancel_req *req
 int mgr_op_reclaim_done(struct mgr_op *op, const struct pvfs_reclaim_done_req *req,
 			struct pvfs_reclaim_done_rep *rep)
 {
-	int err = mgr_session_drop_unclaimed(op, op->s);
-
-	if (!err)
-		mgr_session_returned(op->m, op->s);
-	return err;
+	/* What it asked for before, and asks for again now, may be open by then. */
+	if (atomic_load(&op->s->returning))
+		atomic_store(&op->s->unclaimed, mgr_mono_ms() + op->m->conf->lease_ms);
+	mgr_session_returned(op->m, op->s);
+	return 0;
 }

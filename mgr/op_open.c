@@ -243,6 +243,8 @@ static int open_again(struct mgr_op *op, const struct pvfs_fid *fid, u32 flags,
 	err = mgr_run(op, open_fn, &o, flags & PVFS_O_WRITE ? 0 : MGR_RUN_READ);
 	if (err)
 		open_undo(op, &o);
+	else if (!o.in.nlink)
+		mgr_opens_orphan(&op->m->opens, fid->ino);	/* its close has to look */
 	return err;
 }
 

@@ -312,14 +312,17 @@ int mgr_session_mark(struct mgr_op *op, u64 id, bool fenced)
 		       mgr_session_encode(&rec, val));
 }
 
-int mgr_session_drop_unclaimed(struct mgr_op *op, struct mgr_session *s)
+/*
+ * It has told all that it had open before the restart, and asked again for what it had asked for.
+ * Orphans of its own that are not open were closed, and we have forgotten that we had answered.
+ */
+static int drop_unclaimed(struct mgr_op *op, void *arg)
 {
+	struct mgr_session *s = arg;
 	struct orphan_list l = { .session = s->id };
 	int err;
 	u32 i;
 
-	if (!atomic_load(&s->returning))
-		return 0;
 	err = mgr_run(op, orphans_fn, &l, MGR_RUN_READ);
 	/* Those that it has open stay. */
 	for (i = 0; i < l.n && !err; i++)
@@ -550,6 +553,31 @@ static bool end_late(struct mgr *m, struct mgr_session *s)
 	return late;
 }
 
+/* Some at a time: the others in the next round. */
+static void drop_all_unclaimed(struct mgr *m)
+{
+	struct mgr_session *s, *due[16];
+	u32 i, n = 0;
+
+	pthread_rwlock_rdlock(&m->sessions.lock);
+	for (i = 0; i < ARRAY_SIZE(m->sessions.by_id); i++) {
+		for (s = m->sessions.by_id[i]; s && n < ARRAY_SIZE(due); s = s->next_id) {
+			u64 at = atomic_load_explicit(&s->unclaimed, memory_order_relaxed);
+
+			if (!at || mgr_mono_ms() < at || atomic_load(&s->dead))
+				continue;
+			atomic_fetch_add(&s->refs, 1);
+			due[n++] = s;
+		}
+	}
+	pthread_rwlock_unlock(&m->sessions.lock);
+	for (i = 0; i < n; i++) {
+		if (!mgr_bg_do(m, drop_unclaimed, due[i]))
+			atomic_store(&due[i]->unclaimed, 0);
+		mgr_session_put(due[i]);
+	}
+}
+
 void mgr_sessions_expire(struct mgr *m)
 {
 	struct mgr_session *s, *late[LATE_MAX];
@@ -578,6 +606,7 @@ void mgr_sessions_expire(struct mgr *m)
 		mgr_session_put(s);
 	}
 	mgr_evict_round(m);
+	drop_all_unclaimed(m);
 }
 
 void *mgr_expire_thread(void *arg)

@@ -401,6 +401,18 @@ static void nameless(void **state)
 	fx_check(c->f);
 }
 
+/* A lease time after RECLAIM_DONE. */
+static void drop_now(struct fx_client *c)
+{
+	struct mgr_session *s = mgr_session_peek(c->f->m, c->session);
+
+	assert_true(s->unclaimed > mgr_mono_ms());
+	s->unclaimed = 1;
+	mgr_sessions_expire(c->f->m);
+	assert_int_equal(s->unclaimed, 0);
+	mgr_session_put(s);
+}
+
 static void orphans_and_restarts(void **state)
 {
 	struct fx_client *c = *state, d;
@@ -458,11 +470,26 @@ static void orphans_and_restarts(void **state)
 		assert_int_equal(fx_reclaim(c, &rq, &rp), 0);
 		assert_int_equal(fx_reclaim_done(c, &drq, &drp), 0);
 		fx_end_grace(c->f);
+		drop_now(c);
 		assert_int_equal(mgr_reap_pass(c->f->m), 0);
 		assert_int_equal(do_getattr(c, a.fid, NULL, NULL), -ESTALE);
 		assert_int_equal(do_getattr(c, b.fid, NULL, NULL), 0);
 		do_close(c, b.fid, PVFS_O_READ, NULL);
 		assert_int_equal(do_getattr(c, b.fid, NULL, NULL), -ESTALE);
+		/* Nor is one that is made without a name, and asked for again: but that is open then. */
+		do_create(c, fx_root, "", NAMELESS, 0644, &a);
+		fx_reopen(c->f);
+		assert_int_equal(fx_reclaim_done(c, &drq, &drp), 0);
+		fx_end_grace(c->f);
+		c->seq--;
+		assert_int_equal(do_create(c, fx_root, "", NAMELESS, 0644, &b), 0);
+		assert_int_equal(b.fid.ino, a.fid.ino);
+		drop_now(c);
+		mgr_reap_pass(c->f->m);
+		assert_int_equal(do_getattr(c, a.fid, NULL, NULL), 0);
+		do_close(c, a.fid, PVFS_O_WRITE, NULL);
+		mgr_reap_pass(c->f->m);
+		assert_int_equal(do_getattr(c, a.fid, NULL, NULL), -ESTALE);
 		fx_check(c->f);
 	}
 	/* A close that a restart overtook still releases the orphan. */
