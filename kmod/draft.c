@@ -246,7 +246,7 @@ static void draft_work(struct work_struct *work)
 
 	/* Or somebody else is ending it: that is over when we get the mutex. */
 	if (settle(d->inode, 0)) {
-		schedule_delayed_work(&d->work, msecs_to_jiffies(DRAFT_MS));
+		queue_delayed_work(pvfs_vfs_wq, &d->work, msecs_to_jiffies(DRAFT_MS));
 		return;
 	}
 	draft_free(d);
@@ -291,7 +291,7 @@ bool pvfs_draft_recalled(struct inode *inode)
 	atomic_inc(&PVFS_VOL(inode)->closing);
 	INIT_WORK(&r->work, recalled_work);
 	r->inode = inode;
-	queue_work(system_unbound_wq, &r->work);
+	queue_work(pvfs_vfs_wq, &r->work);
 	return true;
 }
 
@@ -323,7 +323,7 @@ void pvfs_draft_begin(struct inode *inode, const struct pvfs_attr *attr)
 	if (pi->draft) {
 		ihold(inode);
 		atomic_inc(&PVFS_VOL(inode)->closing);
-		schedule_delayed_work(&d->work, msecs_to_jiffies(DRAFT_MS));
+		queue_delayed_work(pvfs_vfs_wq, &d->work, msecs_to_jiffies(DRAFT_MS));
 	} else {
 		kfree(d);
 	}

@@ -113,6 +113,7 @@ static int reclaim_inode(struct inode *inode, bool recovery)
 		if (err == -ESTALE) {
 			pr_warn_ratelimited("%s: inode %llu was removed while it was open here\n",
 					    vol->opts.volume, pi->fid.ino);
+			pvfs_inode_stale(inode);
 			return 0;
 		}
 		if (!err)
@@ -144,7 +145,7 @@ int pvfs_files_reclaim(struct pvfs_volume *vol)
 		if (!inode)
 			break;
 		err = reclaim_inode(inode, true);
-		iput(inode);
+		pvfs_iput_later(inode);
 	}
 	return err;
 }
@@ -204,14 +205,15 @@ int pvfs_file_opened(struct inode *inode, struct pvfs_file *pf, const struct pvf
  *
  * Waits, killably, while a lost session is being replaced.
  *
- * Return: 0, -ESTALE (the inode is gone), -EBADF (not open for that), -EINTR, -EIO (soft).
+ * Return: 0, -ESTALE (the inode is gone), -EBADF (not open for that), -EINTR, -EIO (soft, or umount
+ * -f).
  */
 int pvfs_file_cap(struct inode *inode, u32 rights, struct pvfs_cap *cap, u64 *session)
 {
 	struct pvfs_volume *vol = PVFS_VOL(inode);
 	struct pvfs_inode *pi = PVFS_I(inode);
+	u32 i, aborts = READ_ONCE(vol->aborts);
 	unsigned int waited = 0;
-	u32 i;
 	int err;
 
 	for (;;) {
@@ -232,6 +234,11 @@ int pvfs_file_cap(struct inode *inode, u32 rights, struct pvfs_cap *cap, u64 *se
 		spin_unlock(&pi->lock);
 		if (err != -EAGAIN)
 			return err;
+		/* The flusher could wait for ever: nobody asks for a file that is not open. */
+		if (!(READ_ONCE(pi->nopen[1]) | READ_ONCE(pi->nopen[2]) | READ_ONCE(pi->nopen[3])))
+			return -EBADF;
+		if (READ_ONCE(vol->aborts) != aborts)
+			return -EIO;
 		if (vol->opts.soft && waited >= vol->opts.timeo_ms)
 			return -EIO;
 		schedule_timeout_killable(msecs_to_jiffies(RECOVERY_POLL_MS));
@@ -428,14 +435,14 @@ static int pvfs_file_release(struct inode *inode, struct file *file)
 		filemap_write_and_wait(inode->i_mapping);
 	if (file->f_mode & FMODE_WRITE &&
 	    (pvfs_draft_settle(inode) || mapping_tagged(inode->i_mapping, PAGECACHE_TAG_DIRTY)))
-		late = kmalloc(sizeof(*late), GFP_KERNEL);
+		late = kmalloc(sizeof(*late), GFP_KERNEL | __GFP_NOFAIL);
 	if (late) {
 		INIT_WORK(&late->work, late_close_work);
 		late->inode = inode;
 		late->flags = pf->flags;
 		ihold(inode);
 		atomic_inc(&PVFS_VOL(inode)->closing);
-		queue_work(system_unbound_wq, &late->work);
+		queue_work(pvfs_vfs_wq, &late->work);
 	} else if (pvfs_open_class(pf->flags)) {
 		pvfs_close_at_mgr(PVFS_VOL(inode), &PVFS_I(inode)->fid, pf->flags, inode);
 	}

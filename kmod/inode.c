@@ -17,9 +17,12 @@
 /* Longest time between a LOOKUP's answer and its use by the same system call. */
 #define FRESH_NS (50 * NSEC_PER_MSEC)
 #define CLOSE_WAIT_MS 5000		/* at unmount, for what the mgr has to be told */
+#define CLOSE_ABORT_MS 200		/* then requests fail, as often as that */
 
 static struct kmem_cache *inode_cache;
 static struct workqueue_struct *put_wq;
+/* For what the VFS half leaves to others, and may take long. Nothing of it outlives the module. */
+struct workqueue_struct *pvfs_vfs_wq;
 
 /* ---------------------------------------------------------------- what comes from outside */
 
@@ -86,20 +89,27 @@ int pvfs_inode_cache_init(void)
 	put_wq = alloc_workqueue("pvfs_put", WQ_UNBOUND, 0);
 	if (!put_wq)
 		return -ENOMEM;
+	pvfs_vfs_wq = alloc_workqueue("pvfs_vfs", WQ_UNBOUND | WQ_MEM_RECLAIM, 0);
+	if (!pvfs_vfs_wq)
+		goto out_put;
 	inode_cache = kmem_cache_create("pvfs_inode", sizeof(struct pvfs_inode), 0,
 					SLAB_RECLAIM_ACCOUNT | SLAB_ACCOUNT, pvfs_inode_init_once);
 	if (inode_cache)
 		return 0;
+	destroy_workqueue(pvfs_vfs_wq);
+out_put:
 	destroy_workqueue(put_wq);
 	return -ENOMEM;
 }
 
 void pvfs_inode_cache_exit(void)
 {
+	/* The last instructions of what no mount waits for any more. */
+	destroy_workqueue(pvfs_vfs_wq);
+	destroy_workqueue(put_wq);
 	/* Inodes are freed by RCU callbacks of ours. */
 	rcu_barrier();
 	kmem_cache_destroy(inode_cache);
-	destroy_workqueue(put_wq);
 }
 
 struct inode *pvfs_alloc_inode(struct super_block *sb)
@@ -594,15 +604,37 @@ void pvfs_use_iput(struct pvfs_use *use)
 }
 
 /**
+ * pvfs_iput_later - the same, for a reference that was taken by who must not wait for pages
+ * @inode: the inode
+ *
+ * Recovery: pages that are being written may be waiting for it.
+ */
+void pvfs_iput_later(struct inode *inode)
+{
+	/* Pairs with pvfs_use_init(). What was never opened has no pages that are written. */
+	struct pvfs_use *use = smp_load_acquire(&PVFS_I(inode)->use);
+
+	if (!use) {
+		iput(inode);
+		return;
+	}
+	atomic_inc(&use->vol->closing);
+	pvfs_use_iput(use);
+}
+
+/**
  * pvfs_closes_wait - wait until no CLOSE holds an inode, for some seconds; then see to it
  * @vol: the volume, which nobody can use any more
  */
 void pvfs_closes_wait(struct pvfs_volume *vol)
 {
-	if (!wait_event_timeout(vol->async_wait, !atomic_read(&vol->closing),
-				msecs_to_jiffies(CLOSE_WAIT_MS))) {
-		pvfs_volume_abort(vol);
-		wait_event(vol->async_wait, !atomic_read(&vol->closing));
+	unsigned int ms = CLOSE_WAIT_MS;
+
+	/* Again: what failed may be followed by another request, as of a draft that is due. */
+	while (!wait_event_timeout(vol->async_wait, !atomic_read(&vol->closing),
+				   msecs_to_jiffies(ms))) {
+		pvfs_umount_begin(vol->sb);
+		ms = CLOSE_ABORT_MS;
 	}
 	/* The one that was last may still be looking at the volume. */
 	flush_workqueue(put_wq);

@@ -256,7 +256,7 @@ struct pvfs_volume {
 	struct list_head lock_waits;	/* calls that LOCK_GRANT may name */
 	u64 lock_ids;			/* the last owner's or ticket's number */
 	atomic_t lock_calls;		/* that exist; 0 wakes async_wait */
-	u32 aborts;			/* umount -f came so often; under locks_lock */
+	u32 aborts;	/* umount -f came so often, or umount has no patience; under locks_lock */
 	bool locks_dead;		/* unmounting, and the mgr does not answer: they fail */
 	bool idmapped;			/* was seen through a mount that maps ids; never reset */
 

@@ -600,7 +600,7 @@ static int each_inode(struct pvfs_volume *vol, int (*fn)(struct inode *inode, co
 		if (!inode)
 			break;
 		err = each_held(inode, fn);
-		iput(inode);
+		pvfs_iput_later(inode);
 	}
 	return err;
 }

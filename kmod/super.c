@@ -300,7 +300,12 @@ static int pvfs_show_options(struct seq_file *m, struct dentry *root)
 	return 0;
 }
 
-static void pvfs_umount_begin(struct super_block *sb)
+/**
+ * pvfs_umount_begin - umount -f, and umount when it has waited long enough: whoever waits for a
+ * server gets an error, now
+ * @sb: the super block
+ */
+void pvfs_umount_begin(struct super_block *sb)
 {
 	pvfs_locks_abort(sb->s_fs_info);
 	pvfs_volume_abort(sb->s_fs_info);

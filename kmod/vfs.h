@@ -196,6 +196,8 @@ extern const struct dentry_operations pvfs_dentry_operations;
 extern const struct export_operations pvfs_export_operations;	/* export.c */
 extern const struct xattr_handler *pvfs_xattr_handlers[];
 
+void pvfs_umount_begin(struct super_block *sb);
+
 /* ---------------------------------------------------------------- lease.c */
 
 /* The clocks before a question: see lease.c. */
@@ -244,6 +246,8 @@ void pvfs_listing_drop(struct inode *dir, const struct pvfs_listing *l);
 u64 pvfs_walk_begin(void);
 struct inode *pvfs_walk_next(u64 walk, spinlock_t *lock, struct list_head *list, size_t offset);
 
+extern struct workqueue_struct *pvfs_vfs_wq;
+
 int pvfs_inode_cache_init(void);
 void pvfs_inode_cache_exit(void);
 struct inode *pvfs_alloc_inode(struct super_block *sb);
@@ -273,6 +277,7 @@ int pvfs_syscall_nr(void);
 int pvfs_use_init(struct inode *inode);
 void pvfs_use_put(struct pvfs_use *use);
 void pvfs_use_iput(struct pvfs_use *use);
+void pvfs_iput_later(struct inode *inode);
 void pvfs_closes_wait(struct pvfs_volume *vol);
 bool pvfs_atime_report(struct inode *inode, struct pvfs_wreport *ret);
 void pvfs_writes_report(struct inode *inode, struct pvfs_wreport *ret);
