@@ -920,7 +920,7 @@ static int pvfs_fsync(struct file *file, loff_t start, loff_t end, int datasync)
 
 	err = pvfs_draft_end(inode);
 	err = err ?: file_write_and_wait_range(file, start, end);
-	err = err ?: pvfs_io_fsync(inode, datasync);
+	err = err ?: pvfs_unstable_fsync(inode, datasync);
 	/* The size is data too. */
 	if (!err && pvfs_writes_pending(inode))
 		err = pvfs_meta_report(inode);

@@ -233,7 +233,7 @@ int pvfs_with_cap(struct inode *inode, u32 rights, bool twice,
 		err = once(inode, &cap, arg);
 		if (err == -EIO && twice && READ_ONCE(PVFS_VOL(inode)->session) != session)
 			continue;
-		if (err != -EACCES || !pvfs_session_over(inode, session))
+		if (err != -EACCES || !pvfs_session_over(PVFS_VOL(inode), session))
 			return err;
 	}
 	return -EIO;

@@ -124,7 +124,6 @@ struct inode *pvfs_alloc_inode(struct super_block *sb)
 	INIT_LIST_HEAD(&pi->lock_owners);
 	INIT_LIST_HEAD(&pi->locked.link);
 	spin_lock_init(&pi->lock);
-	mutex_init(&pi->sync_mutex);
 	mutex_init(&pi->draft_mutex);
 	return &pi->vfs_inode;
 }
@@ -155,8 +154,7 @@ void pvfs_evict_inode(struct inode *inode)
 		pvfs_use_put(pi->use);
 		pi->use = NULL;
 	}
-	kvfree(pi->verf);
-	pi->verf = NULL;
+	pvfs_unstable_evict(inode);
 	pvfs_acl_inode_evict(inode);
 }
 

@@ -196,6 +196,20 @@ struct pvfs_listings {
 
 struct pvfs_use;
 
+#define PVFS_UNSTABLE_BITS 10
+
+/* Files that were written to and not synced: unstable.c. */
+struct pvfs_unstables {
+	spinlock_t lock;		/* protects all but answers and dead */
+	struct hlist_head hash[1 << PVFS_UNSTABLE_BITS];	/* by ino */
+	struct list_head list;		/* with something to sync or tell, oldest first */
+	unsigned int n;			/* on the list; read without the lock too */
+	u64 seq;			/* counts what was put on it */
+	wait_queue_head_t wait;		/* for who syncs files to be done with some */
+	u64 answers;			/* FSYNCs answered, about */
+	bool dead;			/* unmounting, and nobody answers */
+};
+
 /* An open that is given back. */
 struct pvfs_ending {
 	struct pvfs_use *use;		/* of its inode, a reference; NULL: it was not counted */
@@ -263,6 +277,7 @@ struct pvfs_volume {
 	struct pvfs_leases leases;
 	struct pvfs_listings listings;
 	struct pvfs_closes closes;
+	struct pvfs_unstables unstable;
 
 	struct pvfs_stats __percpu *stats;
 	struct proc_dir_entry *proc;
@@ -295,6 +310,8 @@ void pvfs_volume_close(struct pvfs_volume *vol);
  * requests.
  */
 void pvfs_volume_abort(struct pvfs_volume *vol);
+/* Is there a connection to each server? */
+bool pvfs_volume_up(const struct pvfs_volume *vol);
 
 /*
  * VFS half, called by volume.c from a workqueue when the mgr or the session is new: sends RECLAIM

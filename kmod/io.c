@@ -28,7 +28,6 @@
 #define SMALL_RESERVED 32		/* small transfers that never fail */
 #define BIG_MAX 64			/* big transfers at once, all volumes */
 #define PERMITS 1536	/* requests of transfers, all volumes; kreq.c has room for more */
-#define FSYNC_BATCH 32
 #define SESSION_TRIES 5
 
 struct pvfs_io_part {
@@ -326,7 +325,7 @@ struct pvfs_server *pvfs_io_iod(const struct pvfs_volume *vol, const struct pvfs
 	return vol->iods[pvfs_stripe_iod(l, df, vol->niods)];
 }
 
-static void part_submit(struct pvfs_io *io, struct pvfs_io_part *p, const struct pvfs_cap *cap)
+static void part_submit(struct pvfs_io *io, struct pvfs_io_part *p)
 {
 	struct pvfs_volume *vol = PVFS_VOL(io->inode);
 	struct pvfs_fid fid = PVFS_I(io->inode)->fid;
@@ -342,11 +341,12 @@ static void part_submit(struct pvfs_io *io, struct pvfs_io_part *p, const struct
 		return;
 	}
 	if (io->write) {
-		struct pvfs_write_req m = { .fid = fid, .off = p->off, .cap = *cap };
+		struct pvfs_write_req m = { .fid = fid, .off = p->off, .cap = io->cap };
 
 		req->body_len = pvfs_write_req_encode(&m, req->body, req->body_room);
 	} else {
-		struct pvfs_read_req m = { .fid = fid, .off = p->off, .len = p->len, .cap = *cap };
+		struct pvfs_read_req m = { .fid = fid, .off = p->off, .len = p->len,
+					   .cap = io->cap };
 
 		req->body_len = pvfs_read_req_encode(&m, req->body, req->body_room);
 	}
@@ -358,41 +358,18 @@ static void part_submit(struct pvfs_io *io, struct pvfs_io_part *p, const struct
 	pvfs_req_submit(req);
 }
 
-/* Room for the verifiers of writes to @n datafiles: what has none is not synced by fsync. */
-static int verf_room(struct pvfs_inode *pi, u32 n)
-{
-	u64 *verf, *old;
-
-	if (READ_ONCE(pi->nverf) >= n)
-		return 0;
-	verf = kvcalloc(n, sizeof(*verf), GFP_NOFS);
-	if (!verf)
-		return -ENOMEM;
-	spin_lock(&pi->lock);
-	old = verf;
-	if (pi->nverf < n) {
-		if (pi->nverf)
-			memcpy(verf, pi->verf, pi->nverf * sizeof(*verf));
-		old = pi->verf;
-		pi->verf = verf;
-		pi->nverf = n;
-	}
-	spin_unlock(&pi->lock);
-	kvfree(old);
-	return 0;
-}
-
 /**
  * pvfs_layout_get - the layout that a file is read or written with
  * @inode: the file
  * @write: something will be written: there is room for all datafiles' verifiers from here on
  * @layout: filled
  *
- * Return: 0, -ENOMEM, or -errno of pvfs_layout_settled().
+ * Return: 0, or -errno of pvfs_unstable_room() or pvfs_layout_settled().
  */
 int pvfs_layout_get(struct inode *inode, bool write, struct pvfs_layout *layout)
 {
 	struct pvfs_inode *pi = PVFS_I(inode);
+	u32 room = 0;
 	bool fits;
 	int err;
 
@@ -401,13 +378,14 @@ int pvfs_layout_get(struct inode *inode, bool write, struct pvfs_layout *layout)
 		return err;
 	do {
 		if (write) {
-			err = verf_room(pi, READ_ONCE(pi->layout.pcount));
+			room = READ_ONCE(pi->layout.pcount);
+			err = pvfs_unstable_room(inode, room);
 			if (err)
 				return err;
 		}
 		spin_lock(&pi->lock);
 		*layout = pi->layout;
-		fits = !write || pi->nverf >= layout->pcount;
+		fits = !write || room >= layout->pcount;
 		spin_unlock(&pi->lock);
 	} while (!fits);
 	return 0;
@@ -426,7 +404,6 @@ int pvfs_io_start(struct pvfs_io *io)
 {
 	struct pvfs_volume *vol = PVFS_VOL(io->inode);
 	struct pvfs_inode *pi = PVFS_I(io->inode);
-	struct pvfs_cap cap;
 	unsigned int i;
 	int err;
 
@@ -437,7 +414,7 @@ int pvfs_io_start(struct pvfs_io *io)
 			return err;
 	}
 	err = pvfs_layout_get(io->inode, io->write, &io->layout);
-	err = err ?: pvfs_file_cap(io->inode, io->write ? PVFS_CAP_WRITE : PVFS_CAP_READ, &cap,
+	err = err ?: pvfs_file_cap(io->inode, io->write ? PVFS_CAP_WRITE : PVFS_CAP_READ, &io->cap,
 				   &io->session);
 	if (err)
 		return err;
@@ -455,36 +432,11 @@ int pvfs_io_start(struct pvfs_io *io)
 		return err;
 	io->permits = io->nparts + 1;
 	for (i = 0; i < io->nparts; i++)
-		part_submit(io, &io->part[i], &cap);
+		part_submit(io, &io->part[i]);
 	return 0;
 }
 
 /* ---------------------------------------------------------------- gathering */
-
-/* A verifier as we keep it: 0 means none. */
-static u64 verf_of(u64 verifier)
-{
-	return verifier ?: 1;
-}
-
-/*
- * Another verifier than before: what was written before and not synced may be lost. Told once by
- * fsync.
- */
-void pvfs_io_verf_note(struct inode *inode, u32 df, u64 verifier)
-{
-	struct pvfs_inode *pi = PVFS_I(inode);
-	bool lost = false;
-
-	spin_lock(&pi->lock);
-	if (!WARN_ONCE(df >= pi->nverf, "pvfs: a write that fsync would not sync\n")) {
-		lost = pi->verf[df] && pi->verf[df] != verf_of(verifier);
-		pi->verf[df] = verf_of(verifier);
-	}
-	spin_unlock(&pi->lock);
-	if (lost)
-		mapping_set_error(inode->i_mapping, -EIO);
-}
 
 static int bogus_answer(struct pvfs_io *io, const struct pvfs_io_part *p)
 {
@@ -517,7 +469,7 @@ static int part_write_done(struct pvfs_io *io, struct pvfs_io_part *p)
 
 	if (pvfs_write_rep_decode(&rep, req->rep, req->rep_len) || rep.wtime.nsec >= NSEC_PER_SEC)
 		return bogus_answer(io, p);
-	pvfs_io_verf_note(io->inode, p->df, rep.verifier);
+	pvfs_unstable_note(io->inode, &io->layout, p->df, rep.verifier, &io->cap, io->session);
 	if (pvfs_ts_after(&rep.wtime, &io->wtime))
 		io->wtime = rep.wtime;
 	return 0;
@@ -538,19 +490,18 @@ static void part_wait(struct pvfs_io *io, struct pvfs_io_part *p)
 
 /**
  * pvfs_session_over - an iod has refused a capability: because it was another session's?
- * @inode: the file
+ * @vol: the volume
  * @session: in which the capability was good
  *
  * The iods may know that we have been evicted before we do: then the mgr is asked.
  */
-bool pvfs_session_over(struct inode *inode, u64 session)
+bool pvfs_session_over(struct pvfs_volume *vol, u64 session)
 {
-	struct pvfs_volume *vol = PVFS_VOL(inode);
 	struct pvfs_attr attr;
 
 	if (READ_ONCE(vol->session) != session)
 		return true;
-	/* Of the root: this file's may have to wait for another iod. */
+	/* Of the root: the file's may have to wait for another iod. */
 	return !pvfs_meta_getattr_fid(vol, &vol->root, &attr) &&
 	       READ_ONCE(vol->session) != session;
 }
@@ -562,12 +513,11 @@ bool pvfs_session_over(struct inode *inode, u64 session)
 static void ask_in_new_session(struct pvfs_io *io)
 {
 	unsigned int i, tries, refused;
-	struct pvfs_cap cap;
 
 	for (tries = 0; tries < SESSION_TRIES; tries++) {
 		for (i = refused = 0; i < io->nparts; i++)
 			refused += io->part[i].err == -EACCES;
-		if (!refused || !pvfs_session_over(io->inode, io->session))
+		if (!refused || !pvfs_session_over(PVFS_VOL(io->inode), io->session))
 			return;
 		if (io->appender) {
 			for (i = 0; i < io->nparts; i++)
@@ -575,12 +525,12 @@ static void ask_in_new_session(struct pvfs_io *io)
 					io->part[i].err = -EAGAIN;
 			return;
 		}
-		if (pvfs_file_cap(io->inode, io->write ? PVFS_CAP_WRITE : PVFS_CAP_READ, &cap,
+		if (pvfs_file_cap(io->inode, io->write ? PVFS_CAP_WRITE : PVFS_CAP_READ, &io->cap,
 				  &io->session))
 			return;
 		for (i = 0; i < io->nparts; i++)
 			if (io->part[i].err == -EACCES)
-				part_submit(io, &io->part[i], &cap);
+				part_submit(io, &io->part[i]);
 		for (i = 0; i < io->nparts; i++)
 			part_wait(io, &io->part[i]);
 	}
@@ -689,141 +639,4 @@ void pvfs_io_zero(struct pvfs_io *io, u64 limit)
 			c.skip = 0;
 		}
 	}
-}
-
-/* ---------------------------------------------------------------- fsync */
-
-/* A datafile being synced. */
-struct sync_part {
-	struct pvfs_request *req;
-	u32 df;
-	u64 verf;
-};
-
-/*
- * The next datafiles from *@df on that have unsynced writes of ours; those are taken for synced
- * from here on.
- */
-static unsigned int sync_collect(struct pvfs_inode *pi, u32 *df, struct sync_part *parts)
-{
-	unsigned int n = 0;
-
-	spin_lock(&pi->lock);
-	for (; *df < pi->nverf && n < FSYNC_BATCH; ++*df) {
-		if (!pi->verf[*df])
-			continue;
-		parts[n++] = (struct sync_part){ .df = *df, .verf = pi->verf[*df] };
-		pi->verf[*df] = 0;
-	}
-	spin_unlock(&pi->lock);
-	return n;
-}
-
-/* It was not synced after all. */
-static void sync_restore(struct pvfs_inode *pi, const struct sync_part *p)
-{
-	spin_lock(&pi->lock);
-	if (p->df < pi->nverf && !pi->verf[p->df])
-		pi->verf[p->df] = p->verf;
-	spin_unlock(&pi->lock);
-}
-
-static int sync_batch(struct inode *inode, struct sync_part *parts, unsigned int n, bool datasync)
-{
-	struct pvfs_fsync_req m = { .fid = PVFS_I(inode)->fid,
-				    .flags = datasync ? PVFS_FS_DATASYNC : 0 };
-	struct pvfs_volume *vol = PVFS_VOL(inode);
-	struct pvfs_inode *pi = PVFS_I(inode);
-	struct pvfs_layout layout;
-	u64 session;
-	unsigned int i;
-	int err;
-
-	spin_lock(&pi->lock);
-	layout = pi->layout;
-	spin_unlock(&pi->lock);
-	err = pvfs_file_cap(inode, 0, &m.cap, &session);
-	if (!err)
-		err = pvfs_io_permits_get(n);
-	if (err) {
-		for (i = 0; i < n; i++)
-			sync_restore(pi, &parts[i]);
-		return err;
-	}
-	for (i = 0; i < n; i++) {
-		struct pvfs_request *req = pvfs_req_alloc(pvfs_io_iod(vol, &layout, parts[i].df),
-							  PVFS_OP_FSYNC, 0);
-
-		parts[i].req = req;
-		if (IS_ERR(req))
-			continue;
-		req->body_len = pvfs_fsync_req_encode(&m, req->body, req->body_room);
-		pvfs_req_submit(req);
-	}
-	for (i = 0; i < n; i++) {
-		struct pvfs_request *req = parts[i].req;
-		struct pvfs_fsync_rep rep;
-		int e;
-
-		if (IS_ERR(req)) {
-			e = PTR_ERR(req);
-		} else {
-			e = pvfs_req_wait(req);
-			if (!e && pvfs_fsync_rep_decode(&rep, req->rep, req->rep_len))
-				e = -EIO;
-			pvfs_req_put(req);
-		}
-		if (e == -EACCES && pvfs_session_over(inode, session))
-			e = -EAGAIN;
-		if (e)
-			sync_restore(pi, &parts[i]);
-		else if (verf_of(rep.verifier) != parts[i].verf)
-			mapping_set_error(inode->i_mapping, -EIO);
-		if (!err)
-			err = e;
-	}
-	pvfs_io_permits_put(n);
-	return err;
-}
-
-/**
- * pvfs_io_fsync - have the iods put our writes on stable storage
- * @inode: the file
- * @datasync: times are of no interest
- *
- * Only the datafiles that we wrote to since the last time are asked. That writes were lost in a
- * crash of an iod is not returned, but noted in the mapping for each open file to be told once.
- *
- * Return: 0 or -errno.
- */
-int pvfs_io_fsync(struct inode *inode, bool datasync)
-{
-	struct pvfs_inode *pi = PVFS_I(inode);
-	struct sync_part *parts;
-	unsigned int n, tries = 0;
-	int err = 0;
-	u32 df = 0;
-
-	if (!READ_ONCE(pi->nverf))
-		return 0;
-	parts = kmalloc_array(FSYNC_BATCH, sizeof(*parts), GFP_KERNEL);
-	if (!parts)
-		return -ENOMEM;
-	/* Who comes second must wait for what the first has taken. */
-	if (mutex_lock_killable(&pi->sync_mutex)) {
-		kfree(parts);
-		return -EINTR;
-	}
-	while ((n = sync_collect(pi, &df, parts))) {
-		err = sync_batch(inode, parts, n, datasync);
-		if (err == -EAGAIN && ++tries < SESSION_TRIES) {
-			df = 0;
-			continue;
-		}
-		if (err)
-			break;
-	}
-	mutex_unlock(&pi->sync_mutex);
-	kfree(parts);
-	return err == -ESHUTDOWN || err == -EAGAIN ? -EIO : err;
 }

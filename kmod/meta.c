@@ -328,6 +328,30 @@ int pvfs_meta_open(struct inode *inode, u32 flags, struct pvfs_open_rep *rep)
 }
 
 /**
+ * pvfs_meta_open_fid - open what may have no inode here, in the kernel's own name
+ * @vol: the volume
+ * @fid: which
+ * @flags: PVFS_O_*, that change nothing
+ * @cap: filled
+ *
+ * Return: 0 or -errno, as all here: see vfs.h.
+ */
+int pvfs_meta_open_fid(struct pvfs_volume *vol, const struct pvfs_fid *fid, u32 flags,
+		       struct pvfs_cap *cap)
+{
+	struct pvfs_open_req m = {
+		.fid = *fid, .flags = flags, .cred = { .flags = PVFS_CRED_CHECKED },
+	};
+	struct pvfs_open_rep rep;
+	int err;
+
+	err = meta_open(vol, META_ROOM, &m, &rep);
+	if (!err)
+		*cap = rep.cap;
+	return err;
+}
+
+/**
  * pvfs_meta_reclaim - tell a new mgr, or a new session, what we have open
  * @inode: the inode
  * @rep: filled with the answer

@@ -90,7 +90,7 @@ static int space_answer(struct job *j, struct share *s)
 	if (pvfs_space_rep_decode(&rep, s->req->rep, s->req->rep_len) ||
 	    rep.wtime.nsec >= NSEC_PER_SEC)
 		return pvfs_bogus(PVFS_VOL(j->inode), "SPACE or COPY", PVFS_I(j->inode)->fid.ino);
-	pvfs_io_verf_note(j->inode, s->e.df, rep.verifier);
+	pvfs_unstable_note(j->inode, &j->layout, s->e.df, rep.verifier, &j->cap, j->session);
 	if (pvfs_ts_after(&rep.wtime, &j->wtime))
 		j->wtime = rep.wtime;
 	return 0;
@@ -116,7 +116,7 @@ static void share_wait(struct job *j, struct share *s)
 	if (!s->err)
 		s->err = j->op == PVFS_OP_SEEK ? seek_answer(j, s) : space_answer(j, s);
 	pvfs_req_put(s->req);
-	if (s->err == -EACCES && pvfs_session_over(j->inode, j->session))
+	if (s->err == -EACCES && pvfs_session_over(PVFS_VOL(j->inode), j->session))
 		s->err = -EAGAIN;	/* the capability was a former session's */
 	else if (s->err == -ESHUTDOWN)
 		s->err = -EIO;

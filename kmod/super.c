@@ -311,7 +311,10 @@ void pvfs_umount_begin(struct super_block *sb)
 	pvfs_volume_abort(sb->s_fs_info);
 }
 
-/* sync(2), after what was stored in mappings: also of drafts, which are files that are open. */
+/*
+ * sync(2), after what was stored in mappings: also of drafts, which are files that are open, and of
+ * all that iods have and may not have written.
+ */
 static int pvfs_sync_fs(struct super_block *sb, int wait)
 {
 	struct pvfs_volume *vol = sb->s_fs_info;
@@ -327,7 +330,7 @@ static int pvfs_sync_fs(struct super_block *sb, int wait)
 		err = pvfs_draft_settle(inode);
 		iput(inode);
 	}
-	return err;
+	return wait ? err ?: pvfs_unstable_sync(vol) : 0;
 }
 
 static const struct super_operations pvfs_super_operations = {
@@ -365,6 +368,7 @@ static int pvfs_fill_super(struct super_block *sb, struct fs_context *fc)
 		errorf(fc, "pvfs: %s", why[0] ? why : "mount failed");
 		return err;
 	}
+	pvfs_unstable_init(vol);
 	vol->sb = sb;
 	sb->s_fs_info = vol;
 	sb->s_magic = PVFS_SUPER_MAGIC;
@@ -403,10 +407,13 @@ static void pvfs_kill_sb(struct super_block *sb)
 	if (vol) {
 		pvfs_closes_wait(vol);	/* some hold inodes */
 		pvfs_locks_wait(vol);
+		pvfs_unstable_unmount(vol);
 	}
 	kill_anon_super(sb);
-	if (vol)
+	if (vol) {
+		pvfs_unstable_free(vol);
 		pvfs_volume_close(vol);
+	}
 }
 
 /* ---------------------------------------------------------------- fs_context */

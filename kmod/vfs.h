@@ -9,7 +9,8 @@
  *   meta*.c  one function per operation of the mgr
  *   io.c     one transfer between memory and the iods   space.c  fallocate, holes
  *   head.c   the same for files whose bytes are with the mgr   draft.c  new ones
- *   close.c  giving opens back                  listing.c  listings that are kept
+ *   unstable.c what is yet to be synced         listing.c  listings that are kept
+ *   close.c  giving opens back                  report.c  what the mgr is to be told
  *   lock*.c  file locks                        lease.c  what may be believed, and for how long
  *   export.c file handles
  *
@@ -18,9 +19,10 @@
  * data by READ. With actimeo names and attributes may be that old. With lease, names and attributes
  * that the mgr has promised to recall are believed until it does.
  *
- * Lock order: inode->i_rwsem, pvfs_inode.draft_mutex, pvfs_inode.sync_mutex,
+ * Lock order: inode->i_rwsem, pvfs_inode.draft_mutex,
  * mapping->invalidate_lock, folio lock, then the leaves: vol->open_lock, vol->listings.lock,
- * vol->locks_lock (the VFS's flc_lock and a call's wait queue inside), pvfs_inode.lock,
+ * vol->locks_lock (the VFS's flc_lock and a call's wait queue inside), vol->unstable.lock (a file's
+ * pvfs_unstable.lock inside), pvfs_inode.lock,
  * pvfs_use.lock; inode->i_lock may be taken under vol->open_lock. No request is made under a leaf.
  * Requests are made under i_rwsem (as the VFS takes it; shared by writers), draft_mutex,
  * invalidate_lock and folio locks (filling a page); nothing that completes a request takes any of
@@ -134,10 +136,8 @@ struct pvfs_inode {
 	/* version when the page cache was last known to be right or empty */
 	u64 cache_version;
 	struct pvfs_use *use;		/* from the first open on; then constant */
-	u64 *verf;	/* by datafile: verifier of writes since the last fsync, 0: none */
-	u32 nverf;
-
-	struct mutex sync_mutex;	/* one fsync at a time; outside everything but i_rwsem */
+	/* what was written and not synced; vol->unstable.lock. From the first write on, constant */
+	struct pvfs_unstable *unstable;
 
 	struct inode vfs_inode;
 };
@@ -413,6 +413,8 @@ int pvfs_meta_readdir(struct inode *dir, u64 cookie, bool attrs, const struct bi
 		      unsigned int nbv, u32 bytes, struct pvfs_readdir_rep *rep, u32 *ret_len,
 		      struct pvfs_ask *ask, unsigned long *token);
 int pvfs_meta_open(struct inode *inode, u32 flags, struct pvfs_open_rep *rep);
+int pvfs_meta_open_fid(struct pvfs_volume *vol, const struct pvfs_fid *fid, u32 flags,
+		       struct pvfs_cap *cap);
 int pvfs_meta_reclaim(struct inode *inode, u32 flags, u32 count, bool recovery,
 		      struct pvfs_reclaim_rep *rep);
 int pvfs_meta_report(struct inode *inode);
@@ -458,7 +460,8 @@ struct pvfs_io {
 	struct pvfs_ts wtime;		/* write: the latest */
 	u32 trunc_gen;			/* known when it started, */
 	u64 size;			/* and that the file was at least so long in it */
-	u64 session;			/* whose capability it carries */
+	struct pvfs_cap cap;
+	u64 session;			/* whose capability that is */
 	bool append;			/* a write at the end; pos is where that seems to be */
 	struct lock_owner *appender;	/* holds the lock that keeps it there; NULL: the mgr finds it */
 	bool head;			/* it went to or came from the mgr */
@@ -477,17 +480,28 @@ int pvfs_io_init(void);
 void pvfs_io_exit(void);
 struct pvfs_io *pvfs_io_get(struct inode *inode, bool write, loff_t pos, size_t len, bool fill);
 void pvfs_io_put(struct pvfs_io *io);
-bool pvfs_session_over(struct inode *inode, u64 session);
+bool pvfs_session_over(struct pvfs_volume *vol, u64 session);
 int pvfs_io_start(struct pvfs_io *io);
 int pvfs_io_finish(struct pvfs_io *io);
 void pvfs_io_zero(struct pvfs_io *io, u64 limit);
-int pvfs_io_fsync(struct inode *inode, bool datasync);
 int pvfs_layout_get(struct inode *inode, bool write, struct pvfs_layout *layout);
-void pvfs_io_verf_note(struct inode *inode, u32 df, u64 verifier);
 /* Room for @n requests beside each other; waits for it killably. */
 int pvfs_io_permits_get(unsigned int n);
 void pvfs_io_permits_put(unsigned int n);
 struct pvfs_server *pvfs_io_iod(const struct pvfs_volume *vol, const struct pvfs_layout *l, u32 df);
+
+/* ---------------------------------------------------------------- unstable.c */
+
+void pvfs_unstable_init(struct pvfs_volume *vol);
+void pvfs_unstable_free(struct pvfs_volume *vol);
+void pvfs_unstable_evict(struct inode *inode);
+int pvfs_unstable_room(struct inode *inode, u32 n);
+void pvfs_unstable_note(struct inode *inode, const struct pvfs_layout *layout, u32 df, u64 verifier,
+			const struct pvfs_cap *cap, u64 session);
+int pvfs_unstable_fsync(struct inode *inode, bool datasync);
+int pvfs_unstable_sync(struct pvfs_volume *vol);
+int pvfs_unstable_trim(struct pvfs_volume *vol);
+void pvfs_unstable_unmount(struct pvfs_volume *vol);
 
 /* ---------------------------------------------------------------- close.c */
 

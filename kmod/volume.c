@@ -540,3 +540,13 @@ void pvfs_volume_abort(struct pvfs_volume *vol)
 	for (i = 0; i < vol->niods; i++)
 		pvfs_server_abort(vol->iods[i]);
 }
+
+bool pvfs_volume_up(const struct pvfs_volume *vol)
+{
+	bool up = READ_ONCE(vol->mgr->nup);
+	u32 i;
+
+	for (i = 0; i < vol->niods && up; i++)
+		up = READ_ONCE(vol->iods[i]->nup);
+	return up;
+}

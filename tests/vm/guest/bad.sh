@@ -7,7 +7,7 @@
 # shellcheck disable=SC2317 # functions are called by check
 . "${0%/*}/lib.sh"
 
-plan 40
+plan 41
 KEY=key
 TIMEO=timeo=30
 conf=/run/pvfs-cluster/volume/pvfs.conf
@@ -192,6 +192,67 @@ hard_write()
 	# alone nothing is lost.
 	[ "$(cat "$tmp/bg.rc")" = 0 ]
 	"$tools/pario" read "$M/big2" 64 4
+}
+
+# The iod's machine is started anew, as far as it can tell.
+reboot_iod()
+{
+	cat /proc/sys/kernel/random/uuid >"$tmp/boot_id"
+	"$cluster" kill "$1"
+	mount --bind "$tmp/boot_id" /proc/sys/kernel/random/boot_id
+	"$cluster" start "$1"
+	umount /proc/sys/kernel/random/boot_id
+}
+
+# What an iod may have lost is told once to each descriptor of the file, and to the next syncfs; also when the file had
+# been forgotten here meanwhile.
+lost_writes()
+{
+	local f=$M/striped/lost
+
+	sync -f "$M"
+	mkdir "$f"
+	setfattr -n pvfs.layout -v "base=0 pcount=1 ssize=65536" "$f"
+	head -c 5000 /dev/urandom >"$f/synced"
+	sync "$f/synced"
+	head -c 5000 /dev/urandom >"$f/closed"
+	echo 3 >/proc/sys/vm/drop_caches
+	rm -f "$tmp/fifo"
+	mkfifo "$tmp/fifo"
+	background python3 - "$f" "$tmp/fifo" <<-'END'
+		import ctypes, os, sys
+		libc = ctypes.CDLL(None, use_errno=True)
+		def came(call, fd):
+		    return ctypes.get_errno() if call(fd) else 0
+		d, fifo = sys.argv[1:]
+		a = os.open(d + "/open", os.O_RDWR | os.O_CREAT)
+		b = os.open(d + "/open", os.O_RDONLY)
+		c = os.open(d, os.O_RDONLY)
+		os.write(a, bytes(5000))
+		print("opened", flush=True)
+		open(fifo).read()
+		print("descriptors", [came(libc.fsync, x) for x in (a, b, a, b)])
+		print("syncfs", [came(libc.syncfs, x) for x in (c, c)])
+		late = os.open(d + "/open", os.O_RDONLY)
+		print("opened later", came(libc.fsync, late))
+		for name in "closed", "synced":
+		    fd = os.open(d + "/" + name, os.O_RDONLY)
+		    print(name, [came(libc.fsync, fd) for _ in "12"])
+	END
+	eventually 20 grep -s opened "$tmp/bg"
+	reboot_iod iod0
+	echo go >"$tmp/fifo"
+	ended 60
+	cat "$tmp/bg"
+	diff - "$tmp/bg" <<-'END'
+		opened
+		descriptors [5, 5, 0, 0]
+		syncfs [5, 0]
+		opened later 0
+		closed [5, 0]
+		synced [0, 0]
+	END
+	rm -r "$f"
 }
 
 soft_read()
@@ -398,6 +459,7 @@ umount_with_locks()
 
 killed_and_unmounted()
 {
+	sync -f "$M"
 	"$cluster" kill iod0 STOP
 	background cat "$M/big"
 	eventually 10 waiting_requests
@@ -658,6 +720,7 @@ try "files to work on" prepare
 try "iod killed while read: hard waits, others go on, kill works" hard_read
 try "iod comes back: the read goes on" hard_resumes
 try "iod killed while written: the write goes on" hard_write
+try "iod's machine started anew: what was not synced is told as lost, once" lost_writes
 try "iod killed: soft gives EIO in time, and recovers" soft_read
 try "iod killed: a size that nobody knows is not guessed" size_unknown
 try "mgr killed: hard waits, kill works, comes back" hard_mgr

@@ -7,7 +7,7 @@
 . "${0%/*}/lib.sh"
 
 calls=$tools/calls
-plan 79
+plan 85
 
 # An attribute of the mount M: the value of option $1.
 option()
@@ -260,6 +260,41 @@ check "unlink: 1, the datafiles behind the reply" eval '
 	mkdir -p "$tmp/cost"; cp "$tmp/n" "$tmp/cost/stats"
 	[ "$(count UNLINK "$tmp/cost")" = 1 ] && [ "$(count_to iods "$tmp/cost")" = 0 ] &&
 	[ $(($(count_to mgr "$tmp/cost") - $(count LOOKUP "$tmp/cost"))) = 1 ]'
+# What was written is known until it is synced, whatever becomes of the inodes. unsynced N FILES COMMAND...: N files are
+# written, closed and forgotten, so that COMMAND has the iods asked FSYNC times; and then there is nothing left.
+unsynced()
+{
+	local n=$1 files=$2 fsyncs=$3 i
+
+	shift 3
+	sync -f "$M"
+	mkdir -p "$M/striped/unsynced"
+	reset_stats
+	for ((i = 0; i < n; i++)); do
+		head -c 5000 "$M/d/big" >"$M/striped/unsynced/$i"
+	done
+	echo 3 >/proc/sys/vm/drop_caches
+	[ "$(count FSYNC)" = "$files" ] || { echo "$(count FSYNC) FSYNCs by the writers"; return 1; }
+	reset_stats
+	"$@"
+	[ "$(count FSYNC)" = "$fsyncs" ] || { echo "$(count FSYNC) FSYNCs"; return 1; }
+	sync -f "$M"
+	reset_stats
+	"$@"
+	[ "$(count FSYNC)" = 0 ] || { echo "$(count FSYNC) FSYNCs once more"; return 1; }
+}
+check "write, close, forget, sync FILE: an FSYNC" unsynced 1 0 1 sync "$M/striped/unsynced/0"
+check "... of a file on all iods: one each" eval '
+	sync -f $M; cp $M/d/big $M/striped/large; echo 3 >/proc/sys/vm/drop_caches; echo reset >$S/stats
+	sync $M/striped/large; cat $S/stats; [ "$(count FSYNC)" = 4 ]; rm $M/striped/large'
+check "... syncfs: one for each file" unsynced 40 0 40 sync -f "$M"
+check "... sync: the same" unsynced 3 0 3 sync
+check "... but none for those that are gone" unsynced 5 0 0 rm -rf "$M/striped/unsynced"
+max=/sys/module/pvfs/parameters/unsynced_max
+old=$(cat $max)
+echo 8 >$max
+check "when there are too many the oldest are synced by who writes" unsynced 20 16 4 sync -f "$M"
+echo "$old" >$max
 # Small files, whose bytes are in the store $1: no iod hears of them.
 small()
 {

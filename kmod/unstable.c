@@ -1,0 +1,722 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * unstable.c - what was written and is not known to be on stable storage, and having it put there.
+ *
+ * An iod answers a write with its verifier, which is another when its machine has been started
+ * anew. What was written is safe when a later FSYNC was answered with the same one; with another it
+ * may be lost, and that has to be told. So the verifiers are remembered from the write to the
+ * FSYNC, by volume and file, whatever becomes of the inode meanwhile: programs close a file long
+ * before it is synced, and memory is wanted for other inodes.
+ *
+ * What may be lost is told once to each open descriptor of the file, when it is synced (the
+ * mapping's errseq), and to the next syncfs(2) (the super block's). If no inode is in memory it is
+ * told to who opens the file and syncs it.
+ *
+ * Memory is bounded: who writes while too many files are unsynced has the oldest of them synced
+ * first. Files are synced many at once, so that all iods work; each by one task at a time, and who
+ * comes second waits for it, as the first has taken the verifiers. A task never waits for another's
+ * file while it has some of its own claimed.
+ */
+#include <linux/moduleparam.h>
+#include <linux/pagemap.h>
+#include <linux/slab.h>
+#include "vfs.h"
+
+#define UNSTABLE_FILES 32		/* synced at once by one task */
+#define UNSTABLE_PARTS 64		/* FSYNCs under way of one task */
+#define UNSTABLE_TRIES 5		/* sessions may end under it */
+#define UNMOUNT_DOWN_MS 5000		/* at unmount: with a server that is away, */
+#define UNMOUNT_SILENT_MS 20000		/* or that has answered nothing for so long */
+#define UNMOUNT_ABORT_MS 200		/* then again and again */
+
+static unsigned int unsynced_max = 16384;
+module_param(unsynced_max, uint, 0644);
+MODULE_PARM_DESC(unsynced_max,
+		 "files of a volume that were written and not synced; with more, the oldest are synced");
+
+/* A file that was written to. vol->unstable.lock protects what has no remark. */
+struct pvfs_unstable {
+	struct hlist_node hash;
+	struct list_head link;	/* on vol->unstable.list while there is something to sync or tell */
+	struct pvfs_fid fid;		/* constant */
+	struct inode *inode;		/* that points here; NULL: none is in memory */
+	u64 since;			/* grows along the list */
+	bool claimed;			/* somebody is syncing it, and sees to it afterwards */
+	bool lost;			/* to be told to who opens it */
+	spinlock_t lock;		/* protects the rest; inside vol->unstable.lock */
+	struct pvfs_layout layout;
+	struct pvfs_cap cap;		/* of the last write; any is good for FSYNC */
+	u64 session;			/* in this session */
+	u64 *verf;			/* by datafile: of writes since the last FSYNC, 0: none */
+	u32 nverf;
+};
+
+/* A datafile being synced. */
+struct unstable_part {
+	struct pvfs_unstable *u;
+	struct pvfs_request *req;
+	u64 verf;
+	u64 session;
+	u32 df;
+};
+
+void pvfs_unstable_init(struct pvfs_volume *vol)
+{
+	spin_lock_init(&vol->unstable.lock);
+	INIT_LIST_HEAD(&vol->unstable.list);
+	init_waitqueue_head(&vol->unstable.wait);
+}
+
+/* ---------------------------------------------------------------- the table */
+
+static struct hlist_head *unstable_bucket(struct pvfs_volume *vol, u64 ino)
+{
+	return &vol->unstable.hash[hash_64(ino, PVFS_UNSTABLE_BITS)];
+}
+
+/* The volume's lock is held. */
+static struct pvfs_unstable *unstable_find(struct pvfs_volume *vol, const struct pvfs_fid *fid)
+{
+	struct pvfs_unstable *u;
+
+	hlist_for_each_entry(u, unstable_bucket(vol, fid->ino), hash)
+		if (u->fid.ino == fid->ino && u->fid.gen == fid->gen)
+			return u;
+	return NULL;
+}
+
+/* The volume's lock is held. */
+static void unstable_list(struct pvfs_volume *vol, struct pvfs_unstable *u)
+{
+	u->since = ++vol->unstable.seq;
+	list_add_tail(&u->link, &vol->unstable.list);
+	WRITE_ONCE(vol->unstable.n, vol->unstable.n + 1);
+}
+
+/* The volume's lock is held. */
+static void unstable_unlist(struct pvfs_volume *vol, struct pvfs_unstable *u)
+{
+	if (list_empty(&u->link))
+		return;
+	list_del_init(&u->link);
+	WRITE_ONCE(vol->unstable.n, vol->unstable.n - 1);
+}
+
+/* The volume's lock is held. Return: whether the caller is to free it. */
+static bool unstable_idle(struct pvfs_unstable *u)
+{
+	if (u->inode || u->claimed || !list_empty(&u->link))
+		return false;
+	hlist_del(&u->hash);
+	return true;
+}
+
+static void unstable_free(struct pvfs_unstable *u)
+{
+	kvfree(u->verf);
+	kfree(u);
+}
+
+static bool unstable_dirty(struct pvfs_unstable *u)
+{
+	bool ret = false;
+	u32 df;
+
+	spin_lock(&u->lock);
+	for (df = 0; df < u->nverf && !ret; df++)
+		ret = u->verf[df];
+	spin_unlock(&u->lock);
+	return ret;
+}
+
+/* Nothing of it is to be synced any more. */
+static void unstable_forget(struct pvfs_unstable *u)
+{
+	spin_lock(&u->lock);
+	if (u->nverf)
+		memset(u->verf, 0, u->nverf * sizeof(*u->verf));
+	spin_unlock(&u->lock);
+}
+
+/* What was written may be gone. */
+static void unstable_lost(struct pvfs_volume *vol, struct pvfs_unstable *u)
+{
+	spin_lock(&vol->unstable.lock);
+	if (u->inode) {
+		mapping_set_error(u->inode->i_mapping, -EIO);
+	} else {
+		errseq_set(&vol->sb->s_wb_err, -EIO);
+		u->lost = true;
+	}
+	spin_unlock(&vol->unstable.lock);
+	pr_warn_ratelimited("%s: inode %llu: what was written here and not synced may be lost\n",
+			    vol->opts.volume, u->fid.ino);
+}
+
+/*
+ * What is remembered of an inode's file; it does not go before the inode. @make: also if that is
+ * nothing. Return: NULL: there is nothing, or no memory.
+ */
+static struct pvfs_unstable *unstable_of(struct inode *inode, bool make)
+{
+	struct pvfs_volume *vol = PVFS_VOL(inode);
+	struct pvfs_inode *pi = PVFS_I(inode);
+	/* Pairs with the release below. */
+	struct pvfs_unstable *u = smp_load_acquire(&pi->unstable), *new = NULL;
+
+	if (u || (!make && !READ_ONCE(vol->unstable.n)))
+		return u;
+	if (make) {
+		new = kzalloc(sizeof(*new), GFP_NOFS);
+		if (!new)
+			return NULL;
+		INIT_LIST_HEAD(&new->link);
+		spin_lock_init(&new->lock);
+		new->fid = pi->fid;
+	}
+	spin_lock(&vol->unstable.lock);
+	u = unstable_find(vol, &pi->fid);
+	if (!u && new) {
+		u = new;
+		new = NULL;
+		hlist_add_head(&u->hash, unstable_bucket(vol, u->fid.ino));
+	}
+	if (u && !u->inode) {
+		u->inode = inode;
+		if (u->lost) {
+			/* To those who have it open from now on; syncfs has been told. */
+			errseq_set(&inode->i_mapping->wb_err, -EIO);
+			u->lost = false;
+			if (!u->claimed && !unstable_dirty(u))
+				unstable_unlist(vol, u);
+		}
+		smp_store_release(&pi->unstable, u);
+	}
+	spin_unlock(&vol->unstable.lock);
+	kfree(new);
+	return u;
+}
+
+/**
+ * pvfs_unstable_evict - an inode goes
+ * @inode: the inode
+ *
+ * What was written stays to be synced, but for a file that nobody will look at any more.
+ */
+void pvfs_unstable_evict(struct inode *inode)
+{
+	struct pvfs_volume *vol = PVFS_VOL(inode);
+	struct pvfs_unstable *u = PVFS_I(inode)->unstable;
+	bool idle;
+
+	if (!u)
+		return;
+	PVFS_I(inode)->unstable = NULL;
+	spin_lock(&vol->unstable.lock);
+	u->inode = NULL;
+	if (!inode->i_nlink) {
+		unstable_forget(u);
+		if (!u->claimed)
+			unstable_unlist(vol, u);
+	}
+	idle = unstable_idle(u);
+	spin_unlock(&vol->unstable.lock);
+	if (idle)
+		unstable_free(u);
+}
+
+/**
+ * pvfs_unstable_free - all inodes of a volume are gone
+ * @vol: the volume
+ */
+void pvfs_unstable_free(struct pvfs_volume *vol)
+{
+	struct pvfs_unstable *u, *next;
+
+	list_for_each_entry_safe(u, next, &vol->unstable.list, link)
+		unstable_free(u);
+	INIT_LIST_HEAD(&vol->unstable.list);
+}
+
+/* ---------------------------------------------------------------- writes */
+
+/**
+ * pvfs_unstable_room - before a write
+ * @inode: the file
+ * @n: it has so many datafiles
+ *
+ * Without it what is written would not be synced by fsync.
+ *
+ * Return: 0, -ENOMEM, or -EINTR: killed while older files were synced.
+ */
+int pvfs_unstable_room(struct inode *inode, u32 n)
+{
+	struct pvfs_volume *vol = PVFS_VOL(inode);
+	struct pvfs_unstable *u;
+	u64 *verf, *old;
+	int err;
+
+	if (READ_ONCE(vol->unstable.n) >= READ_ONCE(unsynced_max)) {
+		err = pvfs_unstable_trim(vol);
+		if (err)
+			return err;
+	}
+	u = unstable_of(inode, true);
+	if (!u)
+		return -ENOMEM;
+	if (READ_ONCE(u->nverf) >= n)
+		return 0;
+	verf = kvcalloc(n, sizeof(*verf), GFP_NOFS);
+	if (!verf)
+		return -ENOMEM;
+	spin_lock(&u->lock);
+	old = verf;
+	if (u->nverf < n) {
+		if (u->nverf)
+			memcpy(verf, u->verf, u->nverf * sizeof(*verf));
+		old = u->verf;
+		u->verf = verf;
+		WRITE_ONCE(u->nverf, n);
+	}
+	spin_unlock(&u->lock);
+	kvfree(old);
+	return 0;
+}
+
+/* A verifier as we keep it: 0 means none. */
+static u64 unstable_verf(u64 verifier)
+{
+	return verifier ?: 1;
+}
+
+/**
+ * pvfs_unstable_note - an iod has taken a write
+ * @inode: the file; pvfs_unstable_room() was called for it
+ * @layout: that it was written with
+ * @df: the datafile
+ * @verifier: from the answer
+ * @cap: the write was made with, any of the file's
+ * @session: in which @cap is good
+ *
+ * Another verifier than before: what was written before and not synced may be lost.
+ */
+void pvfs_unstable_note(struct inode *inode, const struct pvfs_layout *layout, u32 df, u64 verifier,
+			const struct pvfs_cap *cap, u64 session)
+{
+	struct pvfs_unstable *u = PVFS_I(inode)->unstable;
+	struct pvfs_volume *vol = PVFS_VOL(inode);
+	u64 old;
+
+	if (WARN_ONCE(!u || df >= READ_ONCE(u->nverf), "pvfs: a write that fsync would not sync\n"))
+		return;
+	spin_lock(&u->lock);
+	old = u->verf[df];
+	u->verf[df] = unstable_verf(verifier);
+	if (!old || u->session != session) {
+		u->layout = *layout;
+		u->cap = *cap;
+		u->session = session;
+	}
+	spin_unlock(&u->lock);
+	if (old) {
+		if (old != unstable_verf(verifier))
+			unstable_lost(vol, u);
+		return;
+	}
+	spin_lock(&vol->unstable.lock);
+	if (list_empty(&u->link))
+		unstable_list(vol, u);
+	spin_unlock(&vol->unstable.lock);
+}
+
+/* ---------------------------------------------------------------- claims */
+
+/* The volume's lock is held. */
+static bool unstable_claim_locked(struct pvfs_unstable *u)
+{
+	if (u->claimed)
+		return false;
+	u->claimed = true;
+	return true;
+}
+
+static bool unstable_claim(struct pvfs_volume *vol, struct pvfs_unstable *u)
+{
+	bool ret;
+
+	spin_lock(&vol->unstable.lock);
+	ret = unstable_claim_locked(u);
+	spin_unlock(&vol->unstable.lock);
+	return ret;
+}
+
+/* The claims are given back. What was written meanwhile, or could not be synced, goes to the end. */
+static void unstable_release(struct pvfs_volume *vol, struct pvfs_unstable **us, unsigned int n)
+{
+	unsigned int i;
+
+	for (i = 0; i < n; i++) {
+		struct pvfs_unstable *u = us[i];
+		bool idle;
+
+		spin_lock(&vol->unstable.lock);
+		u->claimed = false;
+		unstable_unlist(vol, u);
+		if (u->lost || unstable_dirty(u))
+			unstable_list(vol, u);
+		idle = unstable_idle(u);
+		spin_unlock(&vol->unstable.lock);
+		if (idle)
+			unstable_free(u);
+	}
+	wake_up_all(&vol->unstable.wait);
+}
+
+/*
+ * Claims some of the files that are on the list since @since or longer, the oldest. @told: also
+ * those of which there is only a loss to be told. *@busy: others have claimed some of them.
+ */
+static unsigned int unstable_claim_oldest(struct pvfs_volume *vol, u64 since, bool told,
+					  struct pvfs_unstable **us, bool *busy)
+{
+	struct pvfs_unstable *u;
+	unsigned int n = 0;
+
+	*busy = false;
+	spin_lock(&vol->unstable.lock);
+	list_for_each_entry(u, &vol->unstable.list, link) {
+		if (u->since > since || n == UNSTABLE_FILES)
+			break;
+		if (u->lost && !told && !u->claimed && !unstable_dirty(u))
+			continue;
+		if (unstable_claim_locked(u))
+			us[n++] = u;
+		else
+			*busy = true;
+	}
+	spin_unlock(&vol->unstable.lock);
+	return n;
+}
+
+/* ---------------------------------------------------------------- syncing */
+
+/*
+ * A capability that is good now. That of the writes is, unless the session is another: then the file
+ * may not be open any more, and is opened in the kernel's own name.
+ */
+static int unstable_cap(struct pvfs_volume *vol, struct pvfs_unstable *u)
+{
+	u64 session, epoch;
+	struct pvfs_cap cap;
+	bool good;
+	int err;
+
+	pvfs_session_sample(vol, &session, &epoch);
+	spin_lock(&u->lock);
+	good = u->session == session;
+	spin_unlock(&u->lock);
+	if (good)
+		return 0;
+	err = pvfs_meta_open_fid(vol, &u->fid, PVFS_O_READ, &cap);
+	if (err)
+		return err;
+	pvfs_close_at_mgr(vol, &u->fid, PVFS_O_READ, NULL);
+	/* If it has become another meanwhile the iods refuse it, and it comes again. */
+	spin_lock(&u->lock);
+	u->cap = cap;
+	u->session = session;
+	spin_unlock(&u->lock);
+	return 0;
+}
+
+/* Takes the verifiers of the next datafiles from *@df on. */
+static unsigned int unstable_collect(struct pvfs_unstable *u, u32 *df, struct unstable_part *parts,
+				     unsigned int room)
+{
+	unsigned int n = 0;
+
+	spin_lock(&u->lock);
+	for (; *df < u->nverf && n < room; ++*df) {
+		if (!u->verf[*df])
+			continue;
+		parts[n++] = (struct unstable_part){ .u = u, .df = *df, .verf = u->verf[*df],
+						     .session = u->session };
+		u->verf[*df] = 0;
+	}
+	spin_unlock(&u->lock);
+	return n;
+}
+
+/* It was not synced after all. */
+static void unstable_restore(const struct unstable_part *p)
+{
+	spin_lock(&p->u->lock);
+	if (!p->u->verf[p->df])
+		p->u->verf[p->df] = p->verf;
+	spin_unlock(&p->u->lock);
+}
+
+static void unstable_submit(struct pvfs_volume *vol, struct unstable_part *p, bool datasync)
+{
+	struct pvfs_fsync_req m = { .fid = p->u->fid, .flags = datasync ? PVFS_FS_DATASYNC : 0 };
+	struct pvfs_layout layout;
+
+	spin_lock(&p->u->lock);
+	layout = p->u->layout;
+	m.cap = p->u->cap;
+	spin_unlock(&p->u->lock);
+	p->req = pvfs_req_alloc(pvfs_io_iod(vol, &layout, p->df), PVFS_OP_FSYNC, 0);
+	if (IS_ERR(p->req))
+		return;
+	p->req->body_len = pvfs_fsync_req_encode(&m, p->req->body, p->req->body_room);
+	pvfs_req_submit(p->req);
+}
+
+/* Return: 0, also when it may be lost; -EAGAIN: the session had ended; or another -errno. */
+static int unstable_answer(struct pvfs_volume *vol, struct unstable_part *p)
+{
+	struct pvfs_fsync_rep rep;
+	int err;
+
+	if (IS_ERR(p->req)) {
+		err = PTR_ERR(p->req);
+	} else {
+		err = pvfs_req_wait(p->req);
+		if (!err && pvfs_fsync_rep_decode(&rep, p->req->rep, p->req->rep_len))
+			err = -EIO;
+		pvfs_req_put(p->req);
+	}
+	if (!err) {
+		WRITE_ONCE(vol->unstable.answers, vol->unstable.answers + 1);
+		if (unstable_verf(rep.verifier) != p->verf)
+			unstable_lost(vol, p->u);
+		return 0;
+	}
+	unstable_restore(p);
+	if (err == -EACCES && pvfs_session_over(vol, p->session))
+		return -EAGAIN;
+	return err == -ESHUTDOWN || err == -EAGAIN ? -EIO : err;
+}
+
+/* All at once. *@again is set when the session had ended. Return: 0 or the first -errno. */
+static int unstable_run(struct pvfs_volume *vol, struct unstable_part *parts, unsigned int n,
+			bool datasync, bool *again)
+{
+	unsigned int i;
+	int err, e;
+
+	if (!n)
+		return 0;
+	err = pvfs_io_permits_get(n);
+	if (err) {
+		for (i = 0; i < n; i++)
+			unstable_restore(&parts[i]);
+		return err;
+	}
+	for (i = 0; i < n; i++)
+		unstable_submit(vol, &parts[i], datasync);
+	for (i = 0; i < n; i++) {
+		e = unstable_answer(vol, &parts[i]);
+		if (e == -EAGAIN)
+			*again = true;
+		else
+			err = err ?: e;
+	}
+	pvfs_io_permits_put(n);
+	return err;
+}
+
+/* Syncs files that this task has claimed. Return: 0 or -errno of one of them. */
+static int unstable_sync(struct pvfs_volume *vol, struct pvfs_unstable **us, unsigned int n,
+			 bool datasync)
+{
+	unsigned int i, nparts, tries;
+	struct unstable_part *parts;
+	int err = 0, e;
+
+	parts = kmalloc_array(UNSTABLE_PARTS, sizeof(*parts), GFP_NOFS);
+	if (!parts)
+		return -ENOMEM;
+	for (tries = 0; tries < UNSTABLE_TRIES; tries++) {
+		bool again = false;
+
+		nparts = 0;
+		err = 0;
+		for (i = 0; i < n; i++) {
+			u32 df = 0;
+
+			if (!unstable_dirty(us[i]))
+				continue;
+			e = unstable_cap(vol, us[i]);
+			if (e == -ESTALE)	/* removed: nobody will miss it */
+				unstable_forget(us[i]);
+			if (e) {
+				err = e == -ESTALE ? err : err ?: e;
+				continue;
+			}
+			for (;;) {
+				nparts += unstable_collect(us[i], &df, parts + nparts,
+							   UNSTABLE_PARTS - nparts);
+				if (nparts < UNSTABLE_PARTS)
+					break;
+				e = unstable_run(vol, parts, nparts, datasync, &again);
+				err = err ?: e;
+				nparts = 0;
+			}
+		}
+		e = unstable_run(vol, parts, nparts, datasync, &again);
+		err = err ?: e;
+		if (err || !again)
+			goto out;
+	}
+	err = -EIO;
+out:
+	kfree(parts);
+	return err;
+}
+
+/**
+ * pvfs_unstable_fsync - have the iods put what was written to a file on stable storage
+ * @inode: the file
+ * @datasync: times are of no interest
+ *
+ * Only the datafiles that were written to since the last time are asked. That writes were lost in a
+ * crash of an iod is not returned, but noted in the mapping for each open file to be told once.
+ *
+ * Return: 0 or -errno.
+ */
+int pvfs_unstable_fsync(struct inode *inode, bool datasync)
+{
+	struct pvfs_volume *vol = PVFS_VOL(inode);
+	struct pvfs_unstable *u = unstable_of(inode, false);
+	int err;
+
+	if (!u)
+		return 0;
+	if (wait_event_killable(vol->unstable.wait, unstable_claim(vol, u)))
+		return -EINTR;
+	err = unstable_sync(vol, &u, 1, datasync);
+	unstable_release(vol, &u, 1);
+	return err;
+}
+
+/**
+ * pvfs_unstable_sync - the same for all that was written to a volume so far
+ * @vol: the volume
+ *
+ * Return: 0, or the first -errno: all were tried, unless this task was killed.
+ */
+int pvfs_unstable_sync(struct pvfs_volume *vol)
+{
+	struct pvfs_unstable *us[UNSTABLE_FILES];
+	int err = 0, e;
+	unsigned int n;
+	bool busy;
+	u64 since;
+
+	spin_lock(&vol->unstable.lock);
+	since = vol->unstable.seq;
+	spin_unlock(&vol->unstable.lock);
+	while (!READ_ONCE(vol->unstable.dead)) {
+		if (wait_event_killable(vol->unstable.wait,
+					(n = unstable_claim_oldest(vol, since, false, us, &busy)) ||
+					!busy))
+			return -EINTR;
+		if (!n)
+			break;
+		e = unstable_sync(vol, us, n, false);
+		unstable_release(vol, us, n);
+		if (e == -EINTR)
+			return e;
+		err = err ?: e;
+	}
+	return err;
+}
+
+/**
+ * pvfs_unstable_trim - there are too many: sync some of the oldest
+ * @vol: the volume
+ *
+ * Those that cannot be synced are given up, and that is told.
+ *
+ * Return: 0 or -EINTR.
+ */
+int pvfs_unstable_trim(struct pvfs_volume *vol)
+{
+	struct pvfs_unstable *us[UNSTABLE_FILES];
+	unsigned int i, n;
+	bool busy;
+	int err;
+
+	n = unstable_claim_oldest(vol, U64_MAX, true, us, &busy);
+	/* syncfs was told of these, and nobody has asked for the file since. */
+	spin_lock(&vol->unstable.lock);
+	for (i = 0; i < n; i++)
+		us[i]->lost = false;
+	spin_unlock(&vol->unstable.lock);
+	err = n ? unstable_sync(vol, us, n, false) : 0;
+	for (i = 0; i < n && err && err != -EINTR; i++) {
+		if (!unstable_dirty(us[i]))
+			continue;
+		unstable_forget(us[i]);
+		unstable_lost(vol, us[i]);
+	}
+	unstable_release(vol, us, n);
+	return err == -EINTR ? err : 0;
+}
+
+/* ---------------------------------------------------------------- unmounting */
+
+struct unstable_unmount {
+	struct work_struct work;
+	struct pvfs_volume *vol;
+	struct completion done;
+};
+
+static void unstable_unmount_work(struct work_struct *work)
+{
+	struct unstable_unmount *u = container_of(work, struct unstable_unmount, work);
+
+	pvfs_unstable_sync(u->vol);
+	complete(&u->done);
+}
+
+/**
+ * pvfs_unstable_unmount - have all that was written synced, before the super block goes
+ * @vol: the volume, which nobody can use any more
+ *
+ * As long as there are answers; a server that is away, or silent, is not waited for, nor is
+ * anything when the task is killed.
+ */
+void pvfs_unstable_unmount(struct pvfs_volume *vol)
+{
+	struct unstable_unmount u = { .vol = vol };
+	u64 answers = 0, now;
+	unsigned int ms = 0;
+	long left = 0;
+
+	if (!READ_ONCE(vol->unstable.n))
+		return;
+	init_completion(&u.done);
+	INIT_WORK_ONSTACK(&u.work, unstable_unmount_work);
+	queue_work(pvfs_vfs_wq, &u.work);
+	while (!left) {
+		left = wait_for_completion_killable_timeout(&u.done,
+							    msecs_to_jiffies(UNMOUNT_ABORT_MS));
+		now = READ_ONCE(vol->unstable.answers);
+		ms = now == answers ? ms + UNMOUNT_ABORT_MS : 0;
+		answers = now;
+		if (ms >= (pvfs_volume_up(vol) ? UNMOUNT_SILENT_MS : UNMOUNT_DOWN_MS))
+			break;
+	}
+	WRITE_ONCE(vol->unstable.dead, left <= 0);
+	if (left <= 0) {
+		pr_warn("%s: unmounted with files that could not be synced (%u)\n",
+			vol->opts.volume, READ_ONCE(vol->unstable.n));
+		/* Again, because one may have been on its way to the queue. */
+		do {
+			pvfs_umount_begin(vol->sb);
+		} while (!wait_for_completion_timeout(&u.done, msecs_to_jiffies(UNMOUNT_ABORT_MS)));
+	}
+	destroy_work_on_stack(&u.work);
+}
