@@ -137,6 +137,10 @@ for c in rm mkdir setstripe; do
 done
 fails "... of a relative one, among others" 2 "local path.*pvfs:/local" bash -c "cd '$T' && '$PVFS' -c '$C/pvfs.conf' rm -r pvfs:/precious local"
 is "... and nothing was removed" "$(p ls -d pvfs:/precious)" /precious
+for c in ls stat; do
+	fails "$c of a local path says where it looks" 1 "No such file or directory \(it is looked for in the volume\)" p $c "$T/local"
+	fails "... but not where that is clear" 1 "No such file or directory$" p $c "pvfs:$T/local"
+done
 fails "a source that is not there" 1 "No such file" p cp "$T/nothing" pvfs:/x
 fails "neither side in the volume" 2 "pvfs:/path" p cp "$T/in/f1" "$T/out/y"
 fails "a target directory that is not there" 1 "No such file|not a directory" p cp "$T/in/f1" "$T/in/f0" pvfs:/nodir

@@ -19,6 +19,15 @@ const char *path_of(const char *arg)
 	return remote_path(arg) ?: arg;
 }
 
+/* Of a path that there is not: it may be meant to be a local one. */
+static const char *local_hint(const char *arg, int rc)
+{
+	struct stat st;
+
+	return rc == -ENOENT && !remote_path(arg) && !lstat(arg, &st) ?
+	       " (it is looked for in the volume)" : "";
+}
+
 static void mode_text(mode_t m, char s[11])
 {
 	static const char rwx[] = "rwxrwxrwx";
@@ -227,15 +236,16 @@ static void ls_dir(struct ls *l, const char *path, bool head)
 	free(list.e);
 }
 
-static void ls_arg(struct ls *l, const char *path, bool many, bool first)
+static void ls_arg(struct ls *l, const char *arg, bool many, bool first)
 {
+	const char *path = path_of(arg);
 	struct pvfs_stat st;
 	int rc = pvfs_lstat(l->fs, path, &st);
 
 	if (!rc && S_ISLNK(st.st.st_mode) && !l->longer && !l->itself)
 		rc = pvfs_stat(l->fs, path, &st);
 	if (rc) {
-		fail("%s: %s", path, strerror(-rc));
+		fail("%s: %s%s", path, strerror(-rc), local_hint(arg, rc));
 		l->failed = 1;
 		return;
 	}
@@ -277,7 +287,7 @@ int cmd_ls(int argc, char **argv)
 	if (optind >= argc)
 		ls_arg(&l, "/", false, true);
 	for (i = optind; i < argc; i++)
-		ls_arg(&l, path_of(argv[i]), argc - optind > 1, i == optind);
+		ls_arg(&l, argv[i], argc - optind > 1, i == optind);
 	if (tool.json)
 		out_print(l.table);
 	tool_disconnect(l.fs);
@@ -447,7 +457,7 @@ int cmd_stat(int argc, char **argv)
 
 		rc = pvfs_lstat(fs, path, &st);
 		if (rc) {
-			fail("%s: %s", path, strerror(-rc));
+			fail("%s: %s%s", path, strerror(-rc), local_hint(argv[i], rc));
 			failed = 1;
 		} else if (o) {
 			stat_json(o, fs, path, &st, vi.niods);
