@@ -43,7 +43,7 @@ romio="mpich libmpich-dev autoconf automake libtool patch xz-utils"
 check="clang clang-tidy sparse"
 guest="qemu-system-x86 busybox-static cpio xz-utils zstd kmod iproute2 dwarves"
 tests="perl attr acl nfs-kernel-server nfs-common rpcbind git rsync man-db fio
-	e2fsprogs procps systemd
+	e2fsprogs procps systemd strace
 	sqlite3 zip unzip postgresql dbench stress-ng debootstrap dpkg-dev
 	bzip2 gpgv tzdata python3 libpython3.11-testsuite"
 bench="postmark bonnie++ glusterfs-server glusterfs-client gnuplot-nox"

@@ -20,6 +20,51 @@ done
 fails "the manager's command line" 1 "/nosuch.conf" "$BIN/"$(sed -n 's|^ExecStart=/usr/sbin/||p' "$ROOT/dist/pvfs-mgr@.service" | sed "s|%i|nosuch|; s|/etc/pvfs|$T|")
 fails "the I/O daemon's" 1 "/etc/pvfs/nosuch.conf" "$BIN/"$(sed -n 's|^ExecStart=/usr/sbin/||p' "$ROOT/dist/pvfs-iod@.service" | sed "s|%i|nosuch-0|")
 
+# What the units allow is all that the daemons call: the plain ones, as sanitizers have needs of their own.
+PLAIN=$ROOT/build
+allowed() {	# @SET...: its system calls; sets may have sets in them
+	systemd-analyze syscall-filter "$@" | grep -v '^[@ ]*#' | while read -r w; do
+		case $w in
+		"$1") ;;
+		@*) allowed "$w" ;;
+		?*) echo "$w" ;;
+		esac
+	done
+}
+work() {
+	"$PVFS" -c "$C/pvfs.conf" "$@" >>"$T/work" 2>&1 || echo "failed: $*" >>"$T/work"
+}
+if command -v strace >/dev/null && [ -x "$PLAIN/pvfs-mgr" ]; then
+	make_cluster "$C" 1
+	for d in "mgr" "iod -n 0"; do
+		mkfifo "$T/ready"
+		ASAN_OPTIONS=detect_leaks=0 strace -fqqo "$T/${d% -*}.trace" "$PLAIN/"pvfs-$d -c "$C/pvfs.conf" -l "$T/${d% -*}.log" --ready-fd 3 3>"$T/ready" &
+		PIDS+=($!)
+		read -r _ <"$T/ready"
+		rm "$T/ready"
+	done
+	make_file "$T/big" 3000000
+	truncate -s 9M "$T/big"
+	echo small >"$T/small"
+	setfattr -n user.a -v b "$T/small"
+	work cp -p --fsync "$T/big" "$T/small" pvfs:/
+	work cp pvfs:/big pvfs:/big2
+	work cp pvfs:/big2 "$T/big2"
+	work status
+	work rm pvfs:/big pvfs:/small
+	is "all that was asked for was done" "$(grep failed "$T/work")" ""
+	for p in "${PIDS[@]}"; do
+		for d in $(pgrep -P "$p"); do kill -HUP "$d"; kill -TERM "$d"; done
+		wait "$p"
+	done
+	comm -23 <(allowed @system-service | sort -u) <(allowed @privileged | sort -u) >"$T/allowed"
+	for d in mgr iod; do
+		sed -nE 's/^[0-9]+ +([a-z0-9_]+)\(.*/\1/p' "$T/$d.trace" | sort -u >"$T/calls"
+		ok "$d: some calls were seen" grep -qx sendto "$T/calls"
+		is "... and all are allowed" "$(comm -23 "$T/calls" "$T/allowed")" ""
+	done
+fi
+
 if [ "$(id -u)" = 0 ]; then
 	mkdir -p "$T/root/etc/pvfs"
 	touch "$T/root/etc/pvfs/cluster.key"
