@@ -64,7 +64,11 @@ static char mount_point[PATH_MAX];
 /* Some call still waits for a server. What is open is told of by the end of this process. */
 static void on_alarm(int sig)
 {
-	umount2(mount_point, MNT_DETACH);
+	/* Who is not root has mounted by fusermount3, and needs it for the end, too. */
+	if (umount2(mount_point, MNT_DETACH) && !_Fork()) {
+		execlp("fusermount3", "fusermount3", "-uqz", "--", mount_point, NULL);
+		_exit(127);
+	}
 	_exit(EXIT_FAILURE);
 }
 
