@@ -132,6 +132,17 @@ static bool tag_take(struct pvfs_conn *c, struct pvfs_request *req)
 	return false;
 }
 
+/* No locks held. */
+static void end_list(struct list_head *done, int err)
+{
+	struct pvfs_request *req, *next;
+
+	list_for_each_entry_safe(req, next, done, link) {
+		list_del_init(&req->link);
+		pvfs_req_complete(req, err);
+	}
+}
+
 /* ---------------------------------------------------------------- connecting */
 
 /* conn->lock held. */
@@ -169,11 +180,11 @@ static void connect_failed(struct pvfs_conn *c, u64 session, int err)
 
 static void conn_connect_work(struct work_struct *work)
 {
-	struct pvfs_conn *c = container_of(to_delayed_work(work), struct pvfs_conn, connect_work);
 	struct pvfs_server *s = c->server;
 	struct pvfs_volume *vol = s->vol;
 	struct pvfs_auth_rep rep;
 	struct socket *sock = NULL;
+	LIST_HEAD(unsure);
 	u64 session = 0;
 	int err;
 
@@ -212,6 +223,8 @@ static void conn_connect_work(struct work_struct *work)
 		pvfs_leases_unsure(vol, -1);
 	c->lost = false;
 	c->sock = sock;
+	c->session = session;
+	take_unsure(c, &unsure);
 	c->credits = clamp_t(u32, rep.credits, 1, PVFS_CHAN_TAGS);
 	c->backoff_ms = 0;
 	c->fault = 0;
@@ -227,10 +240,9 @@ static void conn_connect_work(struct work_struct *work)
 	if (c->connects > 1)
 		pvfs_count(vol, PVFS_CNT_RECONNECTS, 1);
 
-	if (s->role == PVFS_ROLE_MGR)
-		pvfs_volume_mgr_up(vol, rep.epoch);
+	end_list(&unsure, -EIO);
 	/* The session was replaced while we shook hands: come back with the new one. */
-	if (session && session != READ_ONCE(vol->session))
+	if (session != READ_ONCE(vol->session))
 		pvfs_conn_fault(c, -ESTALE);
 	pvfs_kpvfsd_kick(c);
 	return;
@@ -293,6 +305,13 @@ static void conn_lost(struct pvfs_conn *c, const struct pvfs_request *req)
 	pvfs_leases_unsure(c->server->vol, 1);
 }
 
+/* Part of a recovery, which begins anew: the mgr that comes back may be another. */
+static bool interrupted(struct pvfs_conn *c, const struct pvfs_request *req)
+{
+	return (req->flags & (PVFS_RF_RECOVERY | PVFS_RF_ASYNC)) == PVFS_RF_RECOVERY &&
+	       READ_ONCE(c->server->vol->recovering);
+}
+
 /*
  * Takes the connection away and puts what was posted back in front of the queue (or fails it). Both
  * mutexes held. Requests to be completed are gathered on @done, detached ones on @forgotten: no
@@ -330,7 +349,7 @@ static void conn_drop(struct pvfs_conn *c, struct list_head *done, struct list_h
 				pvfs_leases_unsure(c->server->vol, -1);
 			pvfs_req_set_state(req, PVFS_REQ_DONE);
 			list_move_tail(&req->link, forgotten);
-		} else if (c->abort || c->state == PVFS_CONN_DEAD) {
+		} else if (c->abort || c->state == PVFS_CONN_DEAD || interrupted(c, req)) {
 			conn_lost(c, req);
 			pvfs_req_set_state(req, PVFS_REQ_DONE);
 			list_move_tail(&req->link, done);
@@ -375,10 +394,7 @@ static void end_lists(struct list_head *done, struct list_head *forgotten, int e
 {
 	struct pvfs_request *req, *next;
 
-	list_for_each_entry_safe(req, next, done, link) {
-		list_del_init(&req->link);
-		pvfs_req_complete(req, err);
-	}
+	end_list(done, err);
 	list_for_each_entry_safe(req, next, forgotten, link) {
 		list_del_init(&req->link);
 		pvfs_req_forget(req);
@@ -414,27 +430,57 @@ void pvfs_server_abort(struct pvfs_server *s)
 	}
 }
 
-void pvfs_server_fail_unsure(struct pvfs_server *s)
+void pvfs_server_interrupt(struct pvfs_server *s)
 {
+	struct pvfs_conn *c = &s->chan[0];	/* recovery's */
 	struct pvfs_request *req, *next;
 	LIST_HEAD(forgotten);
 	LIST_HEAD(done);
+
+	mutex_lock(&c->tx_mutex);
+	mutex_lock(&c->rx_mutex);
+	conn_drop(c, &done, &forgotten);
+	spin_lock_bh(&c->lock);
+	list_for_each_entry_safe(req, next, &c->urgent, link) {
+		if (!interrupted(c, req))
+			continue;
+		pvfs_req_set_state(req, PVFS_REQ_DONE);
+		list_move_tail(&req->link, &done);
+	}
+	spin_unlock_bh(&c->lock);
+	mutex_unlock(&c->rx_mutex);
+	mutex_unlock(&c->tx_mutex);
+	end_lists(&done, &forgotten, -EIO);
+}
+
+void pvfs_server_session(struct pvfs_server *s, u64 session, u64 opened)
+{
 	u32 i;
 
 	for (i = 0; i < s->nchan; i++) {
 		struct pvfs_conn *c = &s->chan[i];
+		LIST_HEAD(forgotten);
+		LIST_HEAD(unsure);
+		LIST_HEAD(done);
 
+		mutex_lock(&c->tx_mutex);
+		mutex_lock(&c->rx_mutex);
 		spin_lock_bh(&c->lock);
-		list_splice_tail_init(&c->later, &c->queue);
-		list_for_each_entry_safe(req, next, &c->queue, link) {
-			if (!req->resend || !req->has_slot)
-				continue;
-			pvfs_req_set_state(req, PVFS_REQ_DONE);
-			list_move_tail(&req->link, &done);
-		}
+		/* The server has noted it for the connection on which it was opened. */
+		if (!i && opened && c->connects == opened)
+			c->session = session;
 		spin_unlock_bh(&c->lock);
+		if (c->session != session)
+			conn_drop(c, &done, &forgotten);
+		spin_lock_bh(&c->lock);
+		c->session = session;
+		take_unsure(c, &unsure);
+		spin_unlock_bh(&c->lock);
+		mutex_unlock(&c->rx_mutex);
+		mutex_unlock(&c->tx_mutex);
+		end_lists(&done, &forgotten, -ECONNRESET);
+		end_list(&unsure, -EIO);
 	}
-	end_lists(&done, &forgotten, -EIO);
 }
 
 void pvfs_server_reconnect(struct pvfs_server *s)
@@ -447,9 +493,16 @@ void pvfs_server_reconnect(struct pvfs_server *s)
 
 /* ---------------------------------------------------------------- sending; tx_mutex held */
 
+/*
+ * Ordinary requests wait for recovery, and for a connection of the present session: what the mgr
+ * says to another is said of a session that is gone.
+ */
 static bool held_back(struct pvfs_conn *c)
 {
-	return c->server->role == PVFS_ROLE_MGR && READ_ONCE(c->server->vol->recovering);
+	struct pvfs_volume *vol = c->server->vol;
+
+	return c->server->role == PVFS_ROLE_MGR &&
+	       (READ_ONCE(vol->recovering) || c->session != READ_ONCE(vol->session));
 }
 
 /* The next thing to send, POSTED and with its header made; NULL: nothing may be sent now. */
@@ -475,6 +528,9 @@ static struct pvfs_request *next_request(struct pvfs_conn *c)
 	/* Both before the bytes go out: the reply may come while we still send. */
 	pvfs_req_set_state(req, PVFS_REQ_POSTED);
 	c->tx_req = req;
+	req->session = c->session;
+	req->connect = c->connects;
+	h.session = c->session;
 	h.op = req->op;
 	h.flags = req->resend ? PVFS_HF_RESEND : 0;
 	h.tag = req->tag;
@@ -488,7 +544,6 @@ out:
 		return NULL;
 	if (req->resend)
 		pvfs_count(c->server->vol, PVFS_CNT_RESENDS, 1);
-	h.session = READ_ONCE(c->server->vol->session);
 	h.body_crc = req->body_len ? pvfs_crc32c(0, req->body, req->body_len) : 0;
 	pvfs_head_encode(&h, &c->tx_hdr);
 	return req;
@@ -732,7 +787,7 @@ void pvfs_conn_service(struct pvfs_conn *c)
 	fault = c->fault;
 	spin_unlock_bh(&c->lock);
 	if (fault) {
-		conn_take_down(c, fault, true);
+		conn_take_down(c, -EIO, true);
 		return;
 	}
 	if (READ_ONCE(c->tx_full)) {

@@ -69,6 +69,8 @@ struct pvfs_conn {
 	bool lost;
 	unsigned int backoff_ms;
 	u64 connects;
+	/* that the connection proved, or that was opened on it; all that is posted on it names it */
+	u64 session;
 	struct pvfs_request *tags[PVFS_CHAN_TAGS];
 	u32 tag_gen;
 
@@ -162,11 +164,14 @@ struct pvfs_server *pvfs_server_new(struct pvfs_volume *vol, u8 role, u32 index,
 void pvfs_server_free(struct pvfs_server *s);
 /* Fails everything in flight and queued with -EIO and drops the connections; usable afterwards. */
 void pvfs_server_abort(struct pvfs_server *s);
+/* Fails what recovery waits for with -EIO; its connection is another then. */
+void pvfs_server_interrupt(struct pvfs_server *s);
 /*
- * Fails the ONCE requests that were posted in a session that is gone: nobody can say whether they
- * took effect.
+ * The volume's session is @session now, 0: gone. The mgr's connections that know another end; that
+ * on which it was opened, channel 0's number @opened, goes on with it. When it returns, the ONCE
+ * requests that were posted in another have failed with -EIO: nobody can say whether they took effect.
  */
-void pvfs_server_fail_unsure(struct pvfs_server *s);
+void pvfs_server_session(struct pvfs_server *s, u64 session, u64 opened);
 /* Drops the connections so that they come back with the volume's present session. */
 void pvfs_server_reconnect(struct pvfs_server *s);
 /* Starts channel 0 and waits until it is up, refused, or @ms passed. 0 or -errno. */

@@ -119,6 +119,8 @@ struct pvfs_request {
 	/* lower half's */
 	enum pvfs_req_state state;	/* conn->lock */
 	bool resend;			/* conn->lock: was on a connection that was lost */
+	u64 session;			/* conn->lock: in which it was posted last */
+	u64 connect;			/* conn->lock: on which of the channel's connections */
 	refcount_t ref;
 	struct pvfs_server *server;
 	struct pvfs_conn *conn;		/* its channel, from submit on */
@@ -243,18 +245,20 @@ struct pvfs_volume {
 	u32 lease_ms;			/* changed by recover_work only */
 
 	/* session: volume.c */
-	spinlock_t lock;		/* protects session, epoch, slots, recovering, dead */
+	/* protects session, epoch, slots, recovering, dead, leaving, walking */
+	spinlock_t lock;
 	u64 session;
 	u64 epoch;			/* of the mgr */
 	bool recovering;		/* only RECOVERY requests go to the mgr */
 	bool dead;			/* unmounting: requests fail with -ESHUTDOWN */
+	bool leaving;			/* unmounting: recovery may not hold inodes any more */
+	bool walking;			/* recovery may hold some; false wakes async_wait */
 	u32 nslots;
 	unsigned long *slot_busy;
 	u32 *slot_seq;
 	wait_queue_head_t slot_wait;
 	struct delayed_work renew_work;
 	struct work_struct recover_work;
-	u64 lost_session;		/* the one recover_work has to replace, 0: none */
 	atomic_t async;			/* ASYNC requests in flight */
 	wait_queue_head_t async_wait;
 
@@ -301,6 +305,12 @@ int pvfs_volume_open(const struct pvfs_opts *opts, unsigned int timeout_ms,
 		     struct pvfs_volume **ret, char *why);
 
 /*
+ * Unmount, before the inodes go: when it returns recovery holds none, and never will again. What it
+ * has under way fails; it goes on without telling what is open, which is nothing.
+ */
+void pvfs_volume_leave(struct pvfs_volume *vol);
+
+/*
  * Unmount: waits for ASYNC requests (bounded), closes the session, fails what is left, frees all.
  */
 void pvfs_volume_close(struct pvfs_volume *vol);
@@ -322,6 +332,8 @@ int pvfs_files_reclaim(struct pvfs_volume *vol);
 /* VFS half, the same for file locks: after files; and when the session that had them is gone. */
 int pvfs_locks_reclaim(struct pvfs_volume *vol);
 int pvfs_locks_lost(struct pvfs_volume *vol);
+/* VFS half: all has been told, to the mgr with that epoch; -EAGAIN: it is another. */
+int pvfs_meta_reclaim_done(struct pvfs_volume *vol, u64 epoch);
 void pvfs_locks_abort(struct pvfs_volume *vol);
 /* VFS half, called where a LOCK_GRANT or a RECALL is received; do not sleep. */
 int pvfs_locks_granted(struct pvfs_volume *vol, const struct pvfs_lock_grant_req *req);

@@ -629,9 +629,7 @@ int pvfs_locks_lost(struct pvfs_volume *vol)
  */
 int pvfs_locks_reclaim(struct pvfs_volume *vol)
 {
-	int err = each_inode(vol, reclaim_one);
-
-	return err ?: pvfs_meta_reclaim_done(vol);
+	return each_inode(vol, reclaim_one);
 }
 
 /* ---------------------------------------------------------------- start and end */

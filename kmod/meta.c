@@ -580,13 +580,14 @@ int pvfs_meta_lock_reclaim(struct pvfs_volume *vol, const struct pvfs_lock_req *
 /**
  * pvfs_meta_reclaim_done - all was told that a new mgr has to know; part of recovery
  * @vol: the volume
+ * @epoch: the mgr's that it was told to
  *
- * Return: 0 or -errno, as all here: see vfs.h.
+ * Return: 0, -EAGAIN: the mgr is another by now, or -errno, as all here: see vfs.h.
  */
-int pvfs_meta_reclaim_done(struct pvfs_volume *vol)
+int pvfs_meta_reclaim_done(struct pvfs_volume *vol, u64 epoch)
 {
 	struct pvfs_request *req = pvfs_req_alloc(vol->mgr, PVFS_OP_RECLAIM_DONE, 0);
-	struct pvfs_reclaim_done_req m = {};
+	struct pvfs_reclaim_done_req m = { .epoch = epoch };
 	int err;
 
 	if (IS_ERR(req))

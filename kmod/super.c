@@ -408,6 +408,8 @@ static void pvfs_kill_sb(struct super_block *sb)
 		pvfs_closes_wait(vol);	/* some hold inodes */
 		pvfs_locks_wait(vol);
 		pvfs_unstable_unmount(vol);
+		pvfs_volume_leave(vol);	/* so may recovery; what it holds goes as closes do */
+		pvfs_closes_wait(vol);
 	}
 	kill_anon_super(sb);
 	if (vol) {

@@ -54,7 +54,7 @@ int pvfs_tcp_send_all(struct socket *sock, const void *p, size_t n)
 	while (n) {
 		struct msghdr m = { .msg_flags = MSG_NOSIGNAL };
 		struct kvec v = { .iov_base = (void *)p, .iov_len = n };
-		int did = kernel_sendmsg(sock, &m, &v, 1, n);
+		int did;
 
 		if (did < 0)
 			return did == -EAGAIN ? -ETIMEDOUT : did;
@@ -69,7 +69,7 @@ int pvfs_tcp_recv_all(struct socket *sock, void *p, size_t n)
 	while (n) {
 		struct msghdr m = {};
 		struct kvec v = { .iov_base = p, .iov_len = n };
-		int did = kernel_recvmsg(sock, &m, &v, 1, n, 0);
+		int did;
 
 		if (!did)
 			return -ECONNRESET;

@@ -421,7 +421,6 @@ int pvfs_meta_report(struct inode *inode);
 int pvfs_meta_getlk(struct inode *inode, const struct pvfs_getlk_req *m,
 		    struct pvfs_getlk_rep *rep);
 int pvfs_meta_lock_reclaim(struct pvfs_volume *vol, const struct pvfs_lock_req *m, u8 *state);
-int pvfs_meta_reclaim_done(struct pvfs_volume *vol);
 int pvfs_meta_statfs(struct pvfs_volume *vol, struct pvfs_statfs_rep *rep);
 int pvfs_meta_setlayout(struct inode *inode, const struct pvfs_layout *layout);
 int pvfs_layout_settled(struct inode *inode);

@@ -20,6 +20,7 @@
 #include "conn.h"
 
 #define CLOSE_WAIT_MS 10000	/* for closes that are on their way at unmount */
+#define LEAVE_MS msecs_to_jiffies(200)	/* that unmounting leaves to recovery at a time */
 #define IODTAB_MAX (512u << 10)	/* bytes of the iod table */
 #define LEASE_MS_MIN 1000		/* any mgr has */
 #define NCONNECT_DEFAULT 8	/* at most; never more than there are kpvfsd threads */
@@ -108,9 +109,12 @@ static int landing_alloc(struct landing *l, u32 bytes)
 	return 0;
 }
 
-/* SESSION_OPEN; the iod table is left in @table, @ret_len bytes of it. */
+/*
+ * SESSION_OPEN; the iod table is left in @table, @ret_len bytes of it. @ret_on: which of channel 0's
+ * connections has the session now.
+ */
 static int session_open(struct pvfs_volume *vol, struct pvfs_session_open_rep *ret,
-			struct landing *table, u32 *ret_len)
+			struct landing *table, u32 *ret_len, u64 *ret_on)
 {
 	char who[sizeof(vol->client_host) + 16];
 	struct pvfs_session_open_req m = {
@@ -138,20 +142,22 @@ static int session_open(struct pvfs_volume *vol, struct pvfs_session_open_rep *r
 		     ret->niods > PVFS_IOD_MAX || ret->lease_ms < LEASE_MS_MIN))
 		err = -EBADMSG;
 	*ret_len = req->in_len;
+	*ret_on = req->connect;
 	pvfs_req_put(req);
 	return err;
 }
 
-static void set_session(struct pvfs_volume *vol, u64 session, u64 epoch)
+static void set_session(struct pvfs_volume *vol, u64 session, u64 epoch, u64 opened)
 {
 	spin_lock(&vol->lock);
 	vol->session = session;
 	vol->epoch = epoch;
-	vol->lost_session = 0;
 	spin_unlock(&vol->lock);
 	pvfs_leases_void(vol);
+	pvfs_server_session(vol->mgr, session, opened);
 }
 
+/* vol->lock held: nobody finds the new epoch, or no session, and recovery not begun. */
 static void start_recovery(struct pvfs_volume *vol)
 {
 	WRITE_ONCE(vol->recovering, true);
@@ -164,13 +170,13 @@ void pvfs_volume_mgr_up(struct pvfs_volume *vol, u64 epoch)
 
 	spin_lock(&vol->lock);
 	other = vol->session && vol->epoch != epoch && !vol->dead;
-	if (other)
+	if (other) {
 		vol->epoch = epoch;
+		start_recovery(vol);
+	}
 	spin_unlock(&vol->lock);
-	if (!other)
-		return;
-	pvfs_leases_void(vol);
-	start_recovery(vol);
+	if (other)
+		pvfs_leases_void(vol);
 }
 
 void pvfs_volume_session_lost(struct pvfs_volume *vol, u64 session)
@@ -180,14 +186,13 @@ void pvfs_volume_session_lost(struct pvfs_volume *vol, u64 session)
 	spin_lock(&vol->lock);
 	ours = session && session == vol->session && !vol->dead;
 	if (ours) {
-		vol->lost_session = session;
 		vol->session = 0;	/* channel 0 comes back without one */
+		start_recovery(vol);
 	}
 	spin_unlock(&vol->lock);
 	if (ours) {
 		pvfs_leases_void(vol);
 		pr_warn("%s: session expired at the mgr, opening a new one\n", vol->opts.volume);
-		start_recovery(vol);
 	}
 }
 
@@ -195,13 +200,16 @@ static int new_session(struct pvfs_volume *vol)
 {
 	struct pvfs_session_open_rep rep;
 	struct landing table;
+	u64 opened;
 	u32 i, len;
 	int err;
 
 	err = landing_alloc(&table, IODTAB_MAX);
 	if (err)
 		return err;
-	err = session_open(vol, &rep, &table, &len);
+	/* What is left of the dead session's requests ends before another is opened. */
+	pvfs_server_session(vol->mgr, 0, 0);
+	err = session_open(vol, &rep, &table, &len, &opened);
 	landing_free(&table);
 	if (err)
 		return err;
@@ -211,14 +219,9 @@ static int new_session(struct pvfs_volume *vol)
 		return -EPROTO;
 	}
 	WRITE_ONCE(vol->lease_ms, rep.lease_ms);
-	set_session(vol, rep.session, rep.epoch);
-	pvfs_server_fail_unsure(vol->mgr);
+	set_session(vol, rep.session, rep.epoch, opened);
 	for (i = 0; i < vol->niods; i++)
 		pvfs_server_reconnect(vol->iods[i]);
-	/*
-	 * The mgr's other channels have no connection, or one of the dead session that the mgr
-	 * closes.
-	 */
 	return 0;
 }
 
@@ -251,39 +254,79 @@ static int learn_lease(struct pvfs_volume *vol)
 	return err;
 }
 
+/* May recovery hold inodes? Until walk_end(). */
+static bool walk_begin(struct pvfs_volume *vol)
+{
+	bool may;
+
+	spin_lock(&vol->lock);
+	may = !vol->leaving;
+	vol->walking = may;
+	spin_unlock(&vol->lock);
+	return may;
+}
+
+static void walk_end(struct pvfs_volume *vol)
+{
+	spin_lock(&vol->lock);
+	vol->walking = false;
+	/* Under the lock: who waits for it goes on to free the volume. */
+	wake_up_all(&vol->async_wait);
+	spin_unlock(&vol->lock);
+}
+
+/*
+ * Tells the mgr with that epoch what is open and locked. Another one may have come meanwhile, and
+ * been told the rest: then RECLAIM_DONE fails, and all is told anew. @lost: the locks are.
+ */
+static int tell_all(struct pvfs_volume *vol, u64 epoch, bool *lost)
+{
+	int err = 0;
+
+	if (walk_begin(vol)) {
+		if (*lost)
+			err = pvfs_locks_lost(vol);
+		if (!err) {
+			*lost = false;
+			err = pvfs_files_reclaim(vol);
+		}
+		err = err ?: pvfs_locks_reclaim(vol);
+		walk_end(vol);
+	}
+	err = err ?: pvfs_meta_reclaim_done(vol, epoch);
+	/* That it is another is known to who shakes hands with it. */
+	if (err == -EAGAIN)
+		pvfs_server_reconnect(vol->mgr);
+	return err;
+}
+
 static void recover_work(struct work_struct *work)
 {
 	struct pvfs_volume *vol = container_of(work, struct pvfs_volume, recover_work);
 	bool none, lost = false;
 	int err;
 
-	while (!READ_ONCE(vol->dead)) {
+	while (!READ_ONCE(vol->dead) && !over) {
 		spin_lock(&vol->lock);
-		none = !vol->session;
+		session = vol->session;
 		spin_unlock(&vol->lock);
-		lost |= none;
-		err = none ? new_session(vol) : learn_lease(vol);
-		if (!err && lost)
-			err = pvfs_locks_lost(vol);
-		if (!err) {
-			lost = false;
-			err = pvfs_files_reclaim(vol);
-		}
-		if (!err)
-			err = pvfs_locks_reclaim(vol);
-		if (!err) {
-			spin_lock(&vol->lock);
-			none = !vol->session;
-			if (!none)
-				WRITE_ONCE(vol->recovering, false);
-			spin_unlock(&vol->lock);
-			if (!none)
-				break;
-		} else {
+		lost |= !session;
+		err = session ? learn_lease(vol) : new_session(vol);
+		spin_lock(&vol->lock);
+		session = vol->session;
+		epoch = vol->epoch;
+		spin_unlock(&vol->lock);
+		err = err ?: tell_all(vol, epoch, &lost);
+		if (err) {
 			schedule_timeout_idle(HZ / 5);
+			continue;
 		}
+		spin_lock(&vol->lock);
+		over = session && vol->session == session && vol->epoch == epoch;
+		if (over)
+			WRITE_ONCE(vol->recovering, false);
+		spin_unlock(&vol->lock);
 	}
-	WRITE_ONCE(vol->recovering, false);
 	pvfs_server_push(vol->mgr);
 }
 
@@ -292,7 +335,7 @@ static void renew_done(struct pvfs_request *req)
 	struct pvfs_volume *vol = req->server->vol;
 
 	if (req->err == -ESTALE)
-		pvfs_volume_session_lost(vol, (unsigned long)req->priv);
+		pvfs_volume_session_lost(vol, req->session);
 	if (!READ_ONCE(vol->dead))
 		queue_delayed_work(system_unbound_wq, &vol->renew_work,
 				   msecs_to_jiffies(READ_ONCE(vol->lease_ms) / 3));
@@ -311,7 +354,6 @@ static void renew_work(struct work_struct *work)
 	req->flags = PVFS_RF_RECOVERY | PVFS_RF_ASYNC;
 	req->body_len = pvfs_session_renew_req_encode(&m, req->body, req->body_room);
 	req->done = renew_done;
-	req->priv = (void *)(unsigned long)READ_ONCE(vol->session);
 	pvfs_req_submit(req);
 	pvfs_req_put(req);
 }
@@ -396,6 +438,7 @@ int pvfs_volume_open(const struct pvfs_opts *opts, unsigned int timeout_ms,
 	struct pvfs_session_open_rep rep;
 	struct pvfs_volume *vol;
 	struct landing table;
+	u64 opened;
 	u32 len;
 	int err;
 
@@ -442,7 +485,7 @@ int pvfs_volume_open(const struct pvfs_opts *opts, unsigned int timeout_ms,
 	}
 	err = pvfs_server_wait_up(vol->mgr, timeout_ms);
 	if (!err)
-		err = session_open(vol, &rep, &table, &len);
+		err = session_open(vol, &rep, &table, &len, &opened);
 	if (err) {
 		explain(why, vol, err);
 		goto out_table;
@@ -498,6 +541,28 @@ static void session_close(struct pvfs_volume *vol)
 	req->body_len = pvfs_session_close_req_encode(&m, req->body, req->body_room);
 	pvfs_req_submit(req);
 	pvfs_req_put(req);
+}
+
+void pvfs_volume_leave(struct pvfs_volume *vol)
+{
+	bool walking;
+
+	spin_lock(&vol->lock);
+	vol->leaving = true;
+	walking = vol->walking;
+	spin_unlock(&vol->lock);
+	/* Again, because what it asks next may have been on its way to the queue. */
+	while (walking) {
+		wait_event_timeout(vol->async_wait, !READ_ONCE(vol->walking), LEAVE_MS);
+		spin_lock(&vol->lock);
+		walking = vol->walking;
+		spin_unlock(&vol->lock);
+		if (!walking)
+			break;
+		pvfs_server_interrupt(vol->mgr);
+		/* Else it would wait for the session to expire: see pvfs_volume_close(). */
+		wait_event_timeout(vol->mgr->wait, READ_ONCE(vol->mgr->nup), HZ);
+	}
 }
 
 static void wait_async(struct pvfs_volume *vol, unsigned int ms)

@@ -364,7 +364,7 @@ int lib_session_open(struct pvfs_fs *fs, unsigned int timeout_ms, void *table, s
 	}
 	pthread_mutex_lock(&fs->lock);
 	fs->session = rep.session;
-	fs->epoch = rep.epoch;
+	/* fs->epoch is what lib_session_mgr_up() was told last, which may be of a later process. */
 	fs->nslots = min(rep.nslots, PVFS_SLOTS_MAX);
 	fs->lease_ms = max(rep.lease_ms, 300u);
 	fs->root = rep.root;
@@ -491,11 +491,17 @@ static bool recover_session(struct pvfs_fs *fs)
 	return true;
 }
 
-/* Tells the mgr that it need not wait for more from us. */
-static int reclaim_done(struct pvfs_fs *fs)
+/*
+ * Tells the mgr that it need not wait for more from us. One that was started after that with @epoch
+ * was told only part of it, and says EAGAIN.
+ */
+static int reclaim_done(struct pvfs_fs *fs, u64 epoch)
 {
-	u8 rep[64];
+	struct pvfs_reclaim_done_req m = { .epoch = epoch };
+	u8 body[16], rep[64];
 	struct pvfs_rpc rpc = { .op = PVFS_OP_RECLAIM_DONE,
+				.body = body,
+				.body_len = pvfs_reclaim_done_req_encode(&m, body, sizeof(body)),
 				.rep = rep,
 				.rep_room = sizeof(rep),
 				.timeout_ms = CALL_MS };
@@ -505,6 +511,7 @@ static int reclaim_done(struct pvfs_fs *fs)
 
 static bool recover_files(struct pvfs_fs *fs)
 {
+	u64 epoch;
 	u32 wanted;
 	int err = -EAGAIN;
 
@@ -514,8 +521,9 @@ static bool recover_files(struct pvfs_fs *fs)
 		pthread_cond_wait(&fs->cond, &fs->lock);
 	if (!fs->stopping && !fs->lost) {
 		wanted = fs->reclaim_wanted;
+		epoch = fs->epoch;
 		pthread_mutex_unlock(&fs->lock);
-		err = lib_inodes_reclaim(fs) ?: reclaim_done(fs);
+		err = lib_inodes_reclaim(fs) ?: reclaim_done(fs, epoch);
 		pthread_mutex_lock(&fs->lock);
 		if (!err)
 			fs->reclaim_done = wanted;

@@ -70,6 +70,9 @@ int mgr_op_lock_cancel(struct mgr_op *op, const struct pvfs_lock_cancel_req *req
 int mgr_op_reclaim_done(struct mgr_op *op, const struct pvfs_reclaim_done_req *req,
 			struct pvfs_reclaim_done_rep *rep)
 {
+	/* What it told to an earlier process is forgotten: it is to tell us. */
+	if (req->epoch != op->m->epoch)
+		return -EAGAIN;
 	/* What it asked for before, and asks for again now, may be open by then. */
 	if (atomic_load(&op->s->returning))
 		atomic_store(&op->s->unclaimed, mgr_mono_ms() + op->m->conf->lease_ms);

@@ -471,6 +471,7 @@ static void drafts_of_before(void **state)
 	g = make(&c, "g", PVFS_O_DRAFT);
 	fx_reopen(t->f);
 	b.park = c.park = b.no_retry = c.no_retry = true;
+	done.epoch = t->f->m->epoch;
 	assert_int_equal(fx_reclaim_done(&b, &done, &done_rep), 0);
 	assert_int_equal(do_lookup(&b, fx_root, "full", &at), 0);
 	assert_int_equal(do_lookup(&b, fx_root, "f", &at), -EAGAIN);

@@ -565,7 +565,7 @@ static void limits(void **state)
 
 static int done(struct fx_client *c)
 {
-	struct pvfs_reclaim_done_req rq;
+	struct pvfs_reclaim_done_req rq = { .epoch = c->f->m->epoch };
 	struct pvfs_reclaim_done_rep rp;
 
 	return fx_reclaim_done(c, &rq, &rp);

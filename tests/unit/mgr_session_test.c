@@ -468,6 +468,7 @@ static void orphans_and_restarts(void **state)
 		fx_reopen(c->f);
 		rq.fid = b.fid;
 		assert_int_equal(fx_reclaim(c, &rq, &rp), 0);
+		drq.epoch = c->f->m->epoch;
 		assert_int_equal(fx_reclaim_done(c, &drq, &drp), 0);
 		fx_end_grace(c->f);
 		drop_now(c);
@@ -479,6 +480,7 @@ static void orphans_and_restarts(void **state)
 		/* Nor is one that is made without a name, and asked for again: but that is open then. */
 		do_create(c, fx_root, "", NAMELESS, 0644, &a);
 		fx_reopen(c->f);
+		drq.epoch = c->f->m->epoch;
 		assert_int_equal(fx_reclaim_done(c, &drq, &drp), 0);
 		fx_end_grace(c->f);
 		c->seq--;
@@ -682,6 +684,7 @@ static void eviction_resumed(void **state)
 	fx_start(f);
 	assert_int_equal(fx_session_renew(&d, &rq, &rp), -ESTALE);
 	assert_int_equal(fx_session_renew(c, &rq, &rp), 0);
+	drq.epoch = c->f->m->epoch;
 	assert_int_equal(fx_reclaim_done(c, &drq, &drp), 0);
 	atomic_store(&f->m->grace_until, 0);
 	assert_true(mgr_in_grace(f->m));
@@ -709,6 +712,7 @@ static void absent_holder(void **state)
 	assert_int_equal(do_create(&d, fx_root, "f", MKW, 0644, &a), 0);
 	assert_int_equal(lock_all(&d, a.fid, 1), PVFS_LK_GRANTED);
 	fx_reopen(f);
+	drq.epoch = c->f->m->epoch;
 	assert_int_equal(fx_reclaim_done(c, &drq, &drp), 0);
 	/* Its time is over, but nobody has been through it yet. */
 	atomic_store(&f->m->grace_until, 1);

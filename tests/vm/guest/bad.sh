@@ -6,8 +6,9 @@
 # comes back is used again; nothing is ever wrong on disk.
 # shellcheck disable=SC2317 # functions are called by check
 . "${0%/*}/lib.sh"
+. "${0%/*}/bad_session.sh"
 
-plan 41
+plan 48
 KEY=key
 TIMEO=timeo=30
 conf=/run/pvfs-cluster/volume/pvfs.conf
@@ -682,10 +683,11 @@ repair()
 {
 	local d
 
+	pkill -f gate.pl
 	for d in mgr iod0 iod1 iod2 iod3; do
 		"$cluster" kill $d CONT || "$cluster" start $d
 	done
-	for d in /mnt/soft /mnt/pool /mnt/laid; do
+	for d in /mnt/soft /mnt/pool /mnt/laid $G; do
 		"$cluster" umount -f $d
 	done
 	mountpoint -q "$M" || "$cluster" mount
@@ -726,6 +728,12 @@ try "iod killed: a size that nobody knows is not guessed" size_unknown
 try "mgr killed: hard waits, kill works, comes back" hard_mgr
 try "mgr killed: soft gives up in time, and recovers" soft_mgr
 try "open files outlive the mgr's restart" open_over_restart
+try "umount while recovery waits for the mgr" umount_in_recovery
+try "mgr started twice during one recovery" mgr_started_twice
+try "done once, though the session ended before the answer" once_across_sessions
+try "a frozen task that received for others" frozen_reader
+try "room in a full socket is not missed" full_socket
+try "another daemon at an iod's address is refused by name" other_daemon
 try "a layout being set by who is killed: writes wait for it" killed_layout
 try "untar through kill -9 of mgr, iod, mgr" untar_through_kills "$M"
 try "the same, small files striped" untar_through_kills "$M/striped"

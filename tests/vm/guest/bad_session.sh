@@ -1,0 +1,192 @@
+# SPDX-License-Identifier: GPL-2.0-only
+#
+# What bad.sh asks of sessions and connections: each interleaving is forced by a relay that stops at
+# one message (gate.pl). Sourced by it.
+# shellcheck shell=bash disable=SC2154
+
+G=/mnt/gate
+RECLAIM=19
+MKDIR=37
+LOCK=54
+
+# through_gate OP N ask|answer [MOUNT-OPTION...]: mounts at $G through a relay, which is process $gate.
+through_gate()
+{
+	perl "$top/tests/vm/guest/gate.pl" 7300 7100 "$1" "$2" "$3" >"$tmp/gate" &
+	gate=$!
+	shift 3
+	eventually 10 grep -q ready "$tmp/gate"
+	mkdir -p $G
+	mount -t pvfs "$@" 127.0.0.1:7300:/vol $G
+}
+
+gate_holds()
+{
+	eventually 30 grep -q held "$tmp/gate"
+}
+
+restart_mgr()
+{
+	"$cluster" kill mgr
+	"$cluster" start mgr
+}
+
+# Recovery has an inode in its hands, and waits for the mgr: unmounting takes it away.
+umount_in_recovery()
+{
+	through_gate $RECLAIM 1 ask
+	exec 5<$G/big
+	restart_mgr
+	gate_holds
+	exec 5<&-
+	# umount(8) would ask the mgr for attributes.
+	background perl -e 'syscall(166, $ARGV[0], 0) and die "umount2: $!"' $G
+	ended 30
+	[ "$(cat "$tmp/bg.rc")" = 0 ]
+	dmesg >"$tmp/dmesg"
+	refuse grep 'Busy inodes' "$tmp/dmesg"
+	kill $gate
+}
+
+# Somebody has the lock; 124 would be that nobody can say.
+locked()
+{
+	local rc=0
+
+	within 30 flock -n "$1" true || rc=$?
+	[ $rc = 1 ]
+}
+
+# The mgr is started twice while one recovery is under way: the last one is told all, also what the
+# one before was told.
+mgr_started_twice()
+{
+	: >"$M/lock1"
+	: >"$M/lock2"
+	# Two are taken, then told.
+	through_gate $LOCK 4 ask
+	exec 5<$G/lock1 6<$G/lock2
+	flock -x 5
+	flock -x 6
+	restart_mgr
+	gate_holds
+	restart_mgr
+	# Its answer to who has not asked before: recovery is over.
+	within 60 stat $G/tree
+	locked "$M/lock1"
+	locked "$M/lock2"
+	exec 5<&- 6<&-
+	within 60 flock -x "$M/lock1" true
+	within 60 flock -x "$M/lock2" true
+	rm "$M/lock1" "$M/lock2"
+	umount $G
+	kill $gate
+}
+
+# How many sessions of this node have ended so far, as the module says, or the mgr's log.
+ends_here()
+{
+	dmesg | grep -c 'session expired' || true
+}
+
+ends_there()
+{
+	grep -c 'no sign of life' /run/pvfs-cluster/mgr.log || true
+}
+
+# A directory is made in a session that ends before the answer comes: in the next one it is not made
+# again, and nobody says that it was there before.
+once_across_sessions()
+{
+	local here there
+
+	# It takes two channels, so two CPUs.
+	[ "$(nproc)" -gt 1 ] || return 0
+	here=$(ends_here)
+	there=$(ends_there)
+	cp $conf "$tmp/conf"
+	sed -i 's/^mgr: {/&\n\tlease_ms = 3000;/' $conf
+	grep -q 'lease_ms = 3000' $conf
+	restart_mgr
+	through_gate $MKDIR 1 answer -o nconnect=2
+	taskset 2 stat $G/tree
+	LC_ALL=C background taskset 2 mkdir $G/once
+	gate_holds
+	eventually 10 [ -d "$M/once" ]
+	kill -USR1 $gate
+	eventually 60 eval '[ "$(ends_there)" -gt '"$there"' ]'
+	kill -USR2 $gate
+	eventually 30 eval '[ "$(ends_here)" -gt '"$here"' ]'
+	within 60 taskset 1 stat $G/big
+	kill -HUP $gate
+	ended 30
+	cat "$tmp/bg"
+	[ "$(cat "$tmp/bg.rc")" = 1 ]
+	grep -q 'Input/output error' "$tmp/bg"
+	within 30 taskset 2 rmdir $G/once
+	umount $G
+	kill $gate
+	cp "$tmp/conf" $conf
+	restart_mgr
+}
+
+# Who waits for a server can be frozen, so that a machine whose server is away can suspend; and when it
+# was the one that received for others, they get their answers all the same.
+frozen_reader()
+{
+	local f=$tmp/freezer
+
+	mkdir -p "$f"
+	mount -t cgroup -o freezer none "$f"
+	mkdir "$f/pvfs"
+	"$cluster" kill mgr STOP
+	# On one channel, all of them; not in one directory, which is locked while a name is looked up.
+	background taskset 1 stat "$M/tree/unasked"
+	eventually 10 waiting_requests
+	pgrep -x stat >"$f/pvfs/cgroup.procs"
+	echo FROZEN >"$f/pvfs/freezer.state"
+	eventually 10 grep -q FROZEN "$f/pvfs/freezer.state"
+	"$cluster" kill mgr CONT
+	within 20 taskset 1 mkdir "$M/beside"
+	within 20 taskset 1 rmdir "$M/beside"
+	[ ! -e "$tmp/bg.rc" ]
+	echo THAWED >"$f/pvfs/freezer.state"
+	ended 20
+	eventually 10 rmdir "$f/pvfs"
+	umount "$f"
+}
+
+# Room comes in a full socket, and is told to nobody, before its writer has noted that it is full.
+full_socket()
+{
+	local p=/sys/module/pvfs/parameters/test_full_ms rc=0
+
+	echo 50 >$p
+	within 30 dd if=/dev/zero of="$M/striped/full" bs=1M count=4 oflag=direct status=none || rc=$?
+	echo 0 >$p
+	[ $rc = 0 ]
+	[ "$(stat -c %s "$M/striped/full")" = 4194304 ]
+	rm "$M/striped/full"
+}
+
+# Two iods have each other's address: they are refused, and the log says who was expected and who came.
+other_daemon()
+{
+	local rc=0
+
+	cp $conf "$tmp/conf"
+	sed -i 's/127.0.0.1:7101"/127.0.0.1:7102"; listen = "127.0.0.1:7101"/; t
+		s/127.0.0.1:7102"/127.0.0.1:7101"; listen = "127.0.0.1:7102"/' $conf
+	restart_mgr
+	"$cluster" mount -o "soft,$TIMEO" /mnt/soft
+	LC_ALL=C within 60 dd if=/mnt/soft/big of=/dev/null bs=64k count=1 status=none 2>"$tmp/dd" || rc=$?
+	cat "$tmp/dd"
+	[ $rc = 1 ]
+	grep -q 'Input/output error' "$tmp/dd"
+	dmesg >"$tmp/dmesg"
+	grep 'should be iod 0 of volume .*, and is iod 1 of volume .*: refused' "$tmp/dmesg"
+	"$cluster" umount /mnt/soft
+	cp "$tmp/conf" $conf
+	restart_mgr
+	within 60 dd if="$M/big" of=/dev/null bs=64k count=1 iflag=direct status=none
+}
