@@ -13,33 +13,18 @@
  * (pvfs_conn_wait()); the channel's kpvfsd thread when there is none. Who takes a connection down:
  * either, under both mutexes.
  */
+#include <linux/delay.h>
+#include <linux/moduleparam.h>
 #include <linux/sched/mm.h>
 #include <linux/slab.h>
 #include <net/net_namespace.h>
 #include "conn.h"
 #include "trace.h"
 
-static struct workqueue_struct *connect_wq;
-
-int pvfs_conn_init(void)
-{
-	int err = pvfs_auth_init();
-
-	if (err)
-		return err;
-	connect_wq = alloc_workqueue("pvfs_connect", WQ_UNBOUND | WQ_MEM_RECLAIM, 0);
-	if (!connect_wq) {
-		pvfs_auth_exit();
-		return -ENOMEM;
-	}
-	return 0;
-}
-
-void pvfs_conn_exit(void)
-{
-	destroy_workqueue(connect_wq);
-	pvfs_auth_exit();
-}
+static unsigned int test_full_ms;
+module_param(test_full_ms, uint, 0600);
+MODULE_PARM_DESC(test_full_ms,
+		 "for tests: what a sender pauses between finding the socket full and noting it, milliseconds");
 
 static bool may_move(enum pvfs_conn_state from, enum pvfs_conn_state to)
 {
@@ -599,6 +584,7 @@ static int send_request(struct pvfs_conn *c)
 /* Sends until there is nothing, the socket is full, or the connection is bad. */
 static void send_all(struct pvfs_conn *c, enum pvfs_counter who)
 {
+	bool again = false;
 	int n;
 
 	for (;;) {
@@ -625,10 +611,23 @@ static void send_all(struct pvfs_conn *c, enum pvfs_counter who)
 			return;
 		}
 		if (!n) {
-			c->tx_full = true;
-			return;
+			if (unlikely(test_full_ms))
+				msleep(test_full_ms);
+			WRITE_ONCE(c->tx_full, true);
+			smp_mb();	/* pairs with pvfs_tcp_attach()'s write_space() */
+			/* Room that was made before that was told to nobody. */
+			if (!pvfs_tcp_has_room(c->sock))
+				return;
+			if (again) {
+				/* It has room, and takes nothing: it is memory that is short. */
+				pvfs_conn_come_back(c);
+				return;
+			}
+			again = true;
+			continue;
 		}
-		c->tx_full = false;
+		again = false;
+		WRITE_ONCE(c->tx_full, false);
 	}
 }
 

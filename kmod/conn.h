@@ -187,7 +187,7 @@ void pvfs_conn_fault(struct pvfs_conn *c, int err);
 /* Pushes what waits on the mgr's channels, after recovery. */
 void pvfs_server_push(struct pvfs_server *s);
 
-/* Has the `later' queue looked at after a pause. conn->lock held. */
+/* Has the `later' queue looked at after a pause, and the socket. */
 void pvfs_conn_come_back(struct pvfs_conn *c);
 
 /* ---- conn_rx.c ---- */
@@ -229,6 +229,8 @@ int pvfs_tcp_recv_all(struct socket *sock, void *p, size_t n);
 int pvfs_tcp_send(struct socket *sock, const void *a, u32 an, const void *b, u32 bn, bool more);
 int pvfs_tcp_send_pages(struct socket *sock, const struct bio_vec *bv, unsigned int nbv, u32 skip,
 			u32 n);
+/* There is room in the socket: after EAGAIN, write_space will not tell. */
+bool pvfs_tcp_has_room(struct socket *sock);
 int pvfs_tcp_recv(struct socket *sock, void *p, u32 n);
 int pvfs_tcp_recv_pages(struct socket *sock, const struct bio_vec *bv, unsigned int nbv, u32 skip,
 			u32 n);

@@ -105,6 +105,11 @@ int pvfs_tcp_send_pages(struct socket *sock, const struct bio_vec *bv, unsigned 
 	return did ?: -EAGAIN;
 }
 
+bool pvfs_tcp_has_room(struct socket *sock)
+{
+	return sk_stream_is_writeable(sock->sk);
+}
+
 int pvfs_tcp_recv(struct socket *sock, void *p, u32 n)
 {
 	struct msghdr m = {};
@@ -148,6 +153,7 @@ static void write_space(struct sock *sk)
 	if (c && sk_stream_is_writeable(sk)) {
 		if (sk->sk_socket)
 			clear_bit(SOCK_NOSPACE, &sk->sk_socket->flags);
+		smp_mb();	/* pairs with send_all(): either sees what the other did */
 		if (READ_ONCE(c->tx_full))
 			pvfs_kpvfsd_kick(c);
 	}
