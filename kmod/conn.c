@@ -163,7 +163,35 @@ static void connect_failed(struct pvfs_conn *c, u64 session, int err)
 	spin_unlock_bh(&c->lock);
 }
 
-static void conn_connect_work(struct work_struct *work)
+/*
+ * Is who proved to know the key the one that the volume's table means? Another one has other
+ * datafiles. Said once, until the right one answers.
+ */
+static int check_identity(struct pvfs_server *s, const struct pvfs_auth_rep *rep)
+{
+	struct pvfs_volume *vol = s->vol;
+	bool tell, known = memchr_inv(vol->uuid, 0, sizeof(vol->uuid));
+
+	if ((!known || !memcmp(rep->volume_uuid, vol->uuid, sizeof(vol->uuid))) &&
+	    (s->role != PVFS_ROLE_IOD || rep->index == s->index)) {
+		WRITE_ONCE(s->told_other, false);
+		return 0;
+	}
+	spin_lock(&s->lock);
+	tell = !s->told_other;
+	s->told_other = true;
+	spin_unlock(&s->lock);
+	if (tell && s->role == PVFS_ROLE_IOD)
+		pr_err("%s: %s should be iod %u of volume %pUb, and is iod %u of volume %pUb: refused\n",
+		       vol->opts.volume, s->name, s->index, vol->uuid, rep->index,
+		       rep->volume_uuid);
+	else if (tell)
+		pr_err("%s: %s should be the mgr of volume %pUb, and is that of volume %pUb: refused\n",
+		       vol->opts.volume, s->name, vol->uuid, rep->volume_uuid);
+	return -EPROTO;
+}
+
+static void connect_one(struct pvfs_conn *c)
 {
 	struct pvfs_server *s = c->server;
 	struct pvfs_volume *vol = s->vol;
@@ -192,6 +220,13 @@ static void conn_connect_work(struct work_struct *work)
 	err = pvfs_auth_client(sock, vol, s->role, session, c->channel, &rep);
 	if (err)
 		goto out_failed;
+
+	err = check_identity(s, &rep);
+	if (err)
+		goto out_failed;
+	/* Before it is up: nothing ordinary passes before a mgr that is another was told all. */
+	if (s->role == PVFS_ROLE_MGR)
+		pvfs_volume_mgr_up(vol, rep.epoch);
 
 	mutex_lock(&c->tx_mutex);
 	mutex_lock(&c->rx_mutex);

@@ -131,6 +131,7 @@ struct pvfs_server {
 	u32 nup;
 	u64 down_since;			/* jiffies64, 0: up, or never tried */
 	bool told;			/* the log has "not responding" */
+	bool told_other;		/* the log has that it is another daemon */
 	u32 payload_max;		/* from AUTH */
 	u64 epoch;
 	wait_queue_head_t wait;		/* nup or last_err changed */
