@@ -874,7 +874,7 @@ struct pvfs_server *pvfs_server_new(struct pvfs_volume *vol, u8 role, u32 index,
 		INIT_LIST_HEAD(&c->answers);
 		mutex_init(&c->tx_mutex);
 		mutex_init(&c->rx_mutex);
-		init_waitqueue_head(&c->reader);
+		pvfs_conn_reader_init(c);
 		INIT_DELAYED_WORK(&c->connect_work, conn_connect_work);
 		INIT_DELAYED_WORK(&c->again_work, conn_again_work);
 	}
@@ -896,6 +896,7 @@ void pvfs_server_free(struct pvfs_server *s)
 		cancel_delayed_work_sync(&c->connect_work);
 		conn_take_down(c, -ESHUTDOWN, false);
 		cancel_delayed_work_sync(&c->again_work);
+		pvfs_conn_reader_fini(c);
 		pvfs_kpvfsd_flush(c);
 	}
 	kvfree(s->chan);

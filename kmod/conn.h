@@ -100,6 +100,7 @@ struct pvfs_conn {
 	u64 readable_at;		/* ns; when READABLE was set */
 	/* at most one task: it waits for a reply and receives for all meanwhile */
 	wait_queue_head_t reader;
+	struct timer_list reader_timer;	/* runs while READABLE may be set */
 	struct delayed_work connect_work;
 	struct delayed_work again_work;
 
@@ -113,6 +114,8 @@ struct pvfs_conn {
 #define PVFS_CONN_SERVING 1
 /* the reader has been woken for data; set under reader.lock while there is one */
 #define PVFS_CONN_READABLE 2
+/* the reader did not come for it in time: the thread receives until it does; under reader.lock */
+#define PVFS_CONN_LATE 3
 
 /**
  * struct pvfs_server - one server node: the mgr or an iod
@@ -202,6 +205,9 @@ int pvfs_conn_receive(struct pvfs_conn *c);
 long pvfs_conn_wait(struct pvfs_request *req, long left);
 /* From the socket's callback: data, or the end of it. */
 void pvfs_conn_readable(struct pvfs_conn *c);
+void pvfs_conn_reader_init(struct pvfs_conn *c);
+/* The socket is gone, and nobody waits any more. */
+void pvfs_conn_reader_fini(struct pvfs_conn *c);
 
 /* ---- kreq.c ---- */
 /* conn->lock held */

@@ -16,6 +16,7 @@
 
 #define POLL_BYTES 16384u		/* larger transfers are not polled for */
 #define POLL_WAKES 8u			/* for how many times as long as a wake-up takes */
+#define READER_MS 10u			/* that a reader may take to look at what has come */
 
 static unsigned int poll_us = 1000;
 module_param(poll_us, uint, 0644);
@@ -290,10 +291,16 @@ void pvfs_conn_readable(struct pvfs_conn *c)
 	bool reader;
 
 	spin_lock_irqsave(&c->reader.lock, flags);
-	reader = waitqueue_active(&c->reader);	/* changed under the lock only */
+	/* changed under the lock only */
+	reader = waitqueue_active(&c->reader) && !test_bit(PVFS_CONN_LATE, &c->flags);
 	if (reader) {
-		if (!test_and_set_bit(PVFS_CONN_READABLE, &c->flags))
+		if (!test_and_set_bit(PVFS_CONN_READABLE, &c->flags)) {
 			WRITE_ONCE(c->readable_at, ktime_get_ns());
+			/* It looks by itself whether it came too early: not moved each time. */
+			if (!timer_pending(&c->reader_timer))
+				mod_timer(&c->reader_timer,
+					  jiffies + msecs_to_jiffies(READER_MS) + 1);
+		}
 		/*
 		 * Who sent it will sleep soon, says "sync": on loopback the reader may run on the
 		 * sender's CPU.
@@ -303,6 +310,55 @@ void pvfs_conn_readable(struct pvfs_conn *c)
 	spin_unlock_irqrestore(&c->reader.lock, flags);
 	if (!reader)
 		pvfs_kpvfsd_kick(c);
+}
+
+/*
+ * A reader that does not run, because its cgroup is throttled or frozen or others are more urgent,
+ * must not hold up what came for others: replies, RECALLs. (One that stops running while it receives
+ * does, as any task that stops with a mutex in its hands.)
+ */
+static void reader_late(struct timer_list *timer)
+{
+	struct pvfs_conn *c = container_of(timer, struct pvfs_conn, reader_timer);
+	bool late = false;
+	u64 age;
+
+	spin_lock_irq(&c->reader.lock);
+	if (waitqueue_active(&c->reader) && test_bit(PVFS_CONN_READABLE, &c->flags)) {
+		age = ktime_get_ns() - READ_ONCE(c->readable_at);
+		late = age >= READER_MS * NSEC_PER_MSEC;
+		if (late)
+			set_bit(PVFS_CONN_LATE, &c->flags);
+		else
+			mod_timer(&c->reader_timer, jiffies + msecs_to_jiffies(READER_MS) + 1);
+	}
+	spin_unlock_irq(&c->reader.lock);
+	if (late)
+		pvfs_kpvfsd_kick(c);
+}
+
+void pvfs_conn_reader_init(struct pvfs_conn *c)
+{
+	init_waitqueue_head(&c->reader);
+	timer_setup(&c->reader_timer, reader_late, 0);
+}
+
+void pvfs_conn_reader_fini(struct pvfs_conn *c)
+{
+	pvfs_timer_delete_sync(&c->reader_timer);
+}
+
+/* The reader looks at what has come. */
+static bool reader_sees(struct pvfs_conn *c)
+{
+	if (!test_and_clear_bit(PVFS_CONN_READABLE, &c->flags))
+		return false;
+	if (unlikely(test_bit(PVFS_CONN_LATE, &c->flags))) {
+		spin_lock_irq(&c->reader.lock);
+		clear_bit(PVFS_CONN_LATE, &c->flags);
+		spin_unlock_irq(&c->reader.lock);
+	}
+	return true;
 }
 
 static bool reader_begin(struct pvfs_conn *c, struct wait_queue_entry *w)
@@ -321,6 +377,7 @@ static void reader_end(struct pvfs_conn *c, struct wait_queue_entry *w)
 {
 	spin_lock_irq(&c->reader.lock);
 	__remove_wait_queue(&c->reader, w);
+	clear_bit(PVFS_CONN_LATE, &c->flags);
 	spin_unlock_irq(&c->reader.lock);
 	/* What has come since we looked last is the thread's. */
 	if (test_and_clear_bit(PVFS_CONN_READABLE, &c->flags))
@@ -349,7 +406,7 @@ static void poll_reply(struct pvfs_conn *c, struct pvfs_request *req)
 		return;
 	start = ktime_get_ns();
 	while (!pvfs_req_ended(req)) {
-		if (test_and_clear_bit(PVFS_CONN_READABLE, &c->flags)) {
+		if (reader_sees(c)) {
 			pvfs_conn_service(c);
 			continue;
 		}
@@ -383,7 +440,7 @@ long pvfs_conn_wait(struct pvfs_request *req, long left)
 			left = 1;
 			break;
 		}
-		if (test_and_clear_bit(PVFS_CONN_READABLE, &c->flags)) {
+		if (reader_sees(c)) {
 			finish_wait(&req->wait, &wait);
 			if (slept)
 				average(&c->wake_ns, ktime_get_ns() - READ_ONCE(c->readable_at));

@@ -196,6 +196,12 @@ static inline void pvfs_iter_page_put(struct page *page, bool user, bool dirty)
 
 /* ---------------------------------------------------------------- the rest */
 
+#if PVFS_KERNEL_SINCE(6, 2)
+#define pvfs_timer_delete_sync timer_delete_sync
+#else
+#define pvfs_timer_delete_sync del_timer_sync
+#endif
+
 #if PVFS_KERNEL_SINCE(6, 5)
 #define pvfs_splice_read copy_splice_read
 #else
