@@ -136,7 +136,25 @@ static void kick_connect(struct pvfs_conn *c, unsigned int delay_ms)
 	if (c->state != PVFS_CONN_DOWN)
 		return;
 	conn_set_state(c, PVFS_CONN_CONNECTING);
-	queue_delayed_work(connect_wq, &c->connect_work, msecs_to_jiffies(delay_ms));
+	queue_delayed_work(c->server->vol->connect_wq, &c->connect_work,
+			   msecs_to_jiffies(delay_ms));
+}
+
+/*
+ * What was posted in another session than the connection's and may be done only once can't be sent
+ * again: its slot is known by another number, or not at all. To @ret, to be failed. conn->lock held.
+ */
+static void take_unsure(struct pvfs_conn *c, struct list_head *ret)
+{
+	struct pvfs_request *req, *next;
+
+	list_splice_tail_init(&c->later, &c->queue);
+	list_for_each_entry_safe(req, next, &c->queue, link) {
+		if (!req->resend || !req->has_slot || req->session == c->session)
+			continue;
+		pvfs_req_set_state(req, PVFS_REQ_DONE);
+		list_move_tail(&req->link, ret);
+	}
 }
 
 static bool conn_wanted(struct pvfs_conn *c)
@@ -271,6 +289,16 @@ out_failed:
 	if (sock)
 		sock_release(sock);
 	connect_failed(c, session, err);
+}
+
+static void conn_connect_work(struct work_struct *work)
+{
+	struct pvfs_conn *c = container_of(to_delayed_work(work), struct pvfs_conn, connect_work);
+	/* A page that is to be written may be waiting for it, on swap or under a loop device. */
+	unsigned int noio = memalloc_noio_save();
+
+	connect_one(c);
+	memalloc_noio_restore(noio);
 }
 
 int pvfs_server_wait_up(struct pvfs_server *s, unsigned int ms)
@@ -717,7 +745,8 @@ static void conn_again_work(struct work_struct *work)
 
 void pvfs_conn_come_back(struct pvfs_conn *c)
 {
-	queue_delayed_work(connect_wq, &c->again_work, msecs_to_jiffies(PVFS_AGAIN_MS));
+	queue_delayed_work(c->server->vol->connect_wq, &c->again_work,
+			   msecs_to_jiffies(PVFS_AGAIN_MS));
 }
 
 void pvfs_conn_submit(struct pvfs_server *s, struct pvfs_request *req)

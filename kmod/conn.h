@@ -210,6 +210,10 @@ void pvfs_conn_reader_init(struct pvfs_conn *c);
 void pvfs_conn_reader_fini(struct pvfs_conn *c);
 
 /* ---- kreq.c ---- */
+/* Its part of vol->room. 0 or -ENOMEM. */
+int pvfs_kreq_room_init(struct pvfs_volume *vol);
+/* No request exists any more. */
+void pvfs_kreq_room_fini(struct pvfs_volume *vol);
 /* conn->lock held */
 void pvfs_req_set_state(struct pvfs_request *req, enum pvfs_req_state state);
 /*
@@ -251,8 +255,6 @@ void pvfs_tcp_detach(struct pvfs_conn *c, struct socket *sock);
  */
 int pvfs_auth_client(struct socket *sock, struct pvfs_volume *vol, u8 role, u64 session,
 		     u32 channel, struct pvfs_auth_rep *ret);
-int pvfs_auth_init(void);
-void pvfs_auth_exit(void);
 
 /* ---- volume.c ---- */
 /* A connection to the mgr is up: is the mgr a new one? */

@@ -17,6 +17,7 @@
 #include <linux/cred.h>
 #include <linux/fs.h>
 #include <linux/ktime.h>
+#include <linux/mempool.h>
 #include <linux/mutex.h>
 #include <linux/refcount.h>
 #include <linux/spinlock.h>
@@ -196,6 +197,20 @@ struct pvfs_listings {
 	u64 bytes, max;
 };
 
+/*
+ * What a volume's requests may use at once. Each has its own: those that wait for one volume's server
+ * leave the others' alone.
+ */
+struct pvfs_room {
+	mempool_t *reqs;		/* kreq.c; ready when memory is short */
+	atomic_t requests;		/* that may be made yet */
+	wait_queue_head_t requests_wait;	/* `requests' grew */
+	mempool_t *ios;			/* io.c: small transfers that never fail */
+	atomic_t big;			/* big transfers that may begin yet */
+	atomic_t permits;		/* requests that transfers may make yet */
+	wait_queue_head_t io_wait;	/* one of the two grew */
+};
+
 struct pvfs_use;
 
 #define PVFS_UNSTABLE_BITS 10
@@ -278,6 +293,14 @@ struct pvfs_volume {
 	bool locks_dead;		/* unmounting, and the mgr does not answer: they fail */
 	bool idmapped;			/* was seen through a mount that maps ids; never reset */
 
+	struct pvfs_room room;
+	/*
+	 * Both with a rescuer of this volume's, so that it comes back when memory is short, whatever
+	 * others wait for. Apart, as recovery waits for connections.
+	 */
+	struct workqueue_struct *connect_wq;
+	struct workqueue_struct *recover_wq;	/* and heartbeats, which wait for nobody */
+
 	struct pvfs_leases leases;
 	struct pvfs_listings listings;
 	struct pvfs_closes closes;
@@ -344,6 +367,9 @@ int pvfs_leases_recalled(struct pvfs_volume *vol, const struct pvfs_recall_req *
 /* VFS half: see lease.c. From anywhere. */
 void pvfs_leases_init(struct pvfs_volume *vol);
 void pvfs_listings_init(struct pvfs_volume *vol);
+/* VFS half: io.c's part of vol->room. 0 or -ENOMEM. */
+int pvfs_io_room_init(struct pvfs_volume *vol);
+void pvfs_io_room_fini(struct pvfs_volume *vol);
 void pvfs_leases_void(struct pvfs_volume *vol);
 void pvfs_leases_unsure(struct pvfs_volume *vol, int delta);
 
@@ -370,8 +396,8 @@ int pvfs_kreq_init(void);
 void pvfs_kreq_exit(void);
 int pvfs_kpvfsd_init(void);
 void pvfs_kpvfsd_exit(void);
-int pvfs_conn_init(void);
-void pvfs_conn_exit(void);
+int pvfs_auth_init(void);
+void pvfs_auth_exit(void);
 int pvfs_stats_init(void);
 void pvfs_stats_exit(void);
 int pvfs_vfs_init(void);	/* inode cache, register_filesystem: VFS half */

@@ -26,8 +26,8 @@
 #define SMALL_PARTS 20
 #define BIG_PARTS 256
 #define SMALL_RESERVED 32		/* small transfers that never fail */
-#define BIG_MAX 64			/* big transfers at once, all volumes */
-#define PERMITS 1536	/* requests of transfers, all volumes; kreq.c has room for more */
+#define BIG_MAX 64			/* big transfers at once, of a volume */
+#define PERMITS 1536	/* requests of a volume's transfers; kreq.c has room for more */
 #define SESSION_TRIES 5
 
 struct pvfs_io_part {
@@ -52,60 +52,71 @@ struct small_io {
 };
 
 static struct kmem_cache *small_cache;
-static mempool_t *small_pool;
-static atomic_t big_room = ATOMIC_INIT(BIG_MAX);
-static atomic_t permits = ATOMIC_INIT(PERMITS);
-static DECLARE_WAIT_QUEUE_HEAD(room_wait);	/* big_room or permits grew */
 
 int pvfs_io_init(void)
 {
 	small_cache = kmem_cache_create("pvfs_io", sizeof(struct small_io), 0, SLAB_HWCACHE_ALIGN,
 					NULL);
-	if (!small_cache)
-		return -ENOMEM;
-	small_pool = mempool_create_slab_pool(SMALL_RESERVED, small_cache);
-	if (!small_pool) {
-		kmem_cache_destroy(small_cache);
-		return -ENOMEM;
-	}
-	return 0;
+	return small_cache ? 0 : -ENOMEM;
 }
 
 void pvfs_io_exit(void)
 {
-	mempool_destroy(small_pool);
 	kmem_cache_destroy(small_cache);
 }
 
 /* ---------------------------------------------------------------- room */
 
-static bool take_permits(unsigned int n)
+int pvfs_io_room_init(struct pvfs_volume *vol)
 {
-	int old = atomic_read(&permits);
+	struct pvfs_room *room = &vol->room;
+
+	atomic_set(&room->big, BIG_MAX);
+	atomic_set(&room->permits, PERMITS);
+	init_waitqueue_head(&room->io_wait);
+	room->ios = mempool_create_slab_pool(SMALL_RESERVED, small_cache);
+	return room->ios ? 0 : -ENOMEM;
+}
+
+void pvfs_io_room_fini(struct pvfs_volume *vol)
+{
+	mempool_destroy(vol->room.ios);
+}
+
+static bool take_permits(struct pvfs_room *room, unsigned int n)
+{
+	int old = atomic_read(&room->permits);
 
 	do {
 		if (old < (int)n)
 			return false;
-	} while (!atomic_try_cmpxchg(&permits, &old, old - n));
+	} while (!atomic_try_cmpxchg(&room->permits, &old, old - n));
 	return true;
 }
 
-int pvfs_io_permits_get(unsigned int n)
+int pvfs_io_permits_get(struct pvfs_volume *vol, unsigned int n)
 {
-	return wait_event_killable(room_wait, take_permits(n)) ? -EINTR : 0;
+	return pvfs_wait_event(vol->room.io_wait, take_permits(&vol->room, n)) ? -EINTR : 0;
 }
 
-void pvfs_io_permits_put(unsigned int n)
+void pvfs_io_permits_put(struct pvfs_volume *vol, unsigned int n)
 {
 	if (!n)
 		return;
-	atomic_add(n, &permits);
-	if (wq_has_sleeper(&room_wait))
-		wake_up_all(&room_wait);
+	atomic_add(n, &vol->room.permits);
+	if (wq_has_sleeper(&vol->room.io_wait))
+		wake_up_all(&vol->room.io_wait);
+}
+
+static void big_put(struct pvfs_room *room)
+{
+	atomic_inc(&room->big);
+	if (wq_has_sleeper(&room->io_wait))
+		wake_up_all(&room->io_wait);
 }
 
 /* There is room for one more big one. */
-static struct pvfs_io *big_get(size_t len)
+static struct pvfs_io *big_get(struct pvfs_room *room, size_t len)
 {
 	unsigned int mem_room = len / PAGE_SIZE + 34;
 	unsigned int bv_room = mem_room + len / PVFS_SSIZE_MIN + 2;
@@ -116,8 +127,7 @@ static struct pvfs_io *big_get(size_t len)
 	       BIG_PARTS * (sizeof(struct pvfs_io_part) + sizeof(u16));
 	io = kvmalloc(size, GFP_NOFS);
 	if (!io) {
-		atomic_inc(&big_room);
-		wake_up_all(&room_wait);
+		big_put(room);
 		return ERR_PTR(-ENOMEM);
 	}
 	memset(io, 0, sizeof(*io));
@@ -149,6 +159,7 @@ struct pvfs_io *pvfs_io_get(struct inode *inode, bool write, loff_t pos, size_t 
 {
 	struct pvfs_volume *vol = PVFS_VOL(inode);
 	u32 xsize = write ? vol->wsize : vol->rsize;
+	struct pvfs_room *room = &vol->room;
 	struct pvfs_io *io;
 	size_t limit;
 
@@ -156,18 +167,18 @@ struct pvfs_io *pvfs_io_get(struct inode *inode, bool write, loff_t pos, size_t 
 	limit = min_t(u64, PVFS_IO_MAX,
 		      (u64)max_t(u32, READ_ONCE(PVFS_I(inode)->layout.pcount), 4) * xsize);
 	len = min(len, limit);
-	if (len > PVFS_IO_SMALL && atomic_dec_if_positive(&big_room) < 0) {
+	if (len > PVFS_IO_SMALL && atomic_dec_if_positive(&room->big) < 0) {
 		if (fill)
 			len = PVFS_IO_SMALL;
-		else if (wait_event_killable(room_wait, atomic_dec_if_positive(&big_room) >= 0))
+		else if (pvfs_wait_event(room->io_wait, atomic_dec_if_positive(&room->big) >= 0))
 			return ERR_PTR(-EINTR);
 	}
 	if (len > PVFS_IO_SMALL) {
-		io = big_get(len);
+		io = big_get(room, len);
 		if (IS_ERR(io))
 			return io;
 	} else {
-		struct small_io *s = mempool_alloc(small_pool, GFP_NOFS);
+		struct small_io *s = mempool_alloc(room->ios, GFP_NOFS);
 
 		io = &s->io;
 		memset(io, 0, sizeof(*io));
@@ -192,15 +203,16 @@ struct pvfs_io *pvfs_io_get(struct inode *inode, bool write, loff_t pos, size_t 
  */
 void pvfs_io_put(struct pvfs_io *io)
 {
+	struct pvfs_room *room;
+
 	if (!io)
 		return;
+	room = &PVFS_VOL(io->inode)->room;
 	if (io->big) {
 		kvfree(io);
-		atomic_inc(&big_room);
-		if (wq_has_sleeper(&room_wait))
-			wake_up_all(&room_wait);
+		big_put(room);
 	} else {
-		mempool_free(container_of(io, struct small_io, io), small_pool);
+		mempool_free(container_of(io, struct small_io, io), room->ios);
 	}
 }
 
@@ -427,7 +439,7 @@ int pvfs_io_start(struct pvfs_io *io)
 	spin_unlock(&pi->lock);
 	plan(io, io->write ? vol->wsize : vol->rsize);
 	/* One more: for the GETATTR that may be made beside a read. */
-	err = pvfs_io_permits_get(io->nparts + 1);
+	err = pvfs_io_permits_get(PVFS_VOL(io->inode), io->nparts + 1);
 	if (err)
 		return err;
 	io->permits = io->nparts + 1;
@@ -556,7 +568,7 @@ int pvfs_io_finish(struct pvfs_io *io)
 	for (i = 0; i < io->nparts; i++)
 		part_wait(io, &io->part[i]);
 	ask_in_new_session(io);
-	pvfs_io_permits_put(io->permits);
+	pvfs_io_permits_put(PVFS_VOL(io->inode), io->permits);
 	io->permits = 0;
 	io->err = 0;
 	io->good = io->len;

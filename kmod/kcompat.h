@@ -236,6 +236,23 @@ static inline bool pvfs_task_is_worker(const struct task_struct *task)
 }
 
 /*
+ * A kernel's socket does not hold its network namespace; what TCP has yet to do when it has been
+ * released, and when the mount that held the namespace is gone, needs it. So it is made to.
+ */
+static inline void pvfs_sk_hold_net(struct sock *sk)
+{
+#if PVFS_KERNEL_SINCE(6, 12)
+	sk_net_refcnt_upgrade(sk);
+#else
+	struct net *net = sock_net(sk);
+
+	sk->sk_net_refcnt = 1;
+	get_net_track(net, &sk->ns_tracker, GFP_KERNEL);
+	sock_inuse_add(net, 1);
+#endif
+}
+
+/*
  * A socket that is used under reclaim must not use the task's page fragment: a page fault may be
  * using it.
  */

@@ -5,8 +5,8 @@
  * Who holds a reference: the owner, from pvfs_req_alloc() to pvfs_req_put(); the lower half, from
  * pvfs_req_submit() to pvfs_req_complete() or, when the owner left earlier, to pvfs_req_forget().
  *
- * The number of requests that exist is bounded by `pool_room'; who wants one more sleeps until one
- * is freed. What gives something back is never behind that bound, nor stopped by a kill: see
+ * The number of requests that a volume has is bounded by its `room'; who wants one more sleeps until
+ * one is freed. What gives something back is never behind that bound, nor stopped by a kill: see
  * unbounded().
  */
 #include <linux/sched/signal.h>
@@ -14,31 +14,33 @@
 #include "conn.h"
 #include "trace.h"
 
-#define POOL_MAX 2048		/* requests in existence, all volumes */
+#define POOL_MAX 2048		/* requests in existence, of a volume */
 #define POOL_RESERVED 16	/* ready when memory is short */
 
 static struct kmem_cache *req_cache;
-static mempool_t *req_pool;
-static atomic_t pool_room = ATOMIC_INIT(POOL_MAX);
-static DECLARE_WAIT_QUEUE_HEAD(pool_wait);
 
 int pvfs_kreq_init(void)
 {
 	req_cache = KMEM_CACHE(pvfs_request, SLAB_HWCACHE_ALIGN);
-	if (!req_cache)
-		return -ENOMEM;
-	req_pool = mempool_create_slab_pool(POOL_RESERVED, req_cache);
-	if (!req_pool) {
-		kmem_cache_destroy(req_cache);
-		return -ENOMEM;
-	}
-	return 0;
+	return req_cache ? 0 : -ENOMEM;
 }
 
 void pvfs_kreq_exit(void)
 {
-	mempool_destroy(req_pool);
 	kmem_cache_destroy(req_cache);
+}
+
+int pvfs_kreq_room_init(struct pvfs_volume *vol)
+{
+	atomic_set(&vol->room.requests, POOL_MAX);
+	init_waitqueue_head(&vol->room.requests_wait);
+	vol->room.reqs = mempool_create_slab_pool(POOL_RESERVED, req_cache);
+	return vol->room.reqs ? 0 : -ENOMEM;
+}
+
+void pvfs_kreq_room_fini(struct pvfs_volume *vol)
+{
+	mempool_destroy(vol->room.reqs);
 }
 
 /*
@@ -65,14 +67,15 @@ static bool unbounded(enum pvfs_op op)
 
 struct pvfs_request *pvfs_req_alloc(struct pvfs_server *server, enum pvfs_op op, u32 body_room)
 {
+	struct pvfs_room *room = &server->vol->room;
 	struct pvfs_request *req;
 	int err;
 
 	if (unbounded(op))
-		atomic_dec(&pool_room);
-	else if (wait_event_killable(pool_wait, atomic_dec_if_positive(&pool_room) >= 0))
+		atomic_dec(&room->requests);
+	else if (pvfs_wait_event(room->requests_wait, atomic_dec_if_positive(&room->requests) >= 0))
 		return ERR_PTR(-EINTR);
-	req = mempool_alloc(req_pool, GFP_NOFS);
+	req = mempool_alloc(room->reqs, GFP_NOFS);
 	/* Not zeroed whole: the inline buffers are two thirds of it. */
 	memset(req, 0, offsetof(struct pvfs_request, inline_body));
 	req->op = op;
@@ -107,15 +110,17 @@ out_put:
 
 void pvfs_req_put(struct pvfs_request *req)
 {
+	struct pvfs_room *room = &req->server->vol->room;
+
 	if (!refcount_dec_and_test(&req->ref))
 		return;
 	if (req->has_slot)	/* made, but never submitted */
 		pvfs_slot_put(req->server->vol, req);
 	if (req->body != req->inline_body)
 		kfree(req->body);
-	mempool_free(req, req_pool);
-	atomic_inc(&pool_room);
-	wake_up(&pool_wait);
+	mempool_free(req, room->reqs);
+	atomic_inc(&room->requests);
+	wake_up(&room->requests_wait);
 }
 
 static bool may_move(enum pvfs_req_state from, enum pvfs_req_state to)

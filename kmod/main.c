@@ -15,12 +15,12 @@ static int __init pvfs_init(void)
 	err = pvfs_kreq_init();
 	if (err)
 		goto out_stats;
-	err = pvfs_conn_init();
+	err = pvfs_auth_init();
 	if (err)
 		goto out_kreq;
 	err = pvfs_kpvfsd_init();
 	if (err)
-		goto out_conn;
+		goto out_auth;
 	err = pvfs_vfs_init();
 	if (err)
 		goto out_kpvfsd;
@@ -28,8 +28,8 @@ static int __init pvfs_init(void)
 
 out_kpvfsd:
 	pvfs_kpvfsd_exit();
-out_conn:
-	pvfs_conn_exit();
+out_auth:
+	pvfs_auth_exit();
 out_kreq:
 	pvfs_kreq_exit();
 out_stats:
@@ -41,7 +41,7 @@ static void __exit pvfs_exit(void)
 {
 	pvfs_vfs_exit();
 	pvfs_kpvfsd_exit();
-	pvfs_conn_exit();
+	pvfs_auth_exit();
 	pvfs_kreq_exit();
 	pvfs_stats_exit();
 }

@@ -145,7 +145,7 @@ static int ask_batch(struct job *j, struct share *shares, unsigned int n)
 	int err;
 
 	for (tries = 0; tries < SESSION_TRIES; tries++) {
-		err = get_caps(j) ?: pvfs_io_permits_get(n);
+		err = get_caps(j) ?: pvfs_io_permits_get(PVFS_VOL(j->inode), n);
 		if (err)
 			return err;
 		for (i = 0; i < n; i++)
@@ -154,7 +154,7 @@ static int ask_batch(struct job *j, struct share *shares, unsigned int n)
 			share_wait(j, &shares[i]);
 			err = err ?: shares[i].err;
 		}
-		pvfs_io_permits_put(n);
+		pvfs_io_permits_put(PVFS_VOL(j->inode), n);
 		/* All of it may be done twice. */
 		if (err != -EAGAIN)
 			return err;

@@ -21,6 +21,7 @@ int pvfs_tcp_connect(struct net *net, const struct sockaddr_storage *addr, unsig
 	err = sock_create_kern(net, addr->ss_family, SOCK_STREAM, IPPROTO_TCP, &sock);
 	if (err)
 		return err;
+	pvfs_sk_hold_net(sock->sk);
 	sock->sk->sk_allocation = GFP_NOFS;
 	pvfs_sk_no_task_frag(sock->sk);
 	tcp_sock_set_nodelay(sock->sk);

@@ -507,7 +507,7 @@ static int unstable_run(struct pvfs_volume *vol, struct unstable_part *parts, un
 
 	if (!n)
 		return 0;
-	err = pvfs_io_permits_get(n);
+	err = pvfs_io_permits_get(vol, n);
 	if (err) {
 		for (i = 0; i < n; i++)
 			unstable_restore(&parts[i]);
@@ -522,7 +522,7 @@ static int unstable_run(struct pvfs_volume *vol, struct unstable_part *parts, un
 		else
 			err = err ?: e;
 	}
-	pvfs_io_permits_put(n);
+	pvfs_io_permits_put(vol, n);
 	return err;
 }
 
@@ -593,7 +593,7 @@ int pvfs_unstable_fsync(struct inode *inode, bool datasync)
 
 	if (!u)
 		return 0;
-	if (wait_event_killable(vol->unstable.wait, unstable_claim(vol, u)))
+	if (pvfs_wait_event(vol->unstable.wait, unstable_claim(vol, u)))
 		return -EINTR;
 	err = unstable_sync(vol, &u, 1, datasync);
 	unstable_release(vol, &u, 1);
@@ -618,9 +618,9 @@ int pvfs_unstable_sync(struct pvfs_volume *vol)
 	since = vol->unstable.seq;
 	spin_unlock(&vol->unstable.lock);
 	while (!READ_ONCE(vol->unstable.dead)) {
-		if (wait_event_killable(vol->unstable.wait,
-					(n = unstable_claim_oldest(vol, since, false, us, &busy)) ||
-					!busy))
+		if (pvfs_wait_event(vol->unstable.wait,
+				    (n = unstable_claim_oldest(vol, since, false, us, &busy)) ||
+					    !busy))
 			return -EINTR;
 		if (!n)
 			break;

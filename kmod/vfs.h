@@ -485,8 +485,8 @@ int pvfs_io_finish(struct pvfs_io *io);
 void pvfs_io_zero(struct pvfs_io *io, u64 limit);
 int pvfs_layout_get(struct inode *inode, bool write, struct pvfs_layout *layout);
 /* Room for @n requests beside each other; waits for it killably. */
-int pvfs_io_permits_get(unsigned int n);
-void pvfs_io_permits_put(unsigned int n);
+int pvfs_io_permits_get(struct pvfs_volume *vol, unsigned int n);
+void pvfs_io_permits_put(struct pvfs_volume *vol, unsigned int n);
 struct pvfs_server *pvfs_io_iod(const struct pvfs_volume *vol, const struct pvfs_layout *l, u32 df);
 
 /* ---------------------------------------------------------------- unstable.c */

@@ -12,6 +12,7 @@
 #include <linux/inet.h>
 #include <linux/nsproxy.h>
 #include <linux/random.h>
+#include <linux/sched/mm.h>
 #include <linux/slab.h>
 #include <linux/utsname.h>
 #include <linux/vmalloc.h>
@@ -161,7 +162,7 @@ static void set_session(struct pvfs_volume *vol, u64 session, u64 epoch, u64 ope
 static void start_recovery(struct pvfs_volume *vol)
 {
 	WRITE_ONCE(vol->recovering, true);
-	queue_work(system_unbound_wq, &vol->recover_work);
+	queue_work(vol->recover_wq, &vol->recover_work);
 }
 
 void pvfs_volume_mgr_up(struct pvfs_volume *vol, u64 epoch)
@@ -303,7 +304,9 @@ static int tell_all(struct pvfs_volume *vol, u64 epoch, bool *lost)
 static void recover_work(struct work_struct *work)
 {
 	struct pvfs_volume *vol = container_of(work, struct pvfs_volume, recover_work);
-	bool none, lost = false;
+	unsigned int noio = memalloc_noio_save();	/* as conn_connect_work() */
+	bool lost = false, over = false;
+	u64 session, epoch;
 	int err;
 
 	while (!READ_ONCE(vol->dead) && !over) {
@@ -328,6 +331,7 @@ static void recover_work(struct work_struct *work)
 		spin_unlock(&vol->lock);
 	}
 	pvfs_server_push(vol->mgr);
+	memalloc_noio_restore(noio);
 }
 
 static void renew_done(struct pvfs_request *req)
@@ -337,7 +341,7 @@ static void renew_done(struct pvfs_request *req)
 	if (req->err == -ESTALE)
 		pvfs_volume_session_lost(vol, req->session);
 	if (!READ_ONCE(vol->dead))
-		queue_delayed_work(system_unbound_wq, &vol->renew_work,
+		queue_delayed_work(vol->recover_wq, &vol->renew_work,
 				   msecs_to_jiffies(READ_ONCE(vol->lease_ms) / 3));
 }
 
@@ -404,6 +408,14 @@ static void volume_free(struct pvfs_volume *vol)
 		pvfs_server_free(vol->iods[i]);
 	kvfree(vol->iods);
 	pvfs_server_free(vol->mgr);
+	/* No request is left that would have a heartbeat follow it. */
+	cancel_delayed_work_sync(&vol->renew_work);
+	if (vol->connect_wq)
+		destroy_workqueue(vol->connect_wq);
+	if (vol->recover_wq)
+		destroy_workqueue(vol->recover_wq);
+	pvfs_io_room_fini(vol);
+	pvfs_kreq_room_fini(vol);
 	bitmap_free(vol->slot_busy);
 	kvfree(vol->slot_seq);
 	free_percpu(vol->stats);
@@ -473,7 +485,10 @@ int pvfs_volume_open(const struct pvfs_opts *opts, unsigned int timeout_ms,
 
 	err = -ENOMEM;
 	vol->stats = alloc_percpu(struct pvfs_stats);
-	if (!vol->stats)
+	vol->connect_wq = alloc_workqueue("pvfs_connect", WQ_UNBOUND | WQ_MEM_RECLAIM, 0);
+	vol->recover_wq = alloc_workqueue("pvfs_recover", WQ_UNBOUND | WQ_MEM_RECLAIM, 0);
+	if (!vol->stats || !vol->connect_wq || !vol->recover_wq || pvfs_kreq_room_init(vol) ||
+	    pvfs_io_room_init(vol))
 		goto out_free;
 	err = landing_alloc(&table, IODTAB_MAX);
 	if (err)
@@ -513,8 +528,8 @@ int pvfs_volume_open(const struct pvfs_opts *opts, unsigned int timeout_ms,
 	err = pvfs_stats_add_volume(vol);
 	if (err)
 		goto out_table;
-	set_session(vol, rep.session, rep.epoch);
-	queue_delayed_work(system_unbound_wq, &vol->renew_work,
+	set_session(vol, rep.session, rep.epoch, opened);
+	queue_delayed_work(vol->recover_wq, &vol->renew_work,
 			   msecs_to_jiffies(READ_ONCE(vol->lease_ms) / 3));
 	landing_free(&table);
 	*ret = vol;
