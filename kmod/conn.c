@@ -322,10 +322,10 @@ int pvfs_server_wait_up(struct pvfs_server *s, unsigned int ms)
 		left = end - jiffies;
 		if (left <= 0)
 			return err ?: -ETIMEDOUT;
-		left = wait_event_killable_timeout(s->wait,
-						   READ_ONCE(s->nup) ||
-							   READ_ONCE(s->attempts) != tried,
-						   left);
+		left = pvfs_wait_event_timeout(s->wait,
+					       READ_ONCE(s->nup) ||
+						       READ_ONCE(s->attempts) != tried,
+					       left);
 		if (left < 0)
 			return -EINTR;
 	}

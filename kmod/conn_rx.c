@@ -427,13 +427,13 @@ long pvfs_conn_wait(struct pvfs_request *req, long left)
 	if (pvfs_req_ended(req))
 		return 1;
 	if (!reader_begin(c, &readable)) {
-		left = wait_event_killable_timeout(req->wait, pvfs_req_ended(req), left);
+		left = pvfs_wait_event_timeout(req->wait, pvfs_req_ended(req), left);
 		return left;
 	}
 	nofs = memalloc_nofs_save();
 	poll_reply(c, req);
 	for (;;) {
-		prepare_to_wait(&req->wait, &wait, TASK_KILLABLE);
+		prepare_to_wait(&req->wait, &wait, PVFS_WAIT);
 		if (pvfs_req_ended(req)) {
 			if (req->t_post && req->bv_len <= POLL_BYTES)
 				average(&c->reply_ns, ktime_get_ns() - req->t_post);

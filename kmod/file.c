@@ -241,7 +241,7 @@ int pvfs_file_cap(struct inode *inode, u32 rights, struct pvfs_cap *cap, u64 *se
 			return -EIO;
 		if (vol->opts.soft && waited >= vol->opts.timeo_ms)
 			return -EIO;
-		schedule_timeout_killable(msecs_to_jiffies(RECOVERY_POLL_MS));
+		pvfs_pause_ms(RECOVERY_POLL_MS);
 		waited += RECOVERY_POLL_MS;
 		if (fatal_signal_pending(current))
 			return -EINTR;

@@ -373,6 +373,36 @@ void pvfs_io_room_fini(struct pvfs_volume *vol);
 void pvfs_leases_void(struct pvfs_volume *vol);
 void pvfs_leases_unsure(struct pvfs_volume *vol, int delta);
 
+/* ---------------------------------------------------------------- waiting */
+
+/*
+ * What a system call that asks a server waits in: it can be killed, and it can be frozen, so that a
+ * machine whose server is away can suspend. It may hold an inode's locks meanwhile; those who wait for
+ * them are the ones that cannot be frozen.
+ */
+#define PVFS_WAIT (TASK_KILLABLE | TASK_FREEZABLE_UNSAFE)
+
+/* 0, or -ERESTARTSYS: killed */
+#define pvfs_wait_event(wq, condition) wait_event_state(wq, condition, PVFS_WAIT)
+
+/* as wait_event_killable_timeout() */
+#define pvfs_wait_event_timeout(wq, condition, timeout)				\
+({										\
+	long __ret = timeout;							\
+	might_sleep();								\
+	if (!___wait_cond_timeout(condition))					\
+		__ret = ___wait_event(wq, ___wait_cond_timeout(condition),	\
+				      PVFS_WAIT, 0, timeout,			\
+				      __ret = schedule_timeout(__ret));		\
+	__ret;									\
+})
+
+static inline void pvfs_pause_ms(unsigned int ms)
+{
+	set_current_state(PVFS_WAIT);
+	schedule_timeout(msecs_to_jiffies(ms));
+}
+
 /* ---------------------------------------------------------------- counters */
 
 /* Things that are counted beside the operations. */

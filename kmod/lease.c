@@ -22,6 +22,15 @@
 
 /* ---------------------------------------------------------------- the clocks */
 
+/*
+ * The time that goes on while the machine is suspended: the manager's does. As of the last tick, which
+ * an eighth of a lease makes good.
+ */
+static u64 boot_ns(void)
+{
+	return ktime_get_coarse_boottime_ns();
+}
+
 void pvfs_leases_init(struct pvfs_volume *vol)
 {
 	spin_lock_init(&vol->leases.lock);
@@ -36,7 +45,7 @@ void pvfs_lease_ask(struct pvfs_volume *vol, struct pvfs_ask *ask)
 {
 	struct pvfs_leases *l = &vol->leases;
 
-	ask->sent = jiffies;
+	ask->sent = boot_ns();
 	ask->gen = atomic64_read(&l->gen);
 	ask->owns = atomic64_read(&l->owns);
 	ask->recalls = READ_ONCE(l->recalls);
@@ -69,11 +78,11 @@ void pvfs_leases_unsure(struct pvfs_volume *vol, int delta)
 }
 
 /* Until when an answer may be believed: the mgr counts from when it got the question. */
-static unsigned long ask_end(const struct pvfs_volume *vol, const struct pvfs_ask *ask)
+static u64 ask_end(const struct pvfs_volume *vol, const struct pvfs_ask *ask)
 {
 	u32 ms = READ_ONCE(vol->lease_ms);
 
-	return ask->sent + msecs_to_jiffies(ms - ms / 8);
+	return ask->sent + (u64)(ms - ms / 8) * NSEC_PER_MSEC;
 }
 
 static bool recalled_since(struct pvfs_leases *l, u64 ino, u64 since)
@@ -102,12 +111,12 @@ void pvfs_lease_take(struct inode *inode, const struct pvfs_attr *attr, const st
 	struct pvfs_volume *vol = PVFS_VOL(inode);
 	struct pvfs_inode *pi = PVFS_I(inode);
 	struct pvfs_leases *l = &vol->leases;
-	unsigned long end;
+	u64 end;
 
 	if (!ask || !(attr->flags & PVFS_AF_LEASE) || !vol->opts.lease || pi->own_pending)
 		return;
 	end = ask_end(vol, ask);
-	if (time_after_eq(jiffies, end) || atomic64_read(&l->gen) != ask->gen ||
+	if (boot_ns() >= end || atomic64_read(&l->gen) != ask->gen ||
 	    recalled_since(l, pi->fid.ino, ask->recalls))
 		return;
 	if (!pvfs_lease_token(inode)) {
@@ -118,7 +127,7 @@ void pvfs_lease_take(struct inode *inode, const struct pvfs_attr *attr, const st
 		/* Pairs with pvfs_lease_token(). */
 		smp_store_release(&pi->lease_token, atomic_long_inc_return(&l->tokens));
 		pvfs_count(vol, PVFS_CNT_LEASES, 1);
-	} else if (time_after(end, pi->lease_end)) {
+	} else if (end > pi->lease_end) {
 		WRITE_ONCE(pi->lease_end, end);
 	}
 	if (pi->own_last <= ask->owns)
@@ -141,7 +150,8 @@ unsigned long pvfs_lease_token(const struct inode *inode)
 	unsigned long token = smp_load_acquire(&pi->lease_token);	/* pairs with take */
 
 	if (!token || READ_ONCE(pi->own_pending) ||
-	    READ_ONCE(pi->lease_gen) != atomic64_read(&l->gen) || atomic_read(&l->unsure) || time_after_eq(jiffies, READ_ONCE(pi->lease_end)))
+	    READ_ONCE(pi->lease_gen) != atomic64_read(&l->gen) || atomic_read(&l->unsure) ||
+	    boot_ns() >= READ_ONCE(pi->lease_end))
 		return 0;
 	return token;
 }
@@ -161,7 +171,7 @@ unsigned long pvfs_lease_since(struct inode *dir, const struct pvfs_ask *ask)
 
 	spin_lock(&pi->lock);
 	token = pvfs_lease_token(dir);
-	if (pi->lease_gen != ask->gen || time_after_eq(jiffies, ask_end(vol, ask)) ||
+	if (pi->lease_gen != ask->gen || boot_ns() >= ask_end(vol, ask) ||
 	    recalled_since(&vol->leases, pi->fid.ino, ask->recalls))
 		token = 0;
 	spin_unlock(&pi->lock);

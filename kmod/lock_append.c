@@ -58,7 +58,7 @@ void pvfs_lock_append_late(struct work_struct *work)
 /* Until it is time to ask again. */
 static int append_pause(struct lock_call *call)
 {
-	long left = wait_event_killable_timeout(call->wait, pvfs_lock_call_stirred(call),
+	long left = pvfs_wait_event_timeout(call->wait, pvfs_lock_call_stirred(call),
 						msecs_to_jiffies(call->state == PVFS_LK_QUEUED ?
 									 PVFS_LOCK_ASK_MS :
 									 PVFS_LOCK_GRACE_MS));

@@ -289,7 +289,7 @@ int pvfs_lock_call_wait(struct lock_call *call)
 	bool withdrawn = false, done;
 	long left;
 
-	left = wait_event_killable_timeout(call->wait, call_done(call),
+	left = pvfs_wait_event_timeout(call->wait, call_done(call),
 					   vol->opts.soft ? msecs_to_jiffies(vol->opts.timeo_ms) :
 							    MAX_SCHEDULE_TIMEOUT);
 	if (left > 0)

@@ -72,7 +72,7 @@ int pvfs_ask_again(struct pvfs_volume *vol, struct again *a)
 				    vol->opts.soft ? "requests will fail" : "still trying");
 		a->told = true;
 	}
-	schedule_timeout_killable(msecs_to_jiffies(clamp(ms / 4, AGAIN_MS, AGAIN_MAX_MS)));
+	pvfs_pause_ms(clamp(ms / 4, AGAIN_MS, AGAIN_MAX_MS));
 	return fatal_signal_pending(current) ? -EINTR : -EAGAIN;
 }
 
@@ -432,7 +432,7 @@ static int relayout_wait(struct inode *inode)
 		return 0;
 	if (vol->opts.soft)
 		left = msecs_to_jiffies(vol->opts.timeo_ms);
-	left = wait_event_killable_timeout(vol->async_wait, relayout_over(pi), left);
+	left = pvfs_wait_event_timeout(vol->async_wait, relayout_over(pi), left);
 	return left > 0 ? 0 : left ? -EINTR : -EIO;
 }
 

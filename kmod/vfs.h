@@ -120,7 +120,7 @@ struct pvfs_inode {
 	/* what the mgr has promised: lease.c. Read without the lock too */
 	unsigned long lease_token;	/* 0: none */
 	u64 lease_gen;			/* of the volume when it was taken */
-	unsigned long lease_end;	/* jiffies */
+	u64 lease_end;			/* boot time, ns */
 	bool lease_attrs;		/* the attributes too, not only the names */
 	u32 own_pending;		/* changes of our own under way: none is taken, or believed */
 	u64 owns_begun;			/* how many began so far */
@@ -202,7 +202,7 @@ void pvfs_umount_begin(struct super_block *sb);
 
 /* The clocks before a question: see lease.c. */
 struct pvfs_ask {
-	unsigned long sent;		/* jiffies */
+	u64 sent;			/* boot time, ns */
 	u64 gen, owns, recalls;
 	u64 reports;
 };

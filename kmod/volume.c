@@ -52,7 +52,7 @@ int pvfs_slot_get(struct pvfs_volume *vol, struct pvfs_request *req)
 
 	if (err != -EAGAIN)
 		return err;
-	killed = wait_event_killable(vol->slot_wait, (err = slot_try(vol, req)) != -EAGAIN);
+	killed = pvfs_wait_event(vol->slot_wait, (err = slot_try(vol, req)) != -EAGAIN);
 	if (!killed)
 		return err;
 	/*
