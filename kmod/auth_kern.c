@@ -52,7 +52,7 @@ struct auth_buf {
 };
 
 static int exchange(struct socket *sock, struct auth_buf *b, enum pvfs_op op, u64 session, u32 len,
-		    u32 *ret_len)
+		    u32 *ret_len, unsigned long end)
 {
 	struct pvfs_head h = {
 		.op = op,
@@ -64,10 +64,10 @@ static int exchange(struct socket *sock, struct auth_buf *b, enum pvfs_op op, u6
 	int err;
 
 	pvfs_head_encode(&h, &b->hdr);
-	err = pvfs_tcp_send_all(sock, b, PVFS_HDR_LEN + len);
+	err = pvfs_tcp_send_all(sock, b, PVFS_HDR_LEN + len, end);
 	if (err)
 		return err;
-	err = pvfs_tcp_recv_all(sock, &b->hdr, PVFS_HDR_LEN);
+	err = pvfs_tcp_recv_all(sock, &b->hdr, PVFS_HDR_LEN, end);
 	if (err)
 		return err;
 	err = pvfs_head_decode(&b->hdr, &h);
@@ -75,7 +75,7 @@ static int exchange(struct socket *sock, struct auth_buf *b, enum pvfs_op op, u6
 		return -EPROTO;
 	if (h.op != op || h.tag != op || !(h.flags & PVFS_HF_REPLY) || h.payload_len)
 		return -EPROTO;
-	err = pvfs_tcp_recv_all(sock, b->body, h.body_len);
+	err = pvfs_tcp_recv_all(sock, b->body, h.body_len, end);
 	if (err)
 		return err;
 	if (h.body_len && pvfs_crc32c(0, b->body, h.body_len) != h.body_crc)
@@ -87,6 +87,7 @@ static int exchange(struct socket *sock, struct auth_buf *b, enum pvfs_op op, u6
 int pvfs_auth_client(struct socket *sock, struct pvfs_volume *vol, u8 role, u64 session,
 		     u32 channel, struct pvfs_auth_rep *ret)
 {
+	unsigned long end = jiffies + msecs_to_jiffies(PVFS_CONNECT_MS);
 	const struct pvfs_opts *o = &vol->opts;
 	struct pvfs_hello_req hello;
 	struct pvfs_hello_rep theirs;
@@ -110,7 +111,7 @@ int pvfs_auth_client(struct socket *sock, struct pvfs_volume *vol, u8 role, u64 
 		return -ENOMEM;
 	get_random_bytes(hello.nonce, sizeof(hello.nonce));
 	n = pvfs_hello_req_encode(&hello, b->body, sizeof(b->body));
-	n = exchange(sock, b, PVFS_OP_HELLO, 0, n, &len);
+	n = exchange(sock, b, PVFS_OP_HELLO, 0, n, &len, end);
 	if (!n)
 		n = pvfs_hello_rep_decode(&theirs, b->body, len);
 	if (n)
@@ -124,7 +125,7 @@ int pvfs_auth_client(struct socket *sock, struct pvfs_volume *vol, u8 role, u64 
 		     len - PVFS_MAC_LEN, b->body);
 	if (n)
 		goto out;
-	n = exchange(sock, b, PVFS_OP_AUTH, session, len, &len);
+	n = exchange(sock, b, PVFS_OP_AUTH, session, len, &len, end);
 	if (n)
 		goto out;
 	n = pvfs_auth_rep_decode(ret, b->body, len);

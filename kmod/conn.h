@@ -14,7 +14,7 @@
 /* Answers to the server's own requests that may wait to be sent on one channel. */
 #define PVFS_CHAN_ANSWERS 16
 
-#define PVFS_CONNECT_MS 5000		/* for the TCP connection, and again for the hello */
+#define PVFS_CONNECT_MS 5000	/* for the TCP connection, and again for all of the hello */
 #define PVFS_AGAIN_MS 100		/* after EAGAIN */
 #define PVFS_BACKOFF_MIN_MS 50
 #define PVFS_BACKOFF_MAX_MS 5000
@@ -233,9 +233,9 @@ void pvfs_kpvfsd_flush(struct pvfs_conn *c);
 /* ---- tcp_kern.c: the TCP transport ---- */
 int pvfs_tcp_connect(struct net *net, const struct sockaddr_storage *addr, unsigned int ms,
 		     struct socket **ret);
-/* All of it or an error, blocking up to the socket's time-out: for the hello. */
-int pvfs_tcp_send_all(struct socket *sock, const void *p, size_t n);
-int pvfs_tcp_recv_all(struct socket *sock, void *p, size_t n);
+/* All of it or an error, blocking until @end, jiffies: for the hello. */
+int pvfs_tcp_send_all(struct socket *sock, const void *p, size_t n, unsigned long end);
+int pvfs_tcp_recv_all(struct socket *sock, void *p, size_t n, unsigned long end);
 /* Non-blocking: bytes, -EAGAIN, or -errno (0 is turned into -ECONNRESET). */
 int pvfs_tcp_send(struct socket *sock, const void *a, u32 an, const void *b, u32 bn, bool more);
 int pvfs_tcp_send_pages(struct socket *sock, const struct bio_vec *bv, unsigned int nbv, u32 skip,
@@ -250,7 +250,8 @@ void pvfs_tcp_detach(struct pvfs_conn *c, struct socket *sock);
 
 /* ---- auth_kern.c ---- */
 /*
- * HELLO and AUTH on a fresh connection. 0 and the server's answer, or -errno (the server's -EACCES,
+ * HELLO and AUTH on a fresh connection, within PVFS_CONNECT_MS, however few bytes the server sends at a
+ * time. 0 and the server's answer, or -errno (the server's -EACCES,
  * -ESTALE, ...).
  */
 int pvfs_auth_client(struct socket *sock, struct pvfs_volume *vol, u8 role, u64 session,

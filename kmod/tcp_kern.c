@@ -35,7 +35,6 @@ int pvfs_tcp_connect(struct net *net, const struct sockaddr_storage *addr, unsig
 	tcp_sock_set_keepcnt(sock->sk, 3);
 	tcp_sock_set_user_timeout(sock->sk, 25000);
 	sock->sk->sk_sndtimeo = msecs_to_jiffies(ms);
-	sock->sk->sk_rcvtimeo = msecs_to_jiffies(ms);
 	err = kernel_connect(sock, (struct sockaddr *)addr,
 			     addr->ss_family == AF_INET6 ? sizeof(struct sockaddr_in6) :
 							   sizeof(struct sockaddr_in),
@@ -50,13 +49,25 @@ int pvfs_tcp_connect(struct net *net, const struct sockaddr_storage *addr, unsig
 	return 0;
 }
 
-int pvfs_tcp_send_all(struct socket *sock, const void *p, size_t n)
+/* Lets the next call wait until @end, jiffies. Return: there is time left. */
+static bool time_left(long *timeo, unsigned long end)
+{
+	long left = end - jiffies;
+
+	WRITE_ONCE(*timeo, max(left, 1l));
+	return left > 0;
+}
+
+int pvfs_tcp_send_all(struct socket *sock, const void *p, size_t n, unsigned long end)
 {
 	while (n) {
 		struct msghdr m = { .msg_flags = MSG_NOSIGNAL };
 		struct kvec v = { .iov_base = (void *)p, .iov_len = n };
 		int did;
 
+		if (!time_left(&sock->sk->sk_sndtimeo, end))
+			return -ETIMEDOUT;
+		did = kernel_sendmsg(sock, &m, &v, 1, n);
 		if (did < 0)
 			return did == -EAGAIN ? -ETIMEDOUT : did;
 		p += did;
@@ -65,13 +76,16 @@ int pvfs_tcp_send_all(struct socket *sock, const void *p, size_t n)
 	return 0;
 }
 
-int pvfs_tcp_recv_all(struct socket *sock, void *p, size_t n)
+int pvfs_tcp_recv_all(struct socket *sock, void *p, size_t n, unsigned long end)
 {
 	while (n) {
 		struct msghdr m = {};
 		struct kvec v = { .iov_base = p, .iov_len = n };
 		int did;
 
+		if (!time_left(&sock->sk->sk_rcvtimeo, end))
+			return -ETIMEDOUT;
+		did = kernel_recvmsg(sock, &m, &v, 1, n, 0);
 		if (!did)
 			return -ECONNRESET;
 		if (did < 0)

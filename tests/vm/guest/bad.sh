@@ -707,6 +707,7 @@ begin refused bad_mount 20 localhost localhost:7999:/vol
 begin nowhere bad_mount 40 192.0.2.1 192.0.2.1:/vol
 begin silent silent_mgr 7990 silent
 begin garbage silent_mgr 7991 garbage
+begin slow silent_mgr 7992 slow
 check "wrong key" wrong_key
 check "missing key" bad_mount 20 no-such-file -o "$KEY=$tmp/no-such-file" "$("$cluster" device)"
 check "key that others can read" open_key
@@ -716,6 +717,7 @@ check "no such host" bad_mount 30 no-such-host.invalid no-such-host.invalid:/vol
 check "no way to that host" came_of nowhere
 check "a mgr that says nothing" came_of silent
 check "a mgr that sends garbage" came_of garbage
+check "a mgr that sends a byte a second" came_of slow
 check "no volume in the name" bad_mount 20 : 127.0.0.1
 check "an option that does not exist" bad_mount 20 nonsense -o nonsense=1 "$("$cluster" device)"
 check "an option out of bounds" bad_mount 20 nconnect -o nconnect=100000 "$("$cluster" device)"

@@ -9,9 +9,10 @@
 #	noise.pl LISTEN-PORT SERVER-PORT ONE-IN-N [SEED]
 #	noise.pl LISTEN-PORT garbage
 #	noise.pl LISTEN-PORT silent
+#	noise.pl LISTEN-PORT slow
 #
 # The second answers every connection with random bytes, the third accepts and
-# says nothing. Prints "ready", then a line for each thing it did to a message.
+# says nothing, the fourth says one byte a second. Prints "ready", then a line for each thing it did to a message.
 use strict;
 use warnings;
 use IO::Select;
@@ -89,13 +90,20 @@ sub pass {
 	return 1;
 }
 
-while (my @ready = $sel->can_read) {
+my %slow;
+for (;;) {
+	my @ready = $sel->can_read($to eq 'slow' ? 1 : undef);
+	syswrite($_, "P") for @ready ? () : values %slow;
 	for my $s (@ready) {
 		if ($s == $listen) {
 			my $c = $listen->accept or next;
 			if ($to eq 'garbage') {
 				send_all($c, join('', map { chr(int(rand(256))) } 1 .. 5000));
 				close($c);
+				next;
+			}
+			if ($to eq 'slow') {
+				$slow{$c} = $c;
 				next;
 			}
 			if ($to eq 'silent') {
