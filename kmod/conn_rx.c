@@ -7,6 +7,7 @@
  * part at a time and without waiting: header, body, payload, each straight into the memory where it
  * is wanted.
  */
+#include <linux/highmem.h>
 #include <linux/moduleparam.h>
 #include <linux/sched/mm.h>
 #include <linux/sched/signal.h>
@@ -226,6 +227,28 @@ static int rx_message(struct pvfs_conn *c)
 	return 1;
 }
 
+/* Of the first @n bytes of the pages that the reply was received into. */
+static u32 payload_crc(const struct pvfs_request *req, u32 n)
+{
+	const struct bio_vec *bv = req->bv;
+	u32 crc = 0;
+
+	for (; n; bv++) {
+		u32 off = bv->bv_offset, end = off + min(bv->bv_len, n);
+
+		n -= end - off;
+		while (off < end) {
+			u32 len = min_t(u32, end - off, PAGE_SIZE - offset_in_page(off));
+			void *p = kmap_local_page(nth_page(bv->bv_page, off >> PAGE_SHIFT));
+
+			crc = pvfs_crc32c(crc, p + offset_in_page(off), len);
+			kunmap_local(p);
+			off += len;
+		}
+	}
+	return crc;
+}
+
 int pvfs_conn_receive(struct pvfs_conn *c)
 {
 	struct pvfs_head *h = &c->rx_head;
@@ -272,6 +295,9 @@ int pvfs_conn_receive(struct pvfs_conn *c)
 					return n == -EAGAIN ? 0 : n;
 				c->rx_done += n;
 			}
+			if ((h->flags & PVFS_HF_PAYLOAD_CRC) && h->payload_len &&
+			    payload_crc(req, h->payload_len) != h->payload_crc)
+				return protocol_error(c, "a damaged payload");
 		}
 		n = rx_message(c);
 		if (n > 0) {
