@@ -68,6 +68,19 @@
 #define PVFS_KEY_LEN		32		/* cluster and server key, bytes */
 #define PVFS_ROOT_INO		1ull
 
+/*
+ * In EVICT: this session and all that were opened before it, as when the mgr has lost the table of
+ * them. Sessions are counted from 1 and never get here.
+ */
+#define PVFS_SESSION_ALL	(1ull << 63)
+
+/* Is @session one of those that EVICT named? A server's connection, which has 0, is not. */
+static inline bool pvfs_session_named(u64 named, u64 session)
+{
+	return named & PVFS_SESSION_ALL ? session && session <= (named & ~PVFS_SESSION_ALL) :
+					  session == named;
+}
+
 /* Header flags */
 #define PVFS_HF_REPLY		0x1u		/* else a request */
 #define PVFS_HF_CALLBACK	0x2u		/* the exchange was started by the accepting side */

@@ -5,6 +5,7 @@
  */
 #include "fence.h"
 #include "../common/log.h"
+#include "../common/proto.h"
 #include <errno.h>
 #include <fcntl.h>
 #include <pthread.h>
@@ -21,6 +22,7 @@ struct iod_fence {
 	pthread_rwlock_t lock;	/* protects all below */
 	int dfd;		/* the store's directory; -1: nothing is kept */
 	bool unsaved;		/* the file lacks some */
+	u64 floor;		/* this one and all before it; in the file with PVFS_SESSION_ALL */
 	u32 n, room;
 	u64 *id;		/* sorted */
 };
@@ -51,7 +53,18 @@ static int insert(struct iod_fence *f, u64 session)
 	u32 at = place(f, session);
 	u64 *more;
 
-	if (found(f, at, session))
+	if (session & PVFS_SESSION_ALL) {
+		session &= ~PVFS_SESSION_ALL;
+		if (session <= f->floor)
+			return 0;
+		f->floor = session;
+		at = place(f, session + 1);
+		if (at)
+			memmove(f->id, f->id + at, (f->n - at) * sizeof(f->id[0]));
+		f->n -= at;
+		return 1;
+	}
+	if (session <= f->floor || found(f, at, session))
 		return 0;
 	if (f->n == f->room) {
 		more = realloc(f->id, (f->room + max(f->room, ROOM)) * sizeof(*more));
@@ -105,6 +118,10 @@ static int save(struct iod_fence *f)
 	if (!file) {
 		close(fd);
 		return -ENOMEM;
+	}
+	if (f->floor) {
+		put_unaligned_le64(f->floor | PVFS_SESSION_ALL, rec);
+		fwrite(rec, sizeof(rec), 1, file);
 	}
 	for (i = 0; i < f->n; i++) {
 		put_unaligned_le64(f->id[i], rec);
@@ -186,7 +203,7 @@ bool iod_fence_has(struct iod_fence *f, u64 session)
 	bool ret;
 
 	pthread_rwlock_rdlock(&f->lock);
-	ret = found(f, place(f, session), session);
+	ret = (session && session <= f->floor) || found(f, place(f, session), session);
 	pthread_rwlock_unlock(&f->lock);
 	return ret;
 }

@@ -22,8 +22,8 @@ int iod_fence_open(const char *dir, struct iod_fence **ret);
 void iod_fence_close(struct iod_fence *f);
 
 /*
- * Adds @n of them, durably. Return: 0 or -errno: they are known all the same until the daemon ends,
- * unless it is -ENOMEM.
+ * Adds @n of them, or with PVFS_SESSION_ALL all up to one, durably. Return: 0 or -errno: they are
+ * known all the same until the daemon ends, unless it is -ENOMEM.
  */
 int iod_fence_add(struct iod_fence *f, const u64 *sessions, u32 n);
 bool iod_fence_has(struct iod_fence *f, u64 session);

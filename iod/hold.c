@@ -143,7 +143,7 @@ void iod_holds_evict(struct iod_holds *h, u64 session)
 		STAILQ_INIT(&stay);
 		while ((w = STAILQ_FIRST(&d->waiters))) {
 			STAILQ_REMOVE_HEAD(&d->waiters, link);
-			if (w->call->peer->session == session)
+			if (pvfs_session_named(session, w->call->peer->session))
 				STAILQ_INSERT_TAIL(&gone, w, link);
 			else
 				STAILQ_INSERT_TAIL(&stay, w, link);

@@ -18,7 +18,7 @@
 #define STOP_MS 5000u
 
 struct options {
-	const char *conf, *log;
+	const char *conf, *log, *salvage;
 	bool check, mkfs, verbose;
 	int ready_fd;
 };
@@ -33,6 +33,7 @@ static void usage(FILE *f)
 		"  -v, --verbose       more messages\n"
 		"      --check         check configuration, store and database, and exit\n"
 		"      --mkfs          make the store of a new volume, and exit\n"
+		"      --salvage DIR   make a new store in DIR of what is readable in a damaged one, and exit\n"
 		"      --ready-fd N    write \"ready\" to descriptor N when requests are served\n"
 		"  -h, --help          this text\n"
 		"  -V, --version       print the version\n");
@@ -45,6 +46,7 @@ static int parse(int argc, char **argv, struct options *o)
 		{ "foreground", no_argument, NULL, 'f' },
 		{ "log", required_argument, NULL, 'l' }, { "verbose", no_argument, NULL, 'v' },
 		{ "check", no_argument, NULL, 'C' }, { "mkfs", no_argument, NULL, 'M' },
+		{ "salvage", required_argument, NULL, 'S' },
 		{ "ready-fd", required_argument, NULL, 'R' }, { "help", no_argument, NULL, 'h' },
 		{ "version", no_argument, NULL, 'V' }, { NULL, 0, NULL, 0 },
 	};
@@ -70,6 +72,9 @@ static int parse(int argc, char **argv, struct options *o)
 			break;
 		case 'M':
 			o->mkfs = true;
+			break;
+		case 'S':
+			o->salvage = optarg;
 			break;
 		case 'R':
 			errno = 0;
@@ -285,6 +290,21 @@ unlock:
 	return err;
 }
 
+/* The old store is locked, so that no manager changes it meanwhile. */
+static int salvage(const struct pvfs_conf *conf, const struct options *o)
+{
+	char text[512] = "";
+	int lock = take_store(conf), err;
+
+	if (lock < 0)
+		return lock;
+	err = mgr_salvage(conf, o->salvage, stdout, text, sizeof(text));
+	if (err)
+		pvfs_error("%s", text[0] ? text : strerror(-err));
+	close(lock);
+	return err;
+}
+
 static int run(const struct options *o, const sigset_t *sigs)
 {
 	struct pvfs_conf *conf;
@@ -300,6 +320,8 @@ static int run(const struct options *o, const sigset_t *sigs)
 		err = mgr_mkfs(conf, text, sizeof(text));
 		if (err)
 			pvfs_error("%s", text[0] ? text : strerror(-err));
+	} else if (o->salvage) {
+		err = salvage(conf, o);
 	} else {
 		err = serve(conf, o, sigs);
 	}

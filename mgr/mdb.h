@@ -13,7 +13,7 @@
  *   -ENOSPC     the disk is full; the transaction must be aborted, nothing was changed
  *   -EMSGSIZE   the record does not fit the caller's room (a damaged database, or a caller's
  *               mistake)
- *   -EIO        anything else; one line was logged
+ *   -EIO        anything else, also what is on a damaged page; one line was logged
  *
  * Isolation: inside a transaction reads are repeatable and free of phantoms, until commit or abort.
  * Reads with no transaction see committed records only and lock nothing afterwards. Commit makes
@@ -97,6 +97,7 @@ struct mdb_ops {
 	 */
 	void (*give_up)(struct mdb *db);
 	int (*reopen)(struct mdb *db);		/* nobody is inside */
+	int (*sessions_evicted)(struct mdb *db);
 	void (*stats)(struct mdb *db, FILE *f);
 	void (*close)(struct mdb *db);
 };
@@ -109,6 +110,12 @@ struct mdb {
 	pthread_mutex_t lock;		/* one restart at a time; protects the next four */
 	pthread_cond_t cond;		/* restarting became false */
 	u64 generation;			/* successful restarts */
+	/*
+	 * The sessions' table was damaged, and is empty now: who had one is to be evicted, and
+	 * sessions_evicted() called when that can't be forgotten any more. Until then, true again
+	 * after each start.
+	 */
+	bool sessions_lost;
 	u64 failed_at;			/* monotonic ms of the last restart that failed, 0: none */
 	int failed_err;
 };
@@ -131,6 +138,15 @@ struct mdb_params {
  * Return: 0, -ENOENT (no such tables and not @p->create), or -errno.
  */
 int mdb_bdb_open(const struct mdb_params *p, struct mdb **ret);
+
+/* Name of a table's file. */
+const char *mdb_bdb_file(enum mdb_table tab);
+
+/*
+ * Applies the log in @dir to the tables, as far as they are readable, and uses no table. Return: 0, or
+ * -errno: the log can't be applied.
+ */
+int mdb_bdb_recover(const char *dir, u64 cache);
 
 /* Test hook: makes the environment demand recovery, as a failed log write does. */
 void mdb_bdb_panic(struct mdb *db);

@@ -10,12 +10,21 @@
  * Commit writes the log to memory (durability "sync") or to the kernel ("write"); mdb_sync()
  * flushes what is in memory, and Berkeley DB merges flushes that are asked for at once. All of its
  * errors are turned into errno values here.
+ *
+ * A damaged page is EIO for who needs it, and nothing to the rest: see bdbio.h. Sessions and their
+ * replies are worth less than the volume: where a page of theirs is damaged at the start, both tables
+ * are put aside, and whoever had a session is evicted (session.c).
  */
+#include "bdbio.h"
+#include "bdbpage.h"
 #include "mdb.h"
 #include "../common/log.h"
 #include <db.h>
+#include <fcntl.h>
 #include <stdlib.h>
+#include <sys/stat.h>
 #include <sys/statvfs.h>
+#include <time.h>
 #include <unistd.h>
 
 struct bdb {
@@ -53,6 +62,11 @@ static const char *const table_file[MDB_NTABLES] = {
 	[MDB_XATTR] = "xattr.db", [MDB_HEAD] = "head.db", [MDB_META] = "meta.db",
 };
 
+const char *mdb_bdb_file(enum mdb_table tab)
+{
+	return table_file[tab];
+}
+
 static struct bdb *to_bdb(struct mdb *db)
 {
 	return container_of(db, struct bdb, base);
@@ -81,6 +95,11 @@ static int map_error(struct bdb *b, int err, const char *what)
 	case ENOSPC:
 	case EDQUOT:
 		return -ENOSPC;
+	case EIO:
+		if (bdbio_refused())	/* that page was told of */
+			return -EIO;
+		pvfs_log_limited(PVFS_LOG_ERROR, "database: %s: %s", what, strerror(err));
+		return -EIO;
 	case ENOMEM:
 		pvfs_log_limited(PVFS_LOG_ERROR, "database: %s: out of memory or locks", what);
 		return -ENOMEM;
@@ -96,6 +115,9 @@ static void on_error(const DB_ENV *env, const char *prefix, const char *msg)
 
 	/* Every call into a panicked environment says so once more. */
 	if (atomic_load(&b->panicked) || atomic_load(&b->given_up))
+		return;
+	/* What bdbio.c makes of a damaged page, after it has said so. */
+	if (strstr(msg, " seek: "))
 		return;
 	pvfs_log_limited(PVFS_LOG_WARNING, "database: %s", msg);
 }
@@ -151,30 +173,145 @@ static int start_error(const struct bdb *b, int err)
 	return free_bytes(b) < FULL_BYTES ? -ENOSPC : -EIO;
 }
 
-static int bdb_start(struct bdb *b)
+/* ---- damage that can be seen before anything is opened ---- */
+
+#define ASIDE ".damaged"
+
+static void table_path(const struct bdb *b, enum mdb_table tab, const char *suffix, char path[4200])
 {
-	u32 env_flags = DB_CREATE | DB_INIT_TXN | DB_INIT_LOCK | DB_INIT_LOG | DB_INIT_MPOOL |
-			DB_THREAD |
-			DB_PRIVATE | DB_RECOVER;
-	u32 db_flags = DB_THREAD | DB_AUTO_COMMIT | (b->p.create ? DB_CREATE : 0);
+	snprintf(path, 4200, "%s/%s%s", b->dir, table_file[tab], suffix);
+}
+
+static bool is_aside(const struct bdb *b)
+{
+	char path[4200];
+
+	table_path(b, MDB_SESSION, ASIDE, path);
+	return !access(path, F_OK);
+}
+
+static int sync_dir(const struct bdb *b)
+{
+	int fd = open(b->dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC), err = 0;
+
+	if (fd < 0)
+		return -errno;
+	if (fsync(fd))
+		err = -errno;
+	close(fd);
+	return err;
+}
+
+/* Slots first: while the sessions are there this is done again. */
+static int put_sessions_aside(struct bdb *b)
+{
+	static const enum mdb_table tabs[] = { MDB_SLOT, MDB_SESSION };
+	char from[4200], to[4200];
+	u32 i;
+
+	for (i = 0; i < ARRAY_SIZE(tabs); i++) {
+		table_path(b, tabs[i], "", from);
+		table_path(b, tabs[i], ASIDE, to);
+		if (rename(from, to) && errno != ENOENT) {
+			pvfs_error("%s: %s", from, strerror(errno));
+			return -errno;
+		}
+	}
+	pvfs_warn("%s: sessions and their replies are put aside: all clients that were there are evicted",
+		  b->dir);
+	return sync_dir(b);
+}
+
+/* In the words of who has to do something about it. */
+static int check_tables(struct bdb *b)
+{
+	bool sessions = false;
+	char path[4200];
+	struct stat st;
 	unsigned int i;
+	int err = 0, e;
+
+	for (i = 0; i < MDB_NTABLES; i++) {
+		bool of_sessions = i == MDB_SESSION || i == MDB_SLOT;
+
+		table_path(b, i, "", path);
+		if (stat(path, &st)) {
+			/* Both are made anew, once one was put aside. */
+			sessions |= of_sessions && errno == ENOENT && is_aside(b);
+			continue;
+		}
+		e = bdbio_check_file(path, of_sessions);
+		if (e && of_sessions && e == -EUCLEAN) {
+			sessions = true;
+		} else if (e) {
+			pvfs_error("%s: can't be used: restore the store from a backup, or get out what is readable with pvfs-mgr --salvage",
+				   path);
+			err = e;
+		} else if (st.st_size % BDB_PAGE) {
+			pvfs_error("%s: ends in the middle of page %llu, %llu bytes short: it was cut off; restore the store from a backup, or get out what is readable with pvfs-mgr --salvage",
+				   path, (unsigned long long)st.st_size / BDB_PAGE,
+				   (unsigned long long)(BDB_PAGE - st.st_size % BDB_PAGE));
+			err = -EUCLEAN;
+		}
+	}
+	if (err)
+		return err == -EUCLEAN ? -EIO : err;
+	return sessions ? put_sessions_aside(b) : 0;
+}
+
+static int env_open(struct bdb *b)
+{
+	u32 flags = DB_CREATE | DB_INIT_TXN | DB_INIT_LOCK | DB_INIT_LOG | DB_INIT_MPOOL |
+		    DB_THREAD | DB_PRIVATE | DB_RECOVER;
 	int err;
 
 	err = db_env_create(&b->env, 0);
 	if (err)
 		return map_error(b, err, "environment");
 	err = env_configure(b);
-	if (err) {
-		err = map_error(b, err, "configure");
+	if (err)
+		return map_error(b, err, "configure");
+	err = b->env->open(b->env, b->dir, flags, 0600);
+	if (!err)
+		return 0;
+	pvfs_error("database in %s: %s", b->dir, db_strerror(err));
+	if (free_bytes(b) >= FULL_BYTES && err != ENOMEM && err != EACCES && err != EPERM)
+		pvfs_error("database in %s: its log (log.*) can't be applied: restore the store from a backup, or get out what is readable with pvfs-mgr --salvage",
+			   b->dir);
+	return map_error(b, err, "open and recover");
+}
+
+/* Twice, if pages are damaged: the cache has stand-ins for them then. */
+static int env_recover(struct bdb *b)
+{
+	int err;
+	u32 n;
+
+	bdbio_recovery(true);
+	err = env_open(b);
+	n = bdbio_recovery(false);
+	if (err || !n)
+		return err;
+	b->env->close(b->env, 0);
+	b->env = NULL;
+	return env_open(b);
+}
+
+static int bdb_start(struct bdb *b)
+{
+	u32 db_flags = DB_THREAD | DB_AUTO_COMMIT | (b->p.create ? DB_CREATE : 0);
+	unsigned int i;
+	int err;
+
+	bdbio_install();
+	err = check_tables(b);
+	err = err ?: env_recover(b);
+	if (err)
 		goto fail;
-	}
-	err = b->env->open(b->env, b->dir, env_flags, 0600);
-	if (err) {
-		pvfs_error("database in %s: %s", b->dir, db_strerror(err));
-		err = map_error(b, err, "open and recover");
-		goto fail;
-	}
+	b->base.sessions_lost = is_aside(b);
 	for (i = 0; i < MDB_NTABLES; i++) {
+		bool anew = b->base.sessions_lost && (i == MDB_SESSION || i == MDB_SLOT);
+
 		err = db_create(&b->tab[i], b->env, 0);
 		if (err) {
 			err = map_error(b, err, "table");
@@ -183,7 +320,7 @@ static int bdb_start(struct bdb *b)
 		err = b->tab[i]->set_flags(b->tab[i], DB_CHKSUM);
 		err = err ?: b->tab[i]->set_pagesize(b->tab[i], 4096);
 		err = err ?: b->tab[i]->open(b->tab[i], NULL, table_file[i], NULL, DB_BTREE,
-					     db_flags, 0600);
+					     db_flags | (anew ? DB_CREATE : 0), 0600);
 		if (err == ENOENT) {
 			err = -ENOENT;
 			goto fail;
@@ -449,6 +586,23 @@ static int bdb_reopen(struct mdb *db)
 	return bdb_start(b);
 }
 
+static int bdb_sessions_evicted(struct mdb *db)
+{
+	static const enum mdb_table tabs[] = { MDB_SLOT, MDB_SESSION };
+	struct bdb *b = to_bdb(db);
+	char from[4200], to[4300];
+	u32 i;
+
+	for (i = 0; i < ARRAY_SIZE(tabs); i++) {
+		table_path(b, tabs[i], ASIDE, from);
+		snprintf(to, sizeof(to), "%s-%lld", from, (long long)time(NULL));
+		if (rename(from, to) && errno != ENOENT)
+			return -errno;
+	}
+	db->sessions_lost = false;
+	return sync_dir(b);
+}
+
 static void bdb_stats(struct mdb *db, FILE *f)
 {
 	struct bdb *b = to_bdb(db);
@@ -457,7 +611,8 @@ static void bdb_stats(struct mdb *db, FILE *f)
 	DB_TXN_STAT *tx = NULL;
 	DB_LOG_STAT *lg = NULL;
 
-	fprintf(f, "\"db\":{\"recovered\":%llu", (unsigned long long)db->generation - 1);
+	fprintf(f, "\"db\":{\"recovered\":%llu,\"damaged_pages\":%llu",
+		(unsigned long long)db->generation - 1, (unsigned long long)bdbio_damaged());
 	if (!b->env)
 		goto out;
 	if (!b->env->memp_stat(b->env, &mp, NULL, 0))
@@ -524,6 +679,7 @@ static const struct mdb_ops bdb_ops = {
 	.checkpoint = bdb_checkpoint,
 	.give_up = bdb_give_up,
 	.reopen = bdb_reopen,
+	.sessions_evicted = bdb_sessions_evicted,
 	.stats = bdb_stats,
 	.close = bdb_close,
 };
@@ -554,6 +710,22 @@ int mdb_bdb_open(const struct mdb_params *p, struct mdb **ret)
 	b->p.create = false;
 	*ret = &b->base;
 	return 0;
+}
+
+int mdb_bdb_recover(const char *dir, u64 cache)
+{
+	struct bdb *b = calloc(1, sizeof(*b));
+	int err;
+
+	if (!b)
+		return -ENOMEM;
+	snprintf(b->dir, sizeof(b->dir), "%s", dir);
+	b->p = (struct mdb_params){ .dir = b->dir, .cache = cache };
+	bdbio_install();
+	err = env_recover(b);
+	bdb_shut(b);
+	free(b);
+	return err;
 }
 
 void mdb_bdb_panic(struct mdb *db)

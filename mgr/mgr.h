@@ -454,6 +454,7 @@ void mgr_evict_fini(struct mgr *m);
 
 int mgr_sessions_init(struct mgr *m);
 int mgr_sessions_load(struct mgr_op *op);
+int mgr_sessions_lost(struct mgr_op *op);
 void mgr_sessions_fini(struct mgr *m);
 void *mgr_expire_thread(void *arg);
 /* One round of the expiry thread; for it and for tests. */
@@ -793,6 +794,19 @@ int mgr_space_check(struct mgr *m, bool grows);
  * Return: 0, -EEXIST (it is there already), or -errno; @err gets a line for the user.
  */
 int mgr_mkfs(const struct pvfs_conf *conf, char *err, size_t errlen);
+/* The root directory of a new volume. */
+void mgr_mkfs_root(const struct pvfs_conf *conf, struct mgr_inode *root);
+/**
+ * mgr_salvage - make a new store of what is readable in the volume's, which may be damaged
+ * @newdir: made; must be new or empty
+ * @report: gets what was found, and a line for each thing that is lost
+ *
+ * Nothing else uses the store (the caller has its lock).
+ *
+ * Return: 0, or -errno and a line for the user in @err.
+ */
+int mgr_salvage(const struct pvfs_conf *conf, const char *newdir, FILE *report, char *err,
+		size_t errlen);
 /* Path of the database within a store. */
 int mgr_db_dir(const struct pvfs_conf *conf, char *buf, size_t n);
 

@@ -16,7 +16,7 @@ int mgr_db_dir(const struct pvfs_conf *conf, char *buf, size_t n)
 	return snprintf(buf, n, "%s/db", conf->mgr_store) < (int)n ? 0 : -ENAMETOOLONG;
 }
 
-static void make_root(const struct pvfs_conf *conf, struct mgr_inode *root)
+void mgr_mkfs_root(const struct pvfs_conf *conf, struct mgr_inode *root)
 {
 	memset(root, 0, sizeof(*root));
 	root->ino = PVFS_ROOT_INO;
@@ -56,7 +56,7 @@ static int fill(struct mdb *db, const struct pvfs_conf *conf)
 	u32 n;
 	int err;
 
-	make_root(conf, &root);
+	mgr_mkfs_root(conf, &root);
 	if (!ns_layout_ok(&root.layout, conf->niods))
 		return -EINVAL;
 	memcpy(s.uuid, conf->uuid, sizeof(s.uuid));

@@ -422,13 +422,21 @@ static int recover(struct mgr_op *op, void *arg)
 	/* A full disk must not keep us from starting: then the next start counts once more. */
 	if (!err && !op->m->files_stale && mgr_run(op, files_put_fn, &clean, MGR_RUN_SYNC))
 		op->m->files_stale = true;
+	if (!err && op->m->db->sessions_lost)
+		err = mgr_sessions_lost(op);
 	err = err ?: mgr_sessions_load(op);
 	if (err)
 		return err;
 	if (op->m->sessions.n)
 		atomic_store(&op->m->grace_until, mgr_mono_ms() + op->m->conf->lease_ms);
 	err = clear_leftovers(op, MDB_SLOT);
-	return err ?: clear_leftovers(op, MDB_ORPHAN);
+	err = err ?: clear_leftovers(op, MDB_ORPHAN);
+	/* What is on a damaged page stays; it is in nobody's way. */
+	if (err == -EIO) {
+		pvfs_warn("not all that dead sessions have left can be cleared");
+		err = 0;
+	}
+	return err;
 }
 
 static u64 make_epoch(void)

@@ -457,6 +457,37 @@ int mgr_sessions_load(struct mgr_op *op)
 	return err == -ENOENT ? 0 : err;
 }
 
+static int lost_fn(struct mgr_op *op, void *arg)
+{
+	struct mgr_session_rec all = { .evicted = true };
+	u8 key[MGR_INO_KEY], val[MGR_SESSION_MAX];
+	__le64 next;
+	int n;
+
+	n = mdb_get(op->m->db, op->txn, MDB_META, "next_session", 12, &next, sizeof(next), 0);
+	if (n != sizeof(next))
+		return n < 0 ? n : -EUCLEAN;
+	mgr_ino_key(key, PVFS_SESSION_ALL | (le64_to_cpu(next) - 1));
+	return mdb_put(op->m->db, op->txn, MDB_SESSION, key, sizeof(key), val,
+		       mgr_session_encode(&all, val));
+}
+
+/**
+ * mgr_sessions_lost - nobody knows any more who had a session: all are evicted
+ *
+ * One record stands for them, as that of one session that was evicted.
+ *
+ * Context: start, before mgr_sessions_load().
+ */
+int mgr_sessions_lost(struct mgr_op *op)
+{
+	int err = mgr_run(op, lost_fn, NULL, 0);
+
+	err = err ?: mdb_sync(op->m->db);
+	err = err ?: mdb_checkpoint(op->m->db, 0, true);
+	return err ?: op->m->db->ops->sessions_evicted(op->m->db);
+}
+
 void mgr_sessions_fini(struct mgr *m)
 {
 	struct mgr_session *s, *next;

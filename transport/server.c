@@ -583,11 +583,12 @@ static int by_number(const void *a, const void *b)
 	return x < y ? -1 : x > y;
 }
 
-/* Lock held: is it a connection of one of them? */
+/* Lock held: is it a connection of one of them? "All up to one" is behind the others. */
 static bool of_sessions(const struct srv_conn *sc, const u64 *sessions, u32 n)
 {
 	return sc->peer.session && sc->state >= SRV_WAITING &&
-	       bsearch(&sc->peer.session, sessions, n, sizeof(*sessions), by_number);
+	       (pvfs_session_named(sessions[n - 1], sc->peer.session) ||
+		bsearch(&sc->peer.session, sessions, n, sizeof(*sessions), by_number));
 }
 
 void pvfs_server_kill_begin(struct pvfs_server *s, const u64 *sessions, u32 n)

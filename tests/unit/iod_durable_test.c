@@ -29,6 +29,7 @@ static struct pvfs_key server_key;
 static struct pvfs_engine *engine;
 static struct pvfs_peer *mgr, *client;
 static struct iod *iod;
+static u64 session = SESSION;	/* capabilities are made for */
 
 /* The store's faults; under lock. */
 static struct {
@@ -127,7 +128,7 @@ static void put_key(const char *path, char digit)
 	close(fd);
 }
 
-static struct pvfs_peer *peer(u8 role, const char *keyfile, u64 session)
+static struct pvfs_peer *peer(u8 role, const char *keyfile, u64 as)
 {
 	struct pvfs_peer_params pp = { .my_role = role, .its_role = PVFS_ROLE_IOD, .nconnect = 1,
 				       .fail_ms = 5000 };
@@ -142,7 +143,7 @@ static struct pvfs_peer *peer(u8 role, const char *keyfile, u64 session)
 	pp.key = &key;
 	strcpy(pp.volume, conf.name);
 	assert_int_equal(pvfs_peer_new(engine, &pp, &ret), 0);
-	pvfs_peer_set_session(ret, session);
+	pvfs_peer_set_session(ret, as);
 	return ret;
 }
 
@@ -235,7 +236,7 @@ static struct pvfs_cap cap(u64 ino)
 	struct pvfs_fid f = fid(ino);
 	struct pvfs_cap c;
 
-	pvfs_cap_make(&server_key, conf.uuid, SESSION, &f, PVFS_CAP_WRITE, &c);
+	pvfs_cap_make(&server_key, conf.uuid, session, &f, PVFS_CAP_WRITE, &c);
 	return c;
 }
 
@@ -432,13 +433,51 @@ static void test_syncs_are_shared(void **state)
 	assert_in_range(fault.syncs, 2, 3);
 }
 
+static void evict(u64 whom)
+{
+	struct pvfs_evict_req req = { .session = whom };
+	struct ask a = { 0 };
+
+	ask_begin(&a, mgr, PVFS_OP_EVICT, pvfs_evict_req_encode(&req, a.body, sizeof(a.body)));
+	assert_int_equal(ask_end(&a), 0);
+}
+
+/* By a manager that has lost the table of its sessions. The last one: @client is done for. */
+static void test_evict_all_up_to(void **state)
+{
+	struct pvfs_peer *old, *new;
+	u64 v;
+
+	assert_int_equal(do_fsync(60, &v), 0);
+	evict(SESSION + 1000);		/* one alone, beyond those */
+	assert_int_equal(do_fsync(60, &v), 0);
+	evict(PVFS_SESSION_ALL | SESSION);
+	assert_true(do_fsync(60, &v) < 0);
+	restart();
+	assert_true(iod_fence_has(iod->fence, 1));
+	assert_true(iod_fence_has(iod->fence, SESSION));
+	assert_false(iod_fence_has(iod->fence, SESSION + 1));
+	assert_true(iod_fence_has(iod->fence, SESSION + 1000));
+	assert_false(iod_fence_has(iod->fence, 0));
+	evict(PVFS_SESSION_ALL | (SESSION - 10));	/* comes late: nobody gets in by it */
+	old = peer(PVFS_ROLE_CLIENT, conf.cluster_key, SESSION - 5);
+	new = peer(PVFS_ROLE_CLIENT, conf.cluster_key, SESSION + 1);
+	pvfs_peer_free(client);
+	client = old;
+	assert_true(do_fsync(61, &v) < 0);
+	pvfs_peer_free(old);
+	client = new;
+	session = SESSION + 1;
+	assert_int_equal(do_fsync(61, &v), 0);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_trim_is_synced), cmocka_unit_test(test_remove_is_synced),
 		cmocka_unit_test(test_failed_sync_outlives_the_daemon),
 		cmocka_unit_test(test_nothing_can_be_kept), cmocka_unit_test(test_two_syncs_at_once),
-		cmocka_unit_test(test_syncs_are_shared),
+		cmocka_unit_test(test_syncs_are_shared), cmocka_unit_test(test_evict_all_up_to),
 	};
 
 	cmocka_set_message_output(CM_OUTPUT_TAP);

@@ -1,0 +1,75 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0
+# A damaged store of the manager, as an administrator meets it: served as far as it goes, refused with a reason, salvaged.
+. "$(dirname "$0")/lib.sh"
+
+make_cluster "$C" 2
+start_cluster "$C"
+mkdir -p "$T/tree"
+for i in $(seq 0 39); do
+	head -c $((i * 197)) /dev/urandom >"$T/tree/small-$i"
+done
+make_file "$T/tree/large" 3000000
+ok "a tree of files" p cp --no-progress -r "$T/tree" pvfs:/tree
+ok "stop" "$PVFS" stop "$C"
+
+# flip TABLE PAGE: a bit in it
+flip() {
+	perl -e 'open my $f, "+<", $ARGV[0] or die; my $at = $ARGV[1] * 4096 + 300; seek $f, $at, 0; read $f, my $b, 1;
+		seek $f, $at, 0; print $f chr(ord($b) ^ 8)' "$C/mgr/db/$1" "$2"
+}
+
+# pages TABLE TYPE: the numbers of its pages of a type, 5 for leaves
+pages() {
+	perl -e 'open my $f, "<", $ARGV[0] or die; my $n = 0; while (read $f, my $p, 4096) {
+		print "$n\n" if ord(substr $p, 25, 1) == $ARGV[1]; $n++ }' "$C/mgr/db/$1" "$2"
+}
+
+readable() {
+	local i n=0
+	for i in $(seq 0 39) large; do
+		rm -f "$T/back"
+		[ "$i" = large ] && f=large || f=small-$i
+		p --soft --timeout 5 cp --no-progress "pvfs:/tree/$f" "$T/back" 2>/dev/null && cmp -s "$T/back" "$T/tree/$f" && n=$((n + 1))
+	done
+	echo $n
+}
+
+cp -a "$C/mgr" "$T/good"
+leaf=$(pages inode.db 5 | head -n 2 | tail -n 1)
+flip inode.db "$leaf"
+ok "it starts with a damaged page" "$PVFS" start "$C"
+n=$(readable)
+ok "what is on others is there ($n of 41)" [ "$n" -gt 0 ]
+ok "... and what is on it is not" [ "$n" -lt 41 ]
+like "the log names table and page" "$(cat "$C/log/mgr.log")" "db/inode.db: page $leaf is damaged"
+is "... in one line" "$(grep -c "page $leaf is damaged" "$C/log/mgr.log")" 1
+ok "stop" "$PVFS" stop "$C"
+
+flip dirent.db 0
+truncate -s -2048 "$C/mgr/db/xattr.db"
+fails "a store whose tables can't be opened is refused" 1 "did not start" "$PVFS" start "$C"
+like "... with the table and what to do" "$(cat "$C/log/mgr.log")" "dirent.db: can't be used: restore the store from a backup, or .*--salvage"
+like "... and one that is half a page short" "$(cat "$C/log/mgr.log")" "xattr.db: ends in the middle of page [0-9]+, 2048 bytes short"
+
+ok "salvage" "$BIN/pvfs-mgr" -c "$C/pvfs.conf" --salvage "$C/new"
+like "... tells what is lost" "$(cat "$T/ok.out")" "[0-9]+ things were lost"
+fails "... not into a directory that has something" 1 "new|store|empty" "$BIN/pvfs-mgr" -c "$C/pvfs.conf" --salvage "$T/tree"
+mv "$C/mgr" "$T/bad" && mv "$C/new" "$C/mgr"
+ok "the new store's tables agree" "$BIN/pvfs-mgr" -c "$C/pvfs.conf" --check
+ok "start" "$PVFS" start "$C"
+is "what was readable is there" "$(readable)" "$n"
+ok "... and new files can be made" p cp "$T/tree/large" pvfs:/new
+ok "stop" "$PVFS" stop "$C"
+
+# Sessions that nobody knows any more: who had one is evicted.
+rm -rf "$C/mgr" && cp -a "$T/good" "$C/mgr"
+ok "start" "$PVFS" start "$C"
+kill -KILL "$(pid_of mgr)"
+flip session.db "$(pages session.db 5 | head -n 1)"
+ok "a manager with damaged sessions starts" "$PVFS" start "$C"
+like "... and says what it did" "$(cat "$C/log/mgr.log")" "all clients that were there are evicted"
+is "all is there" "$(readable)" 41
+ok "the sessions are put aside" ls "$C"/mgr/db/session.db.damaged-*
+ok "stop" "$PVFS" stop "$C"
+finish
