@@ -378,7 +378,7 @@ static void kill_and_recover(enum pvfs_durability how)
 	struct fx *f = fx_new();
 	struct journal *j = mmap(NULL, sizeof(*j), PROT_READ | PROT_WRITE,
 				 MAP_SHARED | MAP_ANONYMOUS, -1, 0);
-	unsigned int round;
+	unsigned int round, i;
 	int status;
 	pid_t pid;
 
@@ -387,11 +387,15 @@ static void kill_and_recover(enum pvfs_durability how)
 	f->conf.durability = how;
 	for (round = 0; round < 4 * scale(); round++) {
 		fflush(NULL);
+		atomic_store(&j->session, 0);
 		pid = fork();
 		assert_true(pid >= 0);
 		if (!pid)
 			child(f, j);
-		usleep(150000 + round * 37000);
+		/* Not before it is at work, however busy the machine is. */
+		for (i = 0; i < 30000 && !atomic_load(&j->session); i++)
+			usleep(1000);
+		usleep(100000 + round * 37000);
 		assert_int_equal(kill(pid, SIGKILL), 0);
 		assert_int_equal(waitpid(pid, &status, 0), pid);
 		assert_true(WIFSIGNALED(status));
