@@ -198,6 +198,7 @@ static void stats(struct pvfs_server *s, FILE *f)
 {
 	struct iod *iod = pvfs_server_arg(s);
 	struct iod_counts *c = &iod->counts;
+	struct pvfs_iod_statfs_rep sf;
 
 	fprintf(f, ",\"iod\":{\"index\":%u,\"store\":\"%s\"", iod->index, iod->store->ops->name);
 	fprintf(f, ",\"bytes_read\":%llu,\"bytes_written\":%llu,\"bytes_copied\":%llu",
@@ -206,6 +207,14 @@ static void stats(struct pvfs_server *s, FILE *f)
 		LOAD(c->by_sendfile), LOAD(c->by_copy), LOAD(c->read_ahead));
 	fprintf(f, ",\"handed_over\":%llu,\"held\":%llu,\"no_space\":%llu,\"sync_failed\":%llu",
 		LOAD(c->handed_over), LOAD(c->held), LOAD(c->no_space), LOAD(c->sync_failed));
+	if (!iod->store->ops->statfs(iod->store, &sf))
+		fprintf(f,
+			",\"space\":{\"bytes\":%llu,\"free\":%llu,\"avail\":%llu,\"files\":%llu"
+			",\"files_free\":%llu,\"disk\":\"%016llx\"}",
+			(unsigned long long)sf.blocks * sf.bsize,
+			(unsigned long long)sf.bfree * sf.bsize,
+			(unsigned long long)sf.bavail * sf.bsize, (unsigned long long)sf.files,
+			(unsigned long long)sf.ffree, (unsigned long long)sf.disk);
 	fputs(",\"buffers\":{", f);
 	iod_bufs_stats(iod->bufs, f);
 	fputs("},\"files\":{", f);

@@ -44,6 +44,7 @@ enum dirstate {
 struct posix_store {
 	struct iod_store s;
 	int dfd;				/* of DIR/data */
+	u64 disk;				/* see disk_number() */
 	bool in_memory;				/* tmpfs and the like never wait for a disk */
 	_Atomic bool nowait;			/* the file system has RWF_NOWAIT,
 	for all we know */
@@ -526,12 +527,41 @@ static int posix_remove(struct iod_store *s, const struct pvfs_fid *fid)
 	return 0;
 }
 
+/*
+ * The file system, as this kernel numbers it, and which kernel this is: so that two machines' first
+ * disks differ. 0 if one of them can't be told.
+ */
+static u64 disk_number(int dfd)
+{
+	char boot[64] = "";
+	u64 h = 0xcbf29ce484222325ull;
+	struct stat st;
+	ssize_t n = -1;
+	char *p;
+	int fd;
+
+	fd = open("/proc/sys/kernel/random/boot_id", O_RDONLY | O_CLOEXEC);
+	if (fd >= 0) {
+		n = read(fd, boot, sizeof(boot) - 1);
+		close(fd);
+	}
+	if (n <= 0 || fstat(dfd, &st))
+		return 0;
+	for (p = boot; *p; p++)
+		h = (h ^ (u8)*p) * 0x100000001b3ull;
+	for (n = 0; n < 64; n += 8)
+		h = (h ^ (u8)((u64)st.st_dev >> n)) * 0x100000001b3ull;
+	return h;
+}
+
 static int posix_statfs(struct iod_store *s, struct pvfs_iod_statfs_rep *ret)
 {
+	struct posix_store *p = posix_of(s);
 	struct statvfs sv;
 
-	if (fstatvfs(posix_of(s)->dfd, &sv))
+	if (fstatvfs(p->dfd, &sv))
 		return -errno;
+	ret->disk = p->disk;
 	ret->bsize = sv.f_frsize ? sv.f_frsize : sv.f_bsize;
 	ret->blocks = sv.f_blocks;
 	ret->bfree = sv.f_bfree;
@@ -613,6 +643,7 @@ int iod_store_posix_open(const char *dir, struct iod_store **ret)
 	err = drafts_begin(p);
 	if (err)
 		goto out_close;
+	p->disk = disk_number(p->dfd);
 	p->in_memory = sf.f_type == TMPFS_MAGIC || sf.f_type == RAMFS_MAGIC;
 	atomic_store(&p->root, DIR_DIRTY);
 	for (i = 0; i < TOPS; i++)

@@ -3,12 +3,12 @@
  * iodtab.c - the volume's iods as the manager calls them: a peer each, on an engine of its own,
  * authenticated with the server key. The peers' threads complete the calls, and tell who asked.
  *
- * An iod whose name does not resolve when we start is down like any other; a thread goes on asking
- * for its address, and it has a peer from then on.
+ * An iod whose name does not resolve when we start is down like any other. A thread looks after them
+ * every second: it asks for such an address, and the iod has a peer from then on; and it has those that
+ * are down asked whether they are back, so that the log tells that soon when nobody wants anything of
+ * them.
  *
- * An iod that is known to be down is not waited for: its calls fail at once, and about every second
- * one of them sends a request of its own on the way that nobody waits for, to find out whether the
- * iod is back. Nor are glimpses and holds waited for at one that is connected and silent: clients
+ * An iod that is known to be down is not waited for: its calls fail at once. Nor are glimpses and holds waited for at one that is connected and silent: clients
  * ask until a size is known, and each question would hold a worker for as long as it may take; and
  * what is held at the other iods waits as long.
  */
@@ -22,7 +22,7 @@
 #define FAIL_MS 1500u		/* how long a request waits for a connection */
 #define PROBE_MS 1000u
 #define PROBE_TIMEOUT_MS 5000u
-#define RESOLVE_MS 1000u	/* between two questions for an address */
+#define WATCH_MS 1000u		/* between two looks at those that are not up */
 
 struct iod {
 	_Atomic(struct pvfs_peer *) peer;	/* NULL: its name was not resolved yet */
@@ -41,11 +41,11 @@ struct mgr_iodtab {
 	struct pvfs_engine *engine;
 	struct iod *iod;
 	u32 n;
-	/* the thread that asks for names; runs only if one did not resolve at the start */
+	/* the thread that looks after them */
 	pthread_mutex_t lock;		/* protects stop */
 	pthread_cond_t cond;
-	bool stop, resolving;
-	pthread_t resolver;
+	bool stop, watching;
+	pthread_t watcher;
 };
 
 struct iod_rpc {
@@ -172,7 +172,7 @@ static bool usable(struct iod *iod, u16 op)
 	if (pvfs_peer_state(peer, &err, why, sizeof(why)) != PVFS_PEER_DOWN &&
 	    ((op != PVFS_OP_GLIMPSE && op != PVFS_OP_HOLD) || !atomic_load(&iod->silent)))
 		return true;
-	probe(iod);
+	probe(iod);	/* who is up and silent, too */
 	return false;
 }
 
@@ -281,9 +281,11 @@ static void iodtab_stats(void *arg, FILE *f)
 		unsigned int st = peer ? pvfs_peer_state(peer, &err, why, sizeof(why)) :
 					 PVFS_PEER_DOWN;
 
-		fprintf(f, "%s{\"index\":%u,\"state\":\"%s\",\"calls\":%llu,\"errors\":%llu}",
+		fprintf(f,
+			"%s{\"index\":%u,\"state\":\"%s\",\"away_ms\":%llu,\"calls\":%llu,\"errors\":%llu}",
 			i ? "," : "", i,
 			st < ARRAY_SIZE(state) ? state[st] : "?",
+			peer ? (unsigned long long)pvfs_peer_down_ms(peer) : 0ull,
 			(unsigned long long)atomic_load(&iod->calls),
 			(unsigned long long)atomic_load(&iod->errors));
 	}
@@ -314,7 +316,7 @@ static int iod_start(struct mgr_iodtab *t, u32 i, const char **why)
 {
 	struct pvfs_peer_params pp = {
 		.key = &t->key, .my_role = PVFS_ROLE_MGR, .its_role = PVFS_ROLE_IOD, .nconnect = 1,
-		.fail_ms = FAIL_MS,
+		.fail_ms = FAIL_MS, .watch = true,
 	};
 	struct pvfs_peer *peer;
 	int err;
@@ -332,9 +334,9 @@ static int iod_start(struct mgr_iodtab *t, u32 i, const char **why)
 	return 0;
 }
 
-static bool resolver_wait(struct mgr_iodtab *t)
+static bool watcher_wait(struct mgr_iodtab *t)
 {
-	u64 deadline = mgr_mono_ms() + RESOLVE_MS;
+	u64 deadline = mgr_mono_ms() + WATCH_MS;
 	struct timespec until = { .tv_sec = deadline / 1000,
 				  .tv_nsec = deadline % 1000 * 1000000l };
 	bool stop;
@@ -347,23 +349,28 @@ static bool resolver_wait(struct mgr_iodtab *t)
 	return stop;
 }
 
-static void *resolver(void *arg)
+static void *watcher(void *arg)
 {
 	struct mgr_iodtab *t = arg;
-	u32 i, left = 1;
+	enum pvfs_peer_state state;
+	struct pvfs_peer *peer;
 	const char *why;
+	u32 i, round = 0;
 
-	while (left && !resolver_wait(t)) {
-		for (left = i = 0; i < t->n; i++) {
-			if (atomic_load(&t->iod[i].peer))
-				continue;
-			if (iod_start(t, i, &why))
-				left++;
-			else
+	do {
+		for (i = 0; i < t->n; i++) {
+			peer = atomic_load(&t->iod[i].peer);
+			state = peer ? pvfs_peer_state(peer, NULL, NULL, 0) : PVFS_PEER_DOWN;
+			if (!peer && !iod_start(t, i, &why))
 				pvfs_info("iod %u: %s: has an address now", i,
 					  t->conf->iods[i].address);
+			/* Who refuses us, or whom we refuse, will not think better of it soon. */
+			if (peer && state != PVFS_PEER_UP &&
+			    (state != PVFS_PEER_REFUSED || !(round % 10)))
+				probe(&t->iod[i]);
 		}
-	}
+		round++;
+	} while (!watcher_wait(t));
 	return NULL;
 }
 
@@ -379,7 +386,7 @@ int mgr_iodtab_open(const struct pvfs_conf *conf, const struct pvfs_key *server_
 	struct mgr_iodtab *t = calloc(1, sizeof(*t));
 	pthread_condattr_t ca;
 	const char *why;
-	u32 i, left = 0;
+	u32 i;
 	int err = -ENOMEM;
 
 	if (!t)
@@ -403,15 +410,14 @@ int mgr_iodtab_open(const struct pvfs_conf *conf, const struct pvfs_key *server_
 		if (err == -EAGAIN) {
 			pvfs_warn("iod %u: %s: %s; asking again until it has an address", i,
 				  conf->iods[i].address, why);
-			left++;
 		} else if (err) {
 			goto fail;
 		}
 	}
-	err = left ? -pthread_create(&t->resolver, NULL, resolver, t) : 0;
+	err = -pthread_create(&t->watcher, NULL, watcher, t);
 	if (err)
 		goto fail;
-	t->resolving = left;
+	t->watching = true;
 	*ret = t;
 	return 0;
 fail:
@@ -430,8 +436,8 @@ void mgr_iodtab_close(struct mgr_iodtab *t)
 	t->stop = true;
 	pthread_cond_signal(&t->cond);
 	pthread_mutex_unlock(&t->lock);
-	if (t->resolving)
-		pthread_join(t->resolver, NULL);
+	if (t->watching)
+		pthread_join(t->watcher, NULL);
 	for (i = 0; i < t->n; i++) {
 		peer = atomic_load(&t->iod[i].peer);
 		if (peer)

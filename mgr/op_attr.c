@@ -295,6 +295,17 @@ int mgr_op_setattr(struct mgr_op *op, const struct pvfs_setattr_req *req,
 
 /* ---- statfs ---- */
 
+/* Is it on a disk that an iod before it has counted? */
+static bool counted(const struct mgr_iocall *calls, u32 i)
+{
+	u64 disk = calls[i].statfs.disk;
+
+	while (disk && i--)
+		if (!calls[i].err && calls[i].statfs.disk == disk)
+			return true;
+	return false;
+}
+
 int mgr_op_statfs(struct mgr_op *op, const struct pvfs_statfs_req *req, struct pvfs_statfs_rep *rep)
 {
 	struct mgr *m = op->m;
@@ -319,6 +330,8 @@ int mgr_op_statfs(struct mgr_op *op, const struct pvfs_statfs_req *req, struct p
 		if (calls[i].err)
 			continue;
 		rep->iods_up++;
+		if (counted(calls, i))
+			continue;
 		/* Sums of bytes could overflow where sums of blocks do not. */
 		rep->blocks += (u64)((unsigned __int128)s->blocks * s->bsize / STATFS_BSIZE);
 		rep->bfree += (u64)((unsigned __int128)s->bfree * s->bsize / STATFS_BSIZE);

@@ -19,8 +19,18 @@
 
 /* ---------------------------------------------------------------- state, for people */
 
+/* Lock held: "iod 3 (host:port)", as far as it is known. */
+static void peer_name(const struct pvfs_peer *p, char *buf, size_t n)
+{
+	if (p->known && p->pp.its_role == PVFS_ROLE_IOD)
+		snprintf(buf, n, "iod %u (%s)", p->index, p->pp.addr.text);
+	else
+		snprintf(buf, n, "%s", p->pp.addr.text);
+}
+
 void peer_up(struct pvfs_peer *p)
 {
+	char name[sizeof(p->pp.addr.text) + 16];
 	bool tell;
 
 	pthread_mutex_lock(&p->lock);
@@ -29,17 +39,18 @@ void peer_up(struct pvfs_peer *p)
 	p->last_err = 0;
 	p->why[0] = '\0';
 	p->down_since = 0;
+	peer_name(p, name, sizeof(name));
 	tell = p->told || p->told_other;
 	p->told = p->told_other = false;
 	pthread_mutex_unlock(&p->lock);
 	if (tell)
-		pvfs_info("%s answers again", p->pp.addr.text);
+		pvfs_info("%s answers again", name);
 }
 
 void peer_down(struct pvfs_peer *p, bool was_up, int err, const char *why)
 {
 	u64 now = pvfs_now();
-	char text[sizeof(p->why)];
+	char text[sizeof(p->why)], name[sizeof(p->pp.addr.text) + 16];
 	bool tell = false;
 
 	snprintf(text, sizeof(text), "%s", why && *why ? why : strerror(-err));
@@ -52,13 +63,16 @@ void peer_down(struct pvfs_peer *p, bool was_up, int err, const char *why)
 		memcpy(p->why, text, sizeof(p->why));
 		if (!p->down_since)
 			p->down_since = now;
-		/* A daemon's restart is over in a second. */
-		tell = p->pp.hard && !p->told && now - p->down_since > QUIET_NS;
+		/* A daemon's restart, and the start of all of them, is over in a second. */
+		tell = !p->told && ((p->pp.watch && was_up) ||
+				    ((p->pp.hard || p->pp.watch) &&
+				     now - p->down_since > QUIET_NS));
 		p->told |= tell;
 	}
+	peer_name(p, name, sizeof(name));
 	pthread_mutex_unlock(&p->lock);
 	if (tell)
-		pvfs_warn("%s does not answer (%s), still trying", p->pp.addr.text, text);
+		pvfs_warn("%s does not answer (%s), still trying", name, text);
 }
 
 void peer_refused(struct pvfs_peer *p, int err, const char *why)
@@ -123,6 +137,16 @@ void pvfs_peer_expect(struct pvfs_peer *p, const u8 uuid[PVFS_UUID_LEN], u32 ind
 	memcpy(p->uuid, uuid, sizeof(p->uuid));
 	p->index = index;
 	pthread_mutex_unlock(&p->lock);
+}
+
+u64 pvfs_peer_down_ms(struct pvfs_peer *p)
+{
+	u64 ret;
+
+	pthread_mutex_lock(&p->lock);
+	ret = p->down_since ? (pvfs_now() - p->down_since) / 1000000 + 1 : 0;
+	pthread_mutex_unlock(&p->lock);
+	return ret;
 }
 
 enum pvfs_peer_state pvfs_peer_state(struct pvfs_peer *p, int *ret_err, char *why, size_t n)

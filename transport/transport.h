@@ -398,7 +398,7 @@ struct pvfs_rpc {
 	struct { void *p[8]; u64 v[6]; } priv;
 };
 
-/* State of a peer, for messages and status. */
+/* State of a peer, for messages and status. What can't be reached is DOWN. */
 enum pvfs_peer_state {
 	PVFS_PEER_IDLE,		/* never tried */
 	PVFS_PEER_CONNECTING,
@@ -418,6 +418,8 @@ struct pvfs_peer_params {
 	/* requests wait for ever while it is down; else fail after fail_ms with -ENOTCONN */
 	int hard;
 	unsigned int fail_ms;
+	/* for who looks after it: a line in the log as soon as it goes away, and when it is back */
+	bool watch;
 	/*
 	 * A connection is up (its AUTH answered). On an engine thread. @rep is the server's answer.
 	 * May submit requests with pvfs_peer_submit_on() for this channel: they go out at once.
@@ -456,6 +458,8 @@ void *pvfs_peer_arg(struct pvfs_peer *p);
  */
 void pvfs_peer_set_session(struct pvfs_peer *p, u64 session);
 enum pvfs_peer_state pvfs_peer_state(struct pvfs_peer *p, int *ret_err, char *why, size_t n);
+/* For how long it is DOWN, ms; 0: it is not. */
+u64 pvfs_peer_down_ms(struct pvfs_peer *p);
 
 /*
  * Starts a request; rpc->done is called exactly once, possibly before this returns. Never blocks.

@@ -34,6 +34,13 @@ is "... and leaves nothing behind" "$(p ls -a / | grep tune)" ""
 fails "tune where there is no directory" 1 "/nowhere/.*No such file" p tune /nowhere
 ok "df" p df
 is "df knows the daemons" "$(p df --json | json '{volumes}[0]{iods_up}')" 3
+size=$(($(stat -f -c '%b * %S' "$C")))
+is "... and counts their disk once" "$(p df --json | json '{volumes}[0]{size}')" "$size"
+is "df --iods has each" "$(p df --iods --json | perl -MJSON::PP -e 'local $/; print join " ", map { $_->{size} } @{decode_json(<STDIN>)->{iods}}')" \
+	"$size $size $size"
+is "... and whose disk it shares" "$(p df --iods --json | perl -MJSON::PP -e 'local $/; print join " ", map { $_->{disk_of} // "-" } @{decode_json(<STDIN>)->{iods}}')" \
+	"- iod0 iod0"
+is "status --json has their space" "$(p status --json | json '{servers}[2]{stats}{iod}{space}{bytes}')" "$size"
 
 # Logs: a time in each line, who a session is, and a new file after SIGHUP.
 for d in mgr iod0; do
@@ -52,10 +59,14 @@ ok "a file goes in" p cp "$T/hello" pvfs:/hello
 fails "a store that is in use is refused even with --force" 1 "in use" "$PVFS" mkfs -c "$C/pvfs.conf" --force
 
 ok "stop one daemon" "$PVFS" stop "$C" iod1
+ok "the manager's log says that it went away" wait_for 10 grep -q "iod 1 (127.0.0.1:.*) does not answer" "$C/log/mgr.log"
+like "... and status what the manager sees" "$(p status --timeout 2 --json | json '{servers}[2]{manager_sees}')" "^away for the manager, [0-9]+ s"
 fails "status tells that one is down" 1 "" p status --timeout 2
 is "... which" "$(p status --timeout 2 --json | perl -MJSON::PP -e 'local $/; print join " ", map { $_->{server} } grep { $_->{state} ne "up" } @{decode_json(<STDIN>)->{servers}}')" iod1
 ok "start brings it back" "$PVFS" start "$C"
 ok "all are up again" p status
+ok "the manager's log says that it is back" wait_for 10 grep -q "iod 1 (127.0.0.1:.*) answers again" "$C/log/mgr.log"
+is "... each in one line" "$(grep -c "iod 1 (" "$C/log/mgr.log")" 2
 out=$("$PVFS" stop "$C")
 is "stop" "$?" 0
 like "... all" "$out" "4 daemons stopped"

@@ -49,6 +49,7 @@ struct fx_iods {
 	u64 glimpses, holds, trims, fills, removes, statfs, evicts;
 	u64 holds_before_trim;		/* the last one */
 	u64 evicted;			/* the last */
+	u64 disk[FX_NIODS];		/* what STATFS says of it */
 	s64 clock;			/* seconds of the last write */
 	void (*meanwhile)(void *arg);	/* what happens while the iods are asked for an end; not under lock */
 	void *meanwhile_arg;
@@ -187,7 +188,7 @@ static inline void fx_iods_call(void *arg, struct mgr_iocall *calls, u32 n, unsi
 			x->statfs++;
 			c->statfs = (struct pvfs_iod_statfs_rep){
 				.bsize = 8192, .blocks = 1000, .bfree = 600, .bavail = 500,
-				.files = 10, .ffree = 5,
+				.files = 10, .ffree = 5, .disk = x->disk[c->iod],
 			};
 			break;
 		default:

@@ -640,6 +640,17 @@ static void statfs_sum(void **state)
 	assert_int_equal(fx_statfs(c, &rq, &rp), 0);
 	assert_int_equal(rp.iods_up, FX_NIODS - 1);
 	assert_int_equal(rp.blocks, (FX_NIODS - 1) * 2000);
+	/* Stores on one disk: it is there as long as one of its iods answers. */
+	c->f->x.disk[1] = c->f->x.disk[2] = 77;
+	c->f->x.disk[3] = 78;
+	assert_int_equal(fx_statfs(c, &rq, &rp), 0);
+	assert_int_equal(rp.iods_up, FX_NIODS - 1);
+	assert_int_equal(rp.blocks, (FX_NIODS - 1) * 2000);
+	c->f->x.down = 0;
+	assert_int_equal(fx_statfs(c, &rq, &rp), 0);
+	assert_int_equal(rp.iods_up, FX_NIODS);
+	assert_int_equal(rp.blocks, (FX_NIODS - 1) * 2000);
+	assert_int_equal(rp.bavail, (FX_NIODS - 1) * 1000);
 }
 
 /* Damaged bodies never get past the decoder. */

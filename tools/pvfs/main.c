@@ -46,7 +46,8 @@ static const struct command commands[] = {
 	  "  Asks each daemon. The exit status is 0 when all answered.\n", cmd_status },
 	{ "ping", "[-n COUNT]", "round-trip times",
 	  "  -n, --count COUNT      pings to each daemon (10)\n", cmd_ping },
-	{ "df", "", "space and inodes, all I/O daemons together",
+	{ "df", "[--iods]", "space and inodes, all I/O daemons together",
+	  "      --iods             the space of each I/O daemon\n"
 	  "  -h is for help; sizes are in binary units (1.5G), with --json in bytes.\n", cmd_df },
 	{ "cp", "[options] SOURCE... TARGET", "copy in, out, or within the volume",
 	  "  Paths in the volume are written pvfs:/path.\n\n"

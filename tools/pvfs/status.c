@@ -236,11 +236,41 @@ static bool count_requests(struct json_object *top, u64 *ret)
 	return true;
 }
 
-static void status_row(struct out *o, const struct server *v)
+/*
+ * How the manager sees an I/O daemon, if not as up: that one may answer here, and not there. Return:
+ * false: nothing is to be said.
+ */
+static bool seen_by_mgr(const struct survey *s, const struct server *v, char *buf, size_t n)
 {
-	enum { SERVER, ADDRESS, STATE, RTT, CONNS, REQUESTS, UPTIME, VERSION };
+	const struct server *mgr = &s->servers[0];
+	struct json_object *j = mgr->stats ? json_tokener_parse(mgr->stats) : NULL;
+	struct json_object *iods = NULL, *iod, *state = NULL;
+	const char *text;
+	u64 ms = 0;
+
+	*buf = '\0';
+	if (v->role == PVFS_ROLE_IOD && json_object_is_type(j, json_type_object) &&
+	    json_object_object_get_ex(j, "iods", &iods) &&
+	    json_object_is_type(iods, json_type_array) &&
+	    v->index < json_object_array_length(iods)) {
+		iod = json_object_array_get_idx(iods, v->index);
+		json_object_object_get_ex(iod, "state", &state);
+		text = json_object_get_string(state);
+		stat_number(iod, "away_ms", &ms);
+		if (text && !strcmp(text, "down"))
+			snprintf(buf, n, "away for the manager, %llu s", (unsigned long long)ms / 1000);
+		else if (text && !strcmp(text, "refused"))
+			snprintf(buf, n, "refused by the manager: see its log");
+	}
+	json_object_put(j);
+	return *buf;
+}
+
+static void status_row(struct out *o, const struct survey *s, const struct server *v)
+{
+	enum { SERVER, ADDRESS, STATE, RTT, CONNS, REQUESTS, UPTIME, VERSION, MGR };
 	struct json_object *j = v->stats ? json_tokener_parse(v->stats) : NULL, *version;
-	char name[16], text[32];
+	char name[16], text[32], seen[64];
 	u64 n;
 
 	out_row(o);
@@ -248,6 +278,8 @@ static void status_row(struct out *o, const struct server *v)
 	out_text(o, SERVER, "%s", name);
 	out_text(o, ADDRESS, "%s", v->address);
 	out_text(o, STATE, "%s", v->rc ? v->err : "up");
+	if (seen_by_mgr(s, v, seen, sizeof(seen)))
+		out_text(o, MGR, "%s", seen);
 	if (v->pings) {
 		snprintf(text, sizeof(text), "%.0f us", v->rtt_min / 1e3);
 		out_number(o, RTT, v->rtt_min, text);
@@ -279,6 +311,7 @@ int cmd_status(int argc, char **argv)
 		{ "requests", "REQUESTS", OUT_NUMBER },
 		{ "uptime_s", "UP", OUT_NUMBER },
 		{ "version", "VERSION", OUT_TEXT },
+		{ "manager_sees", "MANAGER SEES", OUT_TEXT },
 	};
 	static const struct option longopts[] = { TOOL_LONG };
 	struct survey s;
@@ -300,7 +333,7 @@ int cmd_status(int argc, char **argv)
 		rc = survey_run(&s);
 		o = out_new("servers", cols, ARRAY_SIZE(cols));
 		for (i = 0; i < s.n; i++)
-			status_row(o, &s.servers[i]);
+			status_row(o, &s, &s.servers[i]);
 		out_print(o);
 	}
 	survey_close(&s);
@@ -370,6 +403,83 @@ int cmd_ping(int argc, char **argv)
 
 /* ---------------------------------------------------------------- df */
 
+/* One line of `df --iods`. */
+static void iod_row(struct out *o, const struct survey *s, u32 i)
+{
+	enum { SERVER, ADDRESS, SIZE, USED, AVAIL, USE, SHARES, STATE };
+	const struct server *v = &s->servers[i];
+	struct json_object *j = v->stats ? json_tokener_parse(v->stats) : NULL;
+	struct json_object *iod = NULL, *space = NULL, *disk = NULL, *other;
+	u64 bytes, free_bytes, avail, used, use;
+	char name[16], text[16];
+	u32 k;
+
+	out_row(o);
+	server_name(v, name);
+	out_text(o, SERVER, "%s", name);
+	out_text(o, ADDRESS, "%s", v->address);
+	out_text(o, STATE, "%s", v->rc ? v->err : "up");
+	if (!json_object_is_type(j, json_type_object) ||
+	    !json_object_object_get_ex(j, "iod", &iod) ||
+	    !json_object_is_type(iod, json_type_object) ||
+	    !json_object_object_get_ex(iod, "space", &space) ||
+	    !stat_number(space, "bytes", &bytes) || !stat_number(space, "free", &free_bytes) ||
+	    !stat_number(space, "avail", &avail))
+		goto out;
+	used = bytes - min(free_bytes, bytes);
+	use = used + avail ? (u64)((unsigned __int128)100 * used / (used + avail)) : 0;
+	out_number(o, SIZE, bytes, human(bytes, text));
+	out_number(o, USED, used, human(used, text));
+	out_number(o, AVAIL, avail, human(avail, text));
+	snprintf(text, sizeof(text), "%llu%%", (unsigned long long)use);
+	out_number(o, USE, use, text);
+	/* The first one whose disk it is, too. */
+	json_object_object_get_ex(space, "disk", &disk);
+	for (k = 1; disk && k < i; k++) {
+		struct json_object *jk = s->servers[k].stats ?
+						 json_tokener_parse(s->servers[k].stats) : NULL;
+
+		if (json_object_object_get_ex(jk, "iod", &other) &&
+		    json_object_object_get_ex(other, "space", &other) &&
+		    json_object_object_get_ex(other, "disk", &other) &&
+		    !strcmp(json_object_get_string(other), json_object_get_string(disk))) {
+			server_name(&s->servers[k], name);
+			out_text(o, SHARES, "%s", name);
+			k = i;
+		}
+		json_object_put(jk);
+	}
+out:
+	json_object_put(j);
+}
+
+static int df_iods(void)
+{
+	static const struct out_col cols[] = {
+		{ "server", "SERVER", OUT_TEXT },      { "address", "ADDRESS", OUT_TEXT },
+		{ "size", "SIZE", OUT_NUMBER },	       { "used", "USED", OUT_NUMBER },
+		{ "avail", "AVAIL", OUT_NUMBER },      { "use_percent", "USE%", OUT_NUMBER },
+		{ "disk_of", "SAME DISK AS", OUT_TEXT }, { "state", "STATE", OUT_TEXT },
+	};
+	struct survey s;
+	struct out *o;
+	int rc = survey_open(&s);
+	u32 i;
+
+	if (!rc) {
+		s.stats = true;
+		survey_run(&s);
+		o = out_new("iods", cols, ARRAY_SIZE(cols));
+		for (i = 1; i < s.n; i++) {
+			iod_row(o, &s, i);
+			rc |= s.servers[i].rc;
+		}
+		out_print(o);
+	}
+	survey_close(&s);
+	return rc ? EXIT_FAILURE : 0;
+}
+
 int cmd_df(int argc, char **argv)
 {
 	enum { VOLUME, SIZE, USED, AVAIL, USE, INODES, IODS };
@@ -379,8 +489,9 @@ int cmd_df(int argc, char **argv)
 		{ "use_percent", "USE%", OUT_NUMBER }, { "inodes_used", "INODES", OUT_NUMBER },
 		{ "iods_up", "IODS UP", OUT_NUMBER },
 	};
-	static const struct option longopts[] = { TOOL_LONG };
+	static const struct option longopts[] = { { "iods", no_argument, NULL, 2000 }, TOOL_LONG };
 	char a[16], b[16], d[16], p[16], up[32];
+	bool iods = false;
 	struct pvfs_volinfo vi;
 	struct pvfs_fsstat st;
 	struct pvfs_fs *fs;
@@ -389,12 +500,18 @@ int cmd_df(int argc, char **argv)
 	int c, rc;
 
 	while ((c = getopt_long(argc, argv, TOOL_SHORT, longopts, NULL)) != -1) {
+		if (c == 2000) {
+			iods = true;
+			continue;
+		}
 		rc = tool_option(c);
 		if (rc)
 			return rc < 0 ? EXIT_USAGE : 0;
 	}
 	if (optind < argc)
 		return tool_usage("'%s'? there are no arguments", argv[optind]);
+	if (iods)
+		return df_iods();
 	rc = tool_connect(&fs);
 	if (rc)
 		return EXIT_FAILURE;
