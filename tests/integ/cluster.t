@@ -13,6 +13,7 @@ is "its ports are none that the kernel gives away" "$(sed -n 's/.*address = ".*:
 is "keys are for their owner only" "$(stat -c %a "$C/cluster.key" "$C/server.key" | tr '\n' ' ')" "600 600 "
 is "the two keys differ" "$(cmp -s "$C/cluster.key" "$C/server.key"; echo $?)" 1
 like "a key is 64 hexadecimal digits" "$(cat "$C/cluster.key")" '^[0-9a-f]{64}$'
+[ -e /etc/pvfs/pvfs.conf ] || fails "mkfs of nothing says what there is" 2 "--dir DIR .* -c FILE" "$PVFS" mkfs
 fails "a cluster that is there already is refused" 1 "already" "$PVFS" mkfs --dir "$C" --port 0
 fails "a store that is there already is refused" 1 "is a PVFS store already" "$PVFS" mkfs -c "$C/pvfs.conf"
 

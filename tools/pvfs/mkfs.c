@@ -571,6 +571,8 @@ int cmd_mkfs(int argc, char **argv)
 	}
 	if (o.local_opts)
 		return tool_usage("that option goes with --dir");
+	if (!tool.conf && !getenv("PVFS_CONF") && access(CONF_DEFAULT, F_OK))
+		return tool_usage("--dir DIR makes a cluster of one machine, -c FILE the stores of a configuration");
 	rc = target_find(&t, true);
 	if (!rc)
 		rc = format_conf(t.conf->path, &o);
