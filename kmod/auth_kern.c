@@ -26,8 +26,8 @@ void pvfs_auth_exit(void)
 	crypto_free_shash(hmac);
 }
 
-static int make_mac(const u8 *key, const char *label, const u8 *nonce1, const u8 *nonce2,
-		    const u8 *body, u32 n, u8 out[PVFS_MAC_LEN])
+static int auth_make_mac(const u8 *key, const char *label, const u8 *nonce1, const u8 *nonce2,
+			 const u8 *body, u32 n, u8 out[PVFS_MAC_LEN])
 {
 	SHASH_DESC_ON_STACK(desc, hmac);
 	int err;
@@ -51,8 +51,8 @@ struct auth_buf {
 	u8 body[PVFS_BODY_MAX];
 };
 
-static int exchange(struct socket *sock, struct auth_buf *b, enum pvfs_op op, u64 session, u32 len,
-		    u32 *ret_len, unsigned long end)
+static int auth_exchange(struct socket *sock, struct auth_buf *b, enum pvfs_op op, u64 session,
+			 u32 len, u32 *ret_len, unsigned long end)
 {
 	struct pvfs_head h = {
 		.op = op,
@@ -111,7 +111,7 @@ int pvfs_auth_client(struct socket *sock, struct pvfs_volume *vol, u8 role, u64 
 		return -ENOMEM;
 	get_random_bytes(hello.nonce, sizeof(hello.nonce));
 	n = pvfs_hello_req_encode(&hello, b->body, sizeof(b->body));
-	n = exchange(sock, b, PVFS_OP_HELLO, 0, n, &len, end);
+	n = auth_exchange(sock, b, PVFS_OP_HELLO, 0, n, &len, end);
 	if (!n)
 		n = pvfs_hello_rep_decode(&theirs, b->body, len);
 	if (n)
@@ -121,18 +121,18 @@ int pvfs_auth_client(struct socket *sock, struct pvfs_volume *vol, u8 role, u64 
 	if (n < 0)
 		goto out;
 	len = n;
-	n = make_mac(o->key, "pvfs-auth-client", hello.nonce, theirs.nonce, b->body + PVFS_MAC_LEN,
-		     len - PVFS_MAC_LEN, b->body);
+	n = auth_make_mac(o->key, "pvfs-auth-client", hello.nonce, theirs.nonce,
+			  b->body + PVFS_MAC_LEN, len - PVFS_MAC_LEN, b->body);
 	if (n)
 		goto out;
-	n = exchange(sock, b, PVFS_OP_AUTH, session, len, &len, end);
+	n = auth_exchange(sock, b, PVFS_OP_AUTH, session, len, &len, end);
 	if (n)
 		goto out;
 	n = pvfs_auth_rep_decode(ret, b->body, len);
 	if (n)
 		goto out;
-	n = make_mac(o->key, "pvfs-auth-server", theirs.nonce, hello.nonce, b->body + PVFS_MAC_LEN,
-		     len - PVFS_MAC_LEN, mac);
+	n = auth_make_mac(o->key, "pvfs-auth-server", theirs.nonce, hello.nonce,
+			  b->body + PVFS_MAC_LEN, len - PVFS_MAC_LEN, mac);
 	if (n)
 		goto out;
 	if (crypto_memneq(mac, ret->mac, sizeof(mac)))

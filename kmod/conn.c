@@ -26,7 +26,7 @@ module_param(test_full_ms, uint, 0600);
 MODULE_PARM_DESC(test_full_ms,
 		 "for tests: what a sender pauses between finding the socket full and noting it, milliseconds");
 
-static bool may_move(enum pvfs_conn_state from, enum pvfs_conn_state to)
+static bool conn_may_move(enum pvfs_conn_state from, enum pvfs_conn_state to)
 {
 	switch (to) {
 	case PVFS_CONN_CONNECTING:
@@ -44,14 +44,14 @@ static bool may_move(enum pvfs_conn_state from, enum pvfs_conn_state to)
 /* conn->lock held. */
 static void conn_set_state(struct pvfs_conn *c, enum pvfs_conn_state state)
 {
-	WARN_ONCE(!may_move(c->state, state), "pvfs: channel moves from state %d to %d\n", c->state,
-		  state);
+	WARN_ONCE(!conn_may_move(c->state, state), "pvfs: channel moves from state %d to %d\n",
+		  c->state, state);
 	c->state = state;
 }
 
 /* ---------------------------------------------------------------- what the log says of a server */
 
-static void server_up(struct pvfs_server *s, const struct pvfs_auth_rep *rep)
+static void conn_server_up(struct pvfs_server *s, const struct pvfs_auth_rep *rep)
 {
 	bool tell;
 
@@ -69,7 +69,7 @@ static void server_up(struct pvfs_server *s, const struct pvfs_auth_rep *rep)
 	wake_up_all(&s->wait);
 }
 
-static void server_down(struct pvfs_server *s, bool was_up, int err)
+static void conn_server_down(struct pvfs_server *s, bool was_up, int err)
 {
 	bool tell = false;
 
@@ -101,7 +101,7 @@ static void server_down(struct pvfs_server *s, bool was_up, int err)
 /* ---------------------------------------------------------------- tags; conn->lock held */
 
 /* A tag is its index in the table and a count that tells a late reply from a fresh one. */
-static bool tag_take(struct pvfs_conn *c, struct pvfs_request *req)
+static bool conn_tag_take(struct pvfs_conn *c, struct pvfs_request *req)
 {
 	unsigned int i, at;
 
@@ -118,7 +118,7 @@ static bool tag_take(struct pvfs_conn *c, struct pvfs_request *req)
 }
 
 /* No locks held. */
-static void end_list(struct list_head *done, int err)
+static void conn_end_list(struct list_head *done, int err)
 {
 	struct pvfs_request *req, *next;
 
@@ -131,7 +131,7 @@ static void end_list(struct list_head *done, int err)
 /* ---------------------------------------------------------------- connecting */
 
 /* conn->lock held. */
-static void kick_connect(struct pvfs_conn *c, unsigned int delay_ms)
+static void conn_kick_connect(struct pvfs_conn *c, unsigned int delay_ms)
 {
 	if (c->state != PVFS_CONN_DOWN)
 		return;
@@ -142,9 +142,10 @@ static void kick_connect(struct pvfs_conn *c, unsigned int delay_ms)
 
 /*
  * What was posted in another session than the connection's and may be done only once can't be sent
- * again: its slot is known by another number, or not at all. To @ret, to be failed. conn->lock held.
+ * again: its slot is known by another number, or not at all. To @ret, to be failed. conn->lock
+ * held.
  */
-static void take_unsure(struct pvfs_conn *c, struct list_head *ret)
+static void conn_take_unsure(struct pvfs_conn *c, struct list_head *ret)
 {
 	struct pvfs_request *req, *next;
 
@@ -162,12 +163,12 @@ static bool conn_wanted(struct pvfs_conn *c)
 	return !list_empty(&c->urgent) || !list_empty(&c->queue);
 }
 
-static void connect_failed(struct pvfs_conn *c, u64 session, int err)
+static void conn_connect_failed(struct pvfs_conn *c, u64 session, int err)
 {
 	struct pvfs_server *s = c->server;
 
 	/* Before the state: a waiter for the server must see the error when it sees us down. */
-	server_down(s, false, err);
+	conn_server_down(s, false, err);
 	if (err == -ESTALE)
 		pvfs_volume_session_lost(s->vol, session);
 	spin_lock_bh(&c->lock);
@@ -176,7 +177,8 @@ static void connect_failed(struct pvfs_conn *c, u64 session, int err)
 		c->backoff_ms = clamp(c->backoff_ms * 2, PVFS_BACKOFF_MIN_MS, PVFS_BACKOFF_MAX_MS);
 		/* A quarter of jitter, so that a thousand clients don't come back in step. */
 		if (conn_wanted(c) || s->role == PVFS_ROLE_MGR)
-			kick_connect(c, c->backoff_ms - get_random_u32() % (c->backoff_ms / 4 + 1));
+			conn_kick_connect(c, c->backoff_ms -
+						     get_random_u32() % (c->backoff_ms / 4 + 1));
 	}
 	spin_unlock_bh(&c->lock);
 }
@@ -185,7 +187,7 @@ static void connect_failed(struct pvfs_conn *c, u64 session, int err)
  * Is who proved to know the key the one that the volume's table means? Another one has other
  * datafiles. Said once, until the right one answers.
  */
-static int check_identity(struct pvfs_server *s, const struct pvfs_auth_rep *rep)
+static int conn_check_identity(struct pvfs_server *s, const struct pvfs_auth_rep *rep)
 {
 	struct pvfs_volume *vol = s->vol;
 	bool tell, known = memchr_inv(vol->uuid, 0, sizeof(vol->uuid));
@@ -209,7 +211,7 @@ static int check_identity(struct pvfs_server *s, const struct pvfs_auth_rep *rep
 	return -EPROTO;
 }
 
-static void connect_one(struct pvfs_conn *c)
+static void conn_connect(struct pvfs_conn *c)
 {
 	struct pvfs_server *s = c->server;
 	struct pvfs_volume *vol = s->vol;
@@ -239,7 +241,7 @@ static void connect_one(struct pvfs_conn *c)
 	if (err)
 		goto out_failed;
 
-	err = check_identity(s, &rep);
+	err = conn_check_identity(s, &rep);
 	if (err)
 		goto out_failed;
 	/* Before it is up: nothing ordinary passes before a mgr that is another was told all. */
@@ -262,7 +264,7 @@ static void connect_one(struct pvfs_conn *c)
 	c->lost = false;
 	c->sock = sock;
 	c->session = session;
-	take_unsure(c, &unsure);
+	conn_take_unsure(c, &unsure);
 	c->credits = clamp_t(u32, rep.credits, 1, PVFS_CHAN_TAGS);
 	c->backoff_ms = 0;
 	c->fault = 0;
@@ -271,14 +273,14 @@ static void connect_one(struct pvfs_conn *c)
 	c->rx_done = 0;
 	c->connects++;
 	spin_unlock_bh(&c->lock);
-	server_up(s, &rep);
+	conn_server_up(s, &rep);
 	pvfs_tcp_attach(c, sock);
 	mutex_unlock(&c->rx_mutex);
 	mutex_unlock(&c->tx_mutex);
 	if (c->connects > 1)
 		pvfs_count(vol, PVFS_CNT_RECONNECTS, 1);
 
-	end_list(&unsure, -EIO);
+	conn_end_list(&unsure, -EIO);
 	/* The session was replaced while we shook hands: come back with the new one. */
 	if (session != READ_ONCE(vol->session))
 		pvfs_conn_fault(c, -ESTALE);
@@ -288,7 +290,7 @@ static void connect_one(struct pvfs_conn *c)
 out_failed:
 	if (sock)
 		sock_release(sock);
-	connect_failed(c, session, err);
+	conn_connect_failed(c, session, err);
 }
 
 static void conn_connect_work(struct work_struct *work)
@@ -297,7 +299,7 @@ static void conn_connect_work(struct work_struct *work)
 	/* A page that is to be written may be waiting for it, on swap or under a loop device. */
 	unsigned int noio = memalloc_noio_save();
 
-	connect_one(c);
+	conn_connect(c);
 	memalloc_noio_restore(noio);
 }
 
@@ -308,7 +310,7 @@ int pvfs_server_wait_up(struct pvfs_server *s, unsigned int ms)
 	int err;
 
 	spin_lock_bh(&s->chan[0].lock);
-	kick_connect(&s->chan[0], 0);
+	conn_kick_connect(&s->chan[0], 0);
 	spin_unlock_bh(&s->chan[0].lock);
 	for (;;) {
 		u64 tried = READ_ONCE(s->attempts);
@@ -354,7 +356,7 @@ static void conn_lost(struct pvfs_conn *c, const struct pvfs_request *req)
 }
 
 /* Part of a recovery, which begins anew: the mgr that comes back may be another. */
-static bool interrupted(struct pvfs_conn *c, const struct pvfs_request *req)
+static bool conn_interrupted(struct pvfs_conn *c, const struct pvfs_request *req)
 {
 	return (req->flags & (PVFS_RF_RECOVERY | PVFS_RF_ASYNC)) == PVFS_RF_RECOVERY &&
 	       READ_ONCE(c->server->vol->recovering);
@@ -397,7 +399,7 @@ static void conn_drop(struct pvfs_conn *c, struct list_head *done, struct list_h
 				pvfs_leases_unsure(c->server->vol, -1);
 			pvfs_req_set_state(req, PVFS_REQ_DONE);
 			list_move_tail(&req->link, forgotten);
-		} else if (c->abort || c->state == PVFS_CONN_DEAD || interrupted(c, req)) {
+		} else if (c->abort || c->state == PVFS_CONN_DEAD || conn_interrupted(c, req)) {
 			conn_lost(c, req);
 			pvfs_req_set_state(req, PVFS_REQ_DONE);
 			list_move_tail(&req->link, done);
@@ -426,7 +428,7 @@ static void conn_drop(struct pvfs_conn *c, struct list_head *done, struct list_h
 		conn_set_state(c, PVFS_CONN_DOWN);
 		/* The mgr is always wanted: heartbeats. */
 		if (conn_wanted(c) || c->server->role == PVFS_ROLE_MGR)
-			kick_connect(c, PVFS_BACKOFF_MIN_MS / 2);
+			conn_kick_connect(c, PVFS_BACKOFF_MIN_MS / 2);
 	}
 	spin_unlock_bh(&c->lock);
 
@@ -435,14 +437,14 @@ static void conn_drop(struct pvfs_conn *c, struct list_head *done, struct list_h
 	list_for_each_entry_safe(a, an, &answers, link)
 		kfree(a);
 	if (was_up)
-		server_down(c->server, true, -ECONNRESET);
+		conn_server_down(c->server, true, -ECONNRESET);
 }
 
-static void end_lists(struct list_head *done, struct list_head *forgotten, int err)
+static void conn_end_lists(struct list_head *done, struct list_head *forgotten, int err)
 {
 	struct pvfs_request *req, *next;
 
-	end_list(done, err);
+	conn_end_list(done, err);
 	list_for_each_entry_safe(req, next, forgotten, link) {
 		list_del_init(&req->link);
 		pvfs_req_forget(req);
@@ -461,7 +463,7 @@ static void conn_take_down(struct pvfs_conn *c, int err, bool faulty)
 		conn_drop(c, &done, &forgotten);
 	mutex_unlock(&c->rx_mutex);
 	mutex_unlock(&c->tx_mutex);
-	end_lists(&done, &forgotten, err);
+	conn_end_lists(&done, &forgotten, err);
 }
 
 void pvfs_server_abort(struct pvfs_server *s)
@@ -490,7 +492,7 @@ void pvfs_server_interrupt(struct pvfs_server *s)
 	conn_drop(c, &done, &forgotten);
 	spin_lock_bh(&c->lock);
 	list_for_each_entry_safe(req, next, &c->urgent, link) {
-		if (!interrupted(c, req))
+		if (!conn_interrupted(c, req))
 			continue;
 		pvfs_req_set_state(req, PVFS_REQ_DONE);
 		list_move_tail(&req->link, &done);
@@ -498,7 +500,7 @@ void pvfs_server_interrupt(struct pvfs_server *s)
 	spin_unlock_bh(&c->lock);
 	mutex_unlock(&c->rx_mutex);
 	mutex_unlock(&c->tx_mutex);
-	end_lists(&done, &forgotten, -EIO);
+	conn_end_lists(&done, &forgotten, -EIO);
 }
 
 void pvfs_server_session(struct pvfs_server *s, u64 session, u64 opened)
@@ -522,12 +524,12 @@ void pvfs_server_session(struct pvfs_server *s, u64 session, u64 opened)
 			conn_drop(c, &done, &forgotten);
 		spin_lock_bh(&c->lock);
 		c->session = session;
-		take_unsure(c, &unsure);
+		conn_take_unsure(c, &unsure);
 		spin_unlock_bh(&c->lock);
 		mutex_unlock(&c->rx_mutex);
 		mutex_unlock(&c->tx_mutex);
-		end_lists(&done, &forgotten, -ECONNRESET);
-		end_list(&unsure, -EIO);
+		conn_end_lists(&done, &forgotten, -ECONNRESET);
+		conn_end_list(&unsure, -EIO);
 	}
 }
 
@@ -545,7 +547,7 @@ void pvfs_server_reconnect(struct pvfs_server *s)
  * Ordinary requests wait for recovery, and for a connection of the present session: what the mgr
  * says to another is said of a session that is gone.
  */
-static bool held_back(struct pvfs_conn *c)
+static bool conn_held_back(struct pvfs_conn *c)
 {
 	struct pvfs_volume *vol = c->server->vol;
 
@@ -554,7 +556,7 @@ static bool held_back(struct pvfs_conn *c)
 }
 
 /* The next thing to send, POSTED and with its header made; NULL: nothing may be sent now. */
-static struct pvfs_request *next_request(struct pvfs_conn *c)
+static struct pvfs_request *conn_next_request(struct pvfs_conn *c)
 {
 	struct pvfs_request *req = NULL;
 	struct pvfs_head h = {};
@@ -563,11 +565,11 @@ static struct pvfs_request *next_request(struct pvfs_conn *c)
 	if (c->state != PVFS_CONN_UP || c->fault || c->nposted >= c->credits)
 		goto out;
 	req = list_first_entry_or_null(&c->urgent, struct pvfs_request, link);
-	if (!req && !held_back(c))
+	if (!req && !conn_held_back(c))
 		req = list_first_entry_or_null(&c->queue, struct pvfs_request, link);
 	if (!req)
 		goto out;
-	if (!tag_take(c, req)) {
+	if (!conn_tag_take(c, req)) {
 		req = NULL;
 		goto out;
 	}
@@ -598,7 +600,7 @@ out:
 }
 
 /* 1: all of it is out; 0: the socket is full; -errno. */
-static int send_answer(struct pvfs_conn *c)
+static int conn_send_answer(struct pvfs_conn *c)
 {
 	struct pvfs_answer *a = c->tx_answer;
 	int n;
@@ -616,7 +618,7 @@ static int send_answer(struct pvfs_conn *c)
 	return 1;
 }
 
-static int send_request(struct pvfs_conn *c)
+static int conn_send_request(struct pvfs_conn *c)
 {
 	struct pvfs_request *req = c->tx_req;
 	u32 front = PVFS_HDR_LEN + req->body_len;
@@ -645,7 +647,7 @@ static int send_request(struct pvfs_conn *c)
 }
 
 /* Sends until there is nothing, the socket is full, or the connection is bad. */
-static void send_all(struct pvfs_conn *c, enum pvfs_counter who)
+static void conn_send_all(struct pvfs_conn *c, enum pvfs_counter who)
 {
 	bool again = false;
 	int n;
@@ -664,11 +666,11 @@ static void send_all(struct pvfs_conn *c, enum pvfs_counter who)
 			spin_unlock_bh(&c->lock);
 		}
 		if (!c->tx_req && !c->tx_answer) {
-			if (!next_request(c))
+			if (!conn_next_request(c))
 				return;
 			pvfs_count(c->server->vol, who, 1);
 		}
-		n = c->tx_answer ? send_answer(c) : send_request(c);
+		n = c->tx_answer ? conn_send_answer(c) : conn_send_request(c);
 		if (n < 0) {
 			pvfs_conn_fault(c, n);
 			return;
@@ -695,7 +697,7 @@ static void send_all(struct pvfs_conn *c, enum pvfs_counter who)
 }
 
 /* Is there something that a sender could send right now? */
-static bool can_send(struct pvfs_conn *c)
+static bool conn_can_send(struct pvfs_conn *c)
 {
 	bool can;
 
@@ -703,7 +705,7 @@ static bool can_send(struct pvfs_conn *c)
 	can = c->state == PVFS_CONN_UP && !c->fault && !READ_ONCE(c->tx_full) &&
 	      (!list_empty(&c->answers) ||
 	       (c->nposted < c->credits &&
-		(!list_empty(&c->urgent) || (!list_empty(&c->queue) && !held_back(c)))));
+		(!list_empty(&c->urgent) || (!list_empty(&c->queue) && !conn_held_back(c)))));
 	spin_unlock_bh(&c->lock);
 	return can;
 }
@@ -718,10 +720,10 @@ static void conn_push(struct pvfs_conn *c, enum pvfs_counter who)
 	do {
 		if (!mutex_trylock(&c->tx_mutex))
 			return;
-		send_all(c, who);
+		conn_send_all(c, who);
 		mutex_unlock(&c->tx_mutex);
 		smp_mb();	/* gave the mutex up, then look: see above */
-	} while (can_send(c));
+	} while (conn_can_send(c));
 }
 
 void pvfs_server_push(struct pvfs_server *s)
@@ -738,7 +740,7 @@ static void conn_again_work(struct work_struct *work)
 
 	spin_lock_bh(&c->lock);
 	list_splice_init(&c->later, &c->queue);
-	kick_connect(c, 0);
+	conn_kick_connect(c, 0);
 	spin_unlock_bh(&c->lock);
 	conn_push(c, PVFS_CNT_THREAD_SENDS);
 }
@@ -765,7 +767,7 @@ void pvfs_conn_submit(struct pvfs_server *s, struct pvfs_request *req)
 	} else {
 		pvfs_req_set_state(req, PVFS_REQ_QUEUED);
 		list_add_tail(&req->link, req->flags & PVFS_RF_RECOVERY ? &c->urgent : &c->queue);
-		kick_connect(c, 0);
+		conn_kick_connect(c, 0);
 	}
 	spin_unlock_bh(&c->lock);
 	if (dead)
@@ -856,10 +858,10 @@ void pvfs_conn_service(struct pvfs_conn *c)
 	if (READ_ONCE(c->tx_full)) {
 		mutex_lock(&c->tx_mutex);
 		c->tx_full = false;
-		send_all(c, PVFS_CNT_THREAD_SENDS);
+		conn_send_all(c, PVFS_CNT_THREAD_SENDS);
 		mutex_unlock(&c->tx_mutex);
 	}
-	if (can_send(c))
+	if (conn_can_send(c))
 		conn_push(c, PVFS_CNT_THREAD_SENDS);
 	if (n > 0)	/* fair to the other channels of this thread: come back for the rest */
 		pvfs_kpvfsd_kick(c);

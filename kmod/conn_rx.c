@@ -27,7 +27,7 @@ MODULE_PARM_DESC(poll_us,
 /* ---------------------------------------------------------------- receiving; rx_mutex held */
 
 /* 1: @n bytes are in @p; 0: not yet; -errno. */
-static int recv_part(struct pvfs_conn *c, void *p, u32 n)
+static int rx_part(struct pvfs_conn *c, void *p, u32 n)
 {
 	int got;
 
@@ -41,7 +41,7 @@ static int recv_part(struct pvfs_conn *c, void *p, u32 n)
 }
 
 /* Reads and throws away up to the end of a part of @n bytes. */
-static int discard_part(struct pvfs_conn *c, u32 n)
+static int rx_discard(struct pvfs_conn *c, u32 n)
 {
 	int got;
 
@@ -55,7 +55,7 @@ static int discard_part(struct pvfs_conn *c, u32 n)
 	return 1;
 }
 
-static int protocol_error(struct pvfs_conn *c, const char *what)
+static int rx_protocol_error(struct pvfs_conn *c, const char *what)
 {
 	pr_warn_ratelimited("%s: %s sent %s (%s, tag %u): connection closed\n",
 			    c->server->vol->opts.volume, c->server->name, what,
@@ -72,15 +72,15 @@ static int rx_header(struct pvfs_conn *c)
 
 	if (err && err != -EOPNOTSUPP) {
 		memset(h, 0, sizeof(*h));
-		return protocol_error(c, "a damaged or foreign header");
+		return rx_protocol_error(c, "a damaged or foreign header");
 	}
 	c->rx_req = NULL;
 	c->rx_discard = false;
 	if (!(h->flags & PVFS_HF_REPLY)) {
 		if (!(h->flags & PVFS_HF_CALLBACK))
-			return protocol_error(c, "a request that is not a callback");
+			return rx_protocol_error(c, "a request that is not a callback");
 		if (h->body_len > sizeof(c->rx_small) || h->payload_len)
-			return protocol_error(c, "too large a callback");
+			return rx_protocol_error(c, "too large a callback");
 		return 0;
 	}
 	spin_lock_bh(&c->lock);
@@ -93,14 +93,14 @@ static int rx_header(struct pvfs_conn *c)
 	}
 	spin_unlock_bh(&c->lock);
 	if (!c->rx_req && !c->rx_discard)
-		return protocol_error(c, "a reply nobody waits for");
+		return rx_protocol_error(c, "a reply nobody waits for");
 	if (c->rx_req &&
 	    (h->body_len > req->rep_room || h->payload_len > (req->write ? 0 : req->bv_len)))
-		return protocol_error(c, "too large a reply");
+		return rx_protocol_error(c, "too large a reply");
 	return 0;
 }
 
-static int queue_answer(struct pvfs_conn *c, int status)
+static int rx_queue_answer(struct pvfs_conn *c, int status)
 {
 	struct pvfs_head h = {
 		.op = c->rx_head.op,
@@ -138,13 +138,13 @@ static int queue_answer(struct pvfs_conn *c, int status)
 	spin_unlock_bh(&c->lock);
 	if (!room) {
 		kfree(a);
-		return protocol_error(c, "callbacks faster than it takes answers");
+		return rx_protocol_error(c, "callbacks faster than it takes answers");
 	}
 	return 0;
 }
 
 /* A request from the server. Return: 0 or -errno, for the answer. */
-static int callback(struct pvfs_conn *c)
+static int rx_callback(struct pvfs_conn *c)
 {
 	struct pvfs_lock_grant_req grant;
 	struct pvfs_recall_req recall;
@@ -175,11 +175,11 @@ static int rx_message(struct pvfs_conn *c)
 	bool forget;
 
 	if (!(h->flags & PVFS_HF_REPLY))
-		return queue_answer(c, -callback(c)) ?: 1;
+		return rx_queue_answer(c, -rx_callback(c)) ?: 1;
 
 	/* `posted' and the tag table change under rx_mutex only, so the request is still there. */
 	req = pvfs_tag_find(c, h->tag);
-	if (smp_load_acquire(&c->tx_req) == req) {	/* pairs with send_request() */
+	if (smp_load_acquire(&c->tx_req) == req) {	/* pairs with conn_send_request() */
 		/*
 		 * Its last bytes went out a moment ago and the sender has not looked up yet - or
 		 * the server answers what it has not read. The sender's mutex tells which; it is
@@ -192,7 +192,7 @@ static int rx_message(struct pvfs_conn *c)
 		forget = c->tx_req == req;
 		mutex_unlock(&c->tx_mutex);
 		if (forget)
-			return protocol_error(c, "a reply before the request was out");
+			return rx_protocol_error(c, "a reply before the request was out");
 	}
 	spin_lock_bh(&c->lock);
 	if (h->credits)
@@ -228,7 +228,7 @@ static int rx_message(struct pvfs_conn *c)
 }
 
 /* Of the first @n bytes of the pages that the reply was received into. */
-static u32 payload_crc(const struct pvfs_request *req, u32 n)
+static u32 rx_payload_crc(const struct pvfs_request *req, u32 n)
 {
 	const struct bio_vec *bv = req->bv;
 	u32 crc = 0;
@@ -257,7 +257,7 @@ int pvfs_conn_receive(struct pvfs_conn *c)
 
 	switch (c->rx_state) {
 	case PVFS_RX_HEADER:
-		n = recv_part(c, &c->rx_hdr, PVFS_HDR_LEN);
+		n = rx_part(c, &c->rx_hdr, PVFS_HDR_LEN);
 		if (n <= 0)
 			return n;
 		n = rx_header(c);
@@ -269,20 +269,20 @@ int pvfs_conn_receive(struct pvfs_conn *c)
 	case PVFS_RX_BODY:
 		body = c->rx_req ? c->rx_req->rep : c->rx_small;
 		if (c->rx_discard)
-			n = discard_part(c, h->body_len);
+			n = rx_discard(c, h->body_len);
 		else
-			n = recv_part(c, body, h->body_len);
+			n = rx_part(c, body, h->body_len);
 		if (n <= 0)
 			return n;
 		if (!c->rx_discard && h->body_len &&
 		    pvfs_crc32c(0, body, h->body_len) != h->body_crc)
-			return protocol_error(c, "a damaged body");
+			return rx_protocol_error(c, "a damaged body");
 		c->rx_state = PVFS_RX_PAYLOAD;
 		c->rx_done = 0;
 		fallthrough;
 	case PVFS_RX_PAYLOAD:
 		if (c->rx_discard) {
-			n = discard_part(c, h->payload_len);
+			n = rx_discard(c, h->payload_len);
 			if (n <= 0)
 				return n;
 		} else {
@@ -296,8 +296,8 @@ int pvfs_conn_receive(struct pvfs_conn *c)
 				c->rx_done += n;
 			}
 			if ((h->flags & PVFS_HF_PAYLOAD_CRC) && h->payload_len &&
-			    payload_crc(req, h->payload_len) != h->payload_crc)
-				return protocol_error(c, "a damaged payload");
+			    rx_payload_crc(req, h->payload_len) != h->payload_crc)
+				return rx_protocol_error(c, "a damaged payload");
 		}
 		n = rx_message(c);
 		if (n > 0) {
@@ -340,10 +340,10 @@ void pvfs_conn_readable(struct pvfs_conn *c)
 
 /*
  * A reader that does not run, because its cgroup is throttled or frozen or others are more urgent,
- * must not hold up what came for others: replies, RECALLs. (One that stops running while it receives
- * does, as any task that stops with a mutex in its hands.)
+ * must not hold up what came for others: replies, RECALLs. (One that stops running while it
+ * receives does, as any task that stops with a mutex in its hands.)
  */
-static void reader_late(struct timer_list *timer)
+static void rx_reader_late(struct timer_list *timer)
 {
 	struct pvfs_conn *c = container_of(timer, struct pvfs_conn, reader_timer);
 	bool late = false;
@@ -366,7 +366,7 @@ static void reader_late(struct timer_list *timer)
 void pvfs_conn_reader_init(struct pvfs_conn *c)
 {
 	init_waitqueue_head(&c->reader);
-	timer_setup(&c->reader_timer, reader_late, 0);
+	timer_setup(&c->reader_timer, rx_reader_late, 0);
 }
 
 void pvfs_conn_reader_fini(struct pvfs_conn *c)
@@ -375,7 +375,7 @@ void pvfs_conn_reader_fini(struct pvfs_conn *c)
 }
 
 /* The reader looks at what has come. */
-static bool reader_sees(struct pvfs_conn *c)
+static bool rx_reader_sees(struct pvfs_conn *c)
 {
 	if (!test_and_clear_bit(PVFS_CONN_READABLE, &c->flags))
 		return false;
@@ -387,7 +387,7 @@ static bool reader_sees(struct pvfs_conn *c)
 	return true;
 }
 
-static bool reader_begin(struct pvfs_conn *c, struct wait_queue_entry *w)
+static bool rx_reader_begin(struct pvfs_conn *c, struct wait_queue_entry *w)
 {
 	bool mine;
 
@@ -399,7 +399,7 @@ static bool reader_begin(struct pvfs_conn *c, struct wait_queue_entry *w)
 	return mine;
 }
 
-static void reader_end(struct pvfs_conn *c, struct wait_queue_entry *w)
+static void rx_reader_end(struct pvfs_conn *c, struct wait_queue_entry *w)
 {
 	spin_lock_irq(&c->reader.lock);
 	__remove_wait_queue(&c->reader, w);
@@ -411,7 +411,7 @@ static void reader_end(struct pvfs_conn *c, struct wait_queue_entry *w)
 }
 
 /* A moving average over eight. Racy: it is a hint. */
-static void average(u64 *avg, u64 ns)
+static void rx_average(u64 *avg, u64 ns)
 {
 	u64 old = READ_ONCE(*avg);
 
@@ -423,7 +423,7 @@ static void average(u64 *avg, u64 ns)
  * in little more time than it takes to sleep and to be woken, both of which are measured; and costs
  * nothing while this CPU has nothing else to do.
  */
-static void poll_reply(struct pvfs_conn *c, struct pvfs_request *req)
+static void rx_poll_reply(struct pvfs_conn *c, struct pvfs_request *req)
 {
 	u64 most = min(READ_ONCE(poll_us) * NSEC_PER_USEC, READ_ONCE(c->wake_ns) * POLL_WAKES);
 	u64 start;
@@ -432,7 +432,7 @@ static void poll_reply(struct pvfs_conn *c, struct pvfs_request *req)
 		return;
 	start = ktime_get_ns();
 	while (!pvfs_req_ended(req)) {
-		if (reader_sees(c)) {
+		if (rx_reader_sees(c)) {
 			pvfs_conn_service(c);
 			continue;
 		}
@@ -452,24 +452,24 @@ long pvfs_conn_wait(struct pvfs_request *req, long left)
 
 	if (pvfs_req_ended(req))
 		return 1;
-	if (!reader_begin(c, &readable)) {
+	if (!rx_reader_begin(c, &readable)) {
 		left = pvfs_wait_event_timeout(req->wait, pvfs_req_ended(req), left);
 		return left;
 	}
 	nofs = memalloc_nofs_save();
-	poll_reply(c, req);
+	rx_poll_reply(c, req);
 	for (;;) {
 		prepare_to_wait(&req->wait, &wait, PVFS_WAIT);
 		if (pvfs_req_ended(req)) {
 			if (req->t_post && req->bv_len <= POLL_BYTES)
-				average(&c->reply_ns, ktime_get_ns() - req->t_post);
+				rx_average(&c->reply_ns, ktime_get_ns() - req->t_post);
 			left = 1;
 			break;
 		}
-		if (reader_sees(c)) {
+		if (rx_reader_sees(c)) {
 			finish_wait(&req->wait, &wait);
 			if (slept)
-				average(&c->wake_ns, ktime_get_ns() - READ_ONCE(c->readable_at));
+				rx_average(&c->wake_ns, ktime_get_ns() - READ_ONCE(c->readable_at));
 			slept = false;
 			pvfs_conn_service(c);
 			continue;
@@ -485,6 +485,6 @@ long pvfs_conn_wait(struct pvfs_request *req, long left)
 	}
 	finish_wait(&req->wait, &wait);
 	memalloc_nofs_restore(nofs);
-	reader_end(c, &readable);
+	rx_reader_end(c, &readable);
 	return left;
 }

@@ -5,9 +5,9 @@
  * Who holds a reference: the owner, from pvfs_req_alloc() to pvfs_req_put(); the lower half, from
  * pvfs_req_submit() to pvfs_req_complete() or, when the owner left earlier, to pvfs_req_forget().
  *
- * The number of requests that a volume has is bounded by its `room'; who wants one more sleeps until
- * one is freed. What gives something back is never behind that bound, nor stopped by a kill: see
- * unbounded().
+ * The number of requests that a volume has is bounded by its `room'; who wants one more sleeps
+ * until one is freed. What gives something back is never behind that bound, nor stopped by a kill: see
+ * kreq_unbounded().
  */
 #include <linux/sched/signal.h>
 #include <linux/slab.h>
@@ -48,7 +48,7 @@ void pvfs_kreq_room_fini(struct pvfs_volume *vol)
  * mgr; there are at most as many of them as files were open. Of locks there are at most as many as
  * tasks ask for one, and a few that were left.
  */
-static bool unbounded(enum pvfs_op op)
+static bool kreq_unbounded(enum pvfs_op op)
 {
 	switch (op) {
 	case PVFS_OP_CLOSE:
@@ -71,7 +71,7 @@ struct pvfs_request *pvfs_req_alloc(struct pvfs_server *server, enum pvfs_op op,
 	struct pvfs_request *req;
 	int err;
 
-	if (unbounded(op))
+	if (kreq_unbounded(op))
 		atomic_dec(&room->requests);
 	else if (pvfs_wait_event(room->requests_wait, atomic_dec_if_positive(&room->requests) >= 0))
 		return ERR_PTR(-EINTR);
@@ -123,7 +123,7 @@ void pvfs_req_put(struct pvfs_request *req)
 	wake_up(&room->requests_wait);
 }
 
-static bool may_move(enum pvfs_req_state from, enum pvfs_req_state to)
+static bool kreq_may_move(enum pvfs_req_state from, enum pvfs_req_state to)
 {
 	switch (from) {
 	case PVFS_REQ_NEW:
@@ -139,7 +139,7 @@ static bool may_move(enum pvfs_req_state from, enum pvfs_req_state to)
 
 void pvfs_req_set_state(struct pvfs_request *req, enum pvfs_req_state state)
 {
-	WARN_ONCE(!may_move(req->state, state), "pvfs: %s moves from state %d to %d\n",
+	WARN_ONCE(!kreq_may_move(req->state, state), "pvfs: %s moves from state %d to %d\n",
 		  pvfs_op_name(req->op), req->state, state);
 	req->state = state;
 	switch (state) {
@@ -168,7 +168,7 @@ void pvfs_req_submit(struct pvfs_request *req)
 	pvfs_conn_submit(req->server, req);
 }
 
-static void end(struct pvfs_request *req)
+static void kreq_end(struct pvfs_request *req)
 {
 	struct pvfs_volume *vol = req->server->vol;
 
@@ -183,7 +183,7 @@ void pvfs_req_complete(struct pvfs_request *req, int err)
 	struct pvfs_volume *vol = req->server->vol;
 
 	req->err = err;
-	end(req);
+	kreq_end(req);
 	if (req->flags & PVFS_RF_ASYNC) {
 		if (req->done)
 			req->done(req);
@@ -203,7 +203,7 @@ void pvfs_req_complete(struct pvfs_request *req, int err)
 
 void pvfs_req_forget(struct pvfs_request *req)
 {
-	end(req);
+	kreq_end(req);
 	pvfs_req_put(req);
 }
 

@@ -23,8 +23,8 @@
 /* ---------------------------------------------------------------- the clocks */
 
 /*
- * The time that goes on while the machine is suspended: the manager's does. As of the last tick, which
- * an eighth of a lease makes good.
+ * The time that goes on while the machine is suspended: the manager's does. As of the last tick,
+ * which an eighth of a lease makes good.
  */
 static u64 boot_ns(void)
 {

@@ -60,7 +60,7 @@ void pvfs_stats_request(struct pvfs_volume *vol, const struct pvfs_request *req,
 
 /* ---------------------------------------------------------------- showing */
 
-static void sum_op(struct pvfs_volume *vol, unsigned int op, struct pvfs_op_stats *sum)
+static void stats_sum_op(struct pvfs_volume *vol, unsigned int op, struct pvfs_op_stats *sum)
 {
 	int cpu;
 
@@ -102,7 +102,7 @@ static int stats_show(struct seq_file *m, void *v)
 	for (i = 0; i < PVFS_OP_LIMIT; i++) {
 		if (!pvfs_op_info(i))
 			continue;
-		sum_op(vol, i, &s);
+		stats_sum_op(vol, i, &s);
 		if (!s.count)
 			continue;
 		seq_printf(m, "%s %llu %llu %llu %llu %llu %llu %llu %llu\n", pvfs_op_name(i),
@@ -151,7 +151,7 @@ static const struct proc_ops stats_proc_ops = {
 	.proc_release = single_release,
 };
 
-static void show_server(struct seq_file *m, struct pvfs_server *s)
+static void stats_show_server(struct seq_file *m, struct pvfs_server *s)
 {
 	u32 i, up = 0, posted = 0, queued = 0;
 	struct pvfs_request *req;
@@ -183,18 +183,18 @@ static void show_server(struct seq_file *m, struct pvfs_server *s)
 	spin_unlock(&s->lock);
 }
 
-static int servers_show(struct seq_file *m, void *v)
+static int stats_servers_show(struct seq_file *m, void *v)
 {
 	struct pvfs_volume *vol = m->private;
 	u32 i;
 
-	show_server(m, vol->mgr);
+	stats_show_server(m, vol->mgr);
 	for (i = 0; i < vol->niods; i++)
-		show_server(m, vol->iods[i]);
+		stats_show_server(m, vol->iods[i]);
 	return 0;
 }
 
-static void show_requests(struct seq_file *m, struct pvfs_server *s, u64 now)
+static void stats_show_requests(struct seq_file *m, struct pvfs_server *s, u64 now)
 {
 	struct pvfs_request *req;
 	u32 i;
@@ -219,21 +219,21 @@ static void show_requests(struct seq_file *m, struct pvfs_server *s, u64 now)
 	}
 }
 
-static int requests_show(struct seq_file *m, void *v)
+static int stats_requests_show(struct seq_file *m, void *v)
 {
 	struct pvfs_volume *vol = m->private;
 	u64 now = ktime_get_ns();
 	u32 i;
 
-	show_requests(m, vol->mgr, now);
+	stats_show_requests(m, vol->mgr, now);
 	for (i = 0; i < vol->niods; i++)
-		show_requests(m, vol->iods[i], now);
+		stats_show_requests(m, vol->iods[i], now);
 	return 0;
 }
 
 /* ---------------------------------------------------------------- volumes */
 
-static bool name_taken(const char *name)
+static bool stats_name_taken(const char *name)
 {
 	struct pvfs_volume *vol;
 
@@ -249,13 +249,13 @@ int pvfs_stats_add_volume(struct pvfs_volume *vol)
 
 	mutex_lock(&volumes_mutex);
 	strscpy(vol->proc_name, vol->opts.volume, sizeof(vol->proc_name));
-	while (name_taken(vol->proc_name))
+	while (stats_name_taken(vol->proc_name))
 		snprintf(vol->proc_name, sizeof(vol->proc_name), "%s-%u", vol->opts.volume, ++n);
 	vol->proc = proc_mkdir(vol->proc_name, proc_root);
 	if (vol->proc &&
 	    proc_create_data("stats", 0644, vol->proc, &stats_proc_ops, vol) &&
-	    proc_create_single_data("servers", 0444, vol->proc, servers_show, vol) &&
-	    proc_create_single_data("requests", 0444, vol->proc, requests_show, vol)) {
+	    proc_create_single_data("servers", 0444, vol->proc, stats_servers_show, vol) &&
+	    proc_create_single_data("requests", 0444, vol->proc, stats_requests_show, vol)) {
 		list_add_tail(&vol->volumes, &volumes);
 		mutex_unlock(&volumes_mutex);
 		return 0;

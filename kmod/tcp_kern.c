@@ -50,7 +50,7 @@ int pvfs_tcp_connect(struct net *net, const struct sockaddr_storage *addr, unsig
 }
 
 /* Lets the next call wait until @end, jiffies. Return: there is time left. */
-static bool time_left(long *timeo, unsigned long end)
+static bool tcp_kern_time_left(long *timeo, unsigned long end)
 {
 	long left = end - jiffies;
 
@@ -65,7 +65,7 @@ int pvfs_tcp_send_all(struct socket *sock, const void *p, size_t n, unsigned lon
 		struct kvec v = { .iov_base = (void *)p, .iov_len = n };
 		int did;
 
-		if (!time_left(&sock->sk->sk_sndtimeo, end))
+		if (!tcp_kern_time_left(&sock->sk->sk_sndtimeo, end))
 			return -ETIMEDOUT;
 		did = kernel_sendmsg(sock, &m, &v, 1, n);
 		if (did < 0)
@@ -83,7 +83,7 @@ int pvfs_tcp_recv_all(struct socket *sock, void *p, size_t n, unsigned long end)
 		struct kvec v = { .iov_base = p, .iov_len = n };
 		int did;
 
-		if (!time_left(&sock->sk->sk_rcvtimeo, end))
+		if (!tcp_kern_time_left(&sock->sk->sk_rcvtimeo, end))
 			return -ETIMEDOUT;
 		did = kernel_recvmsg(sock, &m, &v, 1, n, 0);
 		if (!did)
@@ -148,7 +148,7 @@ int pvfs_tcp_recv_pages(struct socket *sock, const struct bio_vec *bv, unsigned 
 
 /* ---- callbacks; softirq or process context ---- */
 
-static void data_ready(struct sock *sk)
+static void tcp_kern_data_ready(struct sock *sk)
 {
 	struct pvfs_conn *c;
 
@@ -159,7 +159,7 @@ static void data_ready(struct sock *sk)
 	read_unlock_bh(&sk->sk_callback_lock);
 }
 
-static void write_space(struct sock *sk)
+static void tcp_kern_write_space(struct sock *sk)
 {
 	struct pvfs_conn *c;
 
@@ -168,14 +168,14 @@ static void write_space(struct sock *sk)
 	if (c && sk_stream_is_writeable(sk)) {
 		if (sk->sk_socket)
 			clear_bit(SOCK_NOSPACE, &sk->sk_socket->flags);
-		smp_mb();	/* pairs with send_all(): either sees what the other did */
+		smp_mb();	/* pairs with conn_send_all(): either sees what the other did */
 		if (READ_ONCE(c->tx_full))
 			pvfs_kpvfsd_kick(c);
 	}
 	read_unlock_bh(&sk->sk_callback_lock);
 }
 
-static void state_change(struct sock *sk)
+static void tcp_kern_state_change(struct sock *sk)
 {
 	struct pvfs_conn *c;
 
@@ -196,9 +196,9 @@ void pvfs_tcp_attach(struct pvfs_conn *c, struct socket *sock)
 	c->old_write_space = sk->sk_write_space;
 	c->old_state_change = sk->sk_state_change;
 	sk->sk_user_data = c;
-	sk->sk_data_ready = data_ready;
-	sk->sk_write_space = write_space;
-	sk->sk_state_change = state_change;
+	sk->sk_data_ready = tcp_kern_data_ready;
+	sk->sk_write_space = tcp_kern_write_space;
+	sk->sk_state_change = tcp_kern_state_change;
 	write_unlock_bh(&sk->sk_callback_lock);
 }
 

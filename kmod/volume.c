@@ -28,7 +28,7 @@
 
 /* ---------------------------------------------------------------- slots */
 
-static int slot_try(struct pvfs_volume *vol, struct pvfs_request *req)
+static int volume_slot_try(struct pvfs_volume *vol, struct pvfs_request *req)
 {
 	u32 n;
 
@@ -48,11 +48,11 @@ static int slot_try(struct pvfs_volume *vol, struct pvfs_request *req)
 
 int pvfs_slot_get(struct pvfs_volume *vol, struct pvfs_request *req)
 {
-	int err = slot_try(vol, req), killed;
+	int err = volume_slot_try(vol, req), killed;
 
 	if (err != -EAGAIN)
 		return err;
-	killed = pvfs_wait_event(vol->slot_wait, (err = slot_try(vol, req)) != -EAGAIN);
+	killed = pvfs_wait_event(vol->slot_wait, (err = volume_slot_try(vol, req)) != -EAGAIN);
 	if (!killed)
 		return err;
 	/*
@@ -61,7 +61,8 @@ int pvfs_slot_get(struct pvfs_volume *vol, struct pvfs_request *req)
 	 */
 	if (req->op != PVFS_OP_CLOSE)
 		return -EINTR;
-	wait_event_idle_timeout(vol->slot_wait, (err = slot_try(vol, req)) != -EAGAIN, 5 * HZ);
+	wait_event_idle_timeout(vol->slot_wait, (err = volume_slot_try(vol, req)) != -EAGAIN,
+				5 * HZ);
 	return err == -EAGAIN ? -EINTR : err;
 }
 
@@ -85,13 +86,13 @@ struct landing {
 	unsigned int nbv;
 };
 
-static void landing_free(struct landing *l)
+static void volume_landing_free(struct landing *l)
 {
 	vfree(l->mem);
 	kfree(l->bv);
 }
 
-static int landing_alloc(struct landing *l, u32 bytes)
+static int volume_landing_alloc(struct landing *l, u32 bytes)
 {
 	unsigned int i;
 
@@ -99,7 +100,7 @@ static int landing_alloc(struct landing *l, u32 bytes)
 	l->mem = vmalloc(l->nbv * PAGE_SIZE);
 	l->bv = kcalloc(l->nbv, sizeof(*l->bv), GFP_KERNEL);
 	if (!l->mem || !l->bv) {
-		landing_free(l);
+		volume_landing_free(l);
 		return -ENOMEM;
 	}
 	for (i = 0; i < l->nbv; i++)
@@ -111,11 +112,11 @@ static int landing_alloc(struct landing *l, u32 bytes)
 }
 
 /*
- * SESSION_OPEN; the iod table is left in @table, @ret_len bytes of it. @ret_on: which of channel 0's
- * connections has the session now.
+ * SESSION_OPEN; the iod table is left in @table, @ret_len bytes of it. @ret_on: which of channel
+ * 0's connections has the session now.
  */
-static int session_open(struct pvfs_volume *vol, struct pvfs_session_open_rep *ret,
-			struct landing *table, u32 *ret_len, u64 *ret_on)
+static int volume_session_open(struct pvfs_volume *vol, struct pvfs_session_open_rep *ret,
+			       struct landing *table, u32 *ret_len, u64 *ret_on)
 {
 	char who[sizeof(vol->client_host) + 16];
 	struct pvfs_session_open_req m = {
@@ -148,7 +149,7 @@ static int session_open(struct pvfs_volume *vol, struct pvfs_session_open_rep *r
 	return err;
 }
 
-static void set_session(struct pvfs_volume *vol, u64 session, u64 epoch, u64 opened)
+static void volume_set_session(struct pvfs_volume *vol, u64 session, u64 epoch, u64 opened)
 {
 	spin_lock(&vol->lock);
 	vol->session = session;
@@ -159,7 +160,7 @@ static void set_session(struct pvfs_volume *vol, u64 session, u64 epoch, u64 ope
 }
 
 /* vol->lock held: nobody finds the new epoch, or no session, and recovery not begun. */
-static void start_recovery(struct pvfs_volume *vol)
+static void volume_start_recovery(struct pvfs_volume *vol)
 {
 	WRITE_ONCE(vol->recovering, true);
 	queue_work(vol->recover_wq, &vol->recover_work);
@@ -173,7 +174,7 @@ void pvfs_volume_mgr_up(struct pvfs_volume *vol, u64 epoch)
 	other = vol->session && vol->epoch != epoch && !vol->dead;
 	if (other) {
 		vol->epoch = epoch;
-		start_recovery(vol);
+		volume_start_recovery(vol);
 	}
 	spin_unlock(&vol->lock);
 	if (other)
@@ -188,7 +189,7 @@ void pvfs_volume_session_lost(struct pvfs_volume *vol, u64 session)
 	ours = session && session == vol->session && !vol->dead;
 	if (ours) {
 		vol->session = 0;	/* channel 0 comes back without one */
-		start_recovery(vol);
+		volume_start_recovery(vol);
 	}
 	spin_unlock(&vol->lock);
 	if (ours) {
@@ -197,7 +198,7 @@ void pvfs_volume_session_lost(struct pvfs_volume *vol, u64 session)
 	}
 }
 
-static int new_session(struct pvfs_volume *vol)
+static int volume_new_session(struct pvfs_volume *vol)
 {
 	struct pvfs_session_open_rep rep;
 	struct landing table;
@@ -205,13 +206,13 @@ static int new_session(struct pvfs_volume *vol)
 	u32 i, len;
 	int err;
 
-	err = landing_alloc(&table, IODTAB_MAX);
+	err = volume_landing_alloc(&table, IODTAB_MAX);
 	if (err)
 		return err;
 	/* What is left of the dead session's requests ends before another is opened. */
 	pvfs_server_session(vol->mgr, 0, 0);
-	err = session_open(vol, &rep, &table, &len, &opened);
-	landing_free(&table);
+	err = volume_session_open(vol, &rep, &table, &len, &opened);
+	volume_landing_free(&table);
 	if (err)
 		return err;
 	if (rep.niods != vol->niods || rep.nslots < vol->nslots ||
@@ -220,7 +221,7 @@ static int new_session(struct pvfs_volume *vol)
 		return -EPROTO;
 	}
 	WRITE_ONCE(vol->lease_ms, rep.lease_ms);
-	set_session(vol, rep.session, rep.epoch, opened);
+	volume_set_session(vol, rep.session, rep.epoch, opened);
 	for (i = 0; i < vol->niods; i++)
 		pvfs_server_reconnect(vol->iods[i]);
 	return 0;
@@ -230,7 +231,7 @@ static int new_session(struct pvfs_volume *vol)
  * A mgr that was started anew may have another lease time, and what it promises lasts as long as
  * that.
  */
-static int learn_lease(struct pvfs_volume *vol)
+static int volume_learn_lease(struct pvfs_volume *vol)
 {
 	struct pvfs_session_renew_req m = {};
 	struct pvfs_session_renew_rep rep;
@@ -255,8 +256,8 @@ static int learn_lease(struct pvfs_volume *vol)
 	return err;
 }
 
-/* May recovery hold inodes? Until walk_end(). */
-static bool walk_begin(struct pvfs_volume *vol)
+/* May recovery hold inodes? Until volume_walk_end(). */
+static bool volume_walk_begin(struct pvfs_volume *vol)
 {
 	bool may;
 
@@ -267,7 +268,7 @@ static bool walk_begin(struct pvfs_volume *vol)
 	return may;
 }
 
-static void walk_end(struct pvfs_volume *vol)
+static void volume_walk_end(struct pvfs_volume *vol)
 {
 	spin_lock(&vol->lock);
 	vol->walking = false;
@@ -280,11 +281,11 @@ static void walk_end(struct pvfs_volume *vol)
  * Tells the mgr with that epoch what is open and locked. Another one may have come meanwhile, and
  * been told the rest: then RECLAIM_DONE fails, and all is told anew. @lost: the locks are.
  */
-static int tell_all(struct pvfs_volume *vol, u64 epoch, bool *lost)
+static int volume_tell_all(struct pvfs_volume *vol, u64 epoch, bool *lost)
 {
 	int err = 0;
 
-	if (walk_begin(vol)) {
+	if (volume_walk_begin(vol)) {
 		if (*lost)
 			err = pvfs_locks_lost(vol);
 		if (!err) {
@@ -292,7 +293,7 @@ static int tell_all(struct pvfs_volume *vol, u64 epoch, bool *lost)
 			err = pvfs_files_reclaim(vol);
 		}
 		err = err ?: pvfs_locks_reclaim(vol);
-		walk_end(vol);
+		volume_walk_end(vol);
 	}
 	err = err ?: pvfs_meta_reclaim_done(vol, epoch);
 	/* That it is another is known to who shakes hands with it. */
@@ -301,7 +302,7 @@ static int tell_all(struct pvfs_volume *vol, u64 epoch, bool *lost)
 	return err;
 }
 
-static void recover_work(struct work_struct *work)
+static void volume_recover_work(struct work_struct *work)
 {
 	struct pvfs_volume *vol = container_of(work, struct pvfs_volume, recover_work);
 	unsigned int noio = memalloc_noio_save();	/* as conn_connect_work() */
@@ -314,12 +315,12 @@ static void recover_work(struct work_struct *work)
 		session = vol->session;
 		spin_unlock(&vol->lock);
 		lost |= !session;
-		err = session ? learn_lease(vol) : new_session(vol);
+		err = session ? volume_learn_lease(vol) : volume_new_session(vol);
 		spin_lock(&vol->lock);
 		session = vol->session;
 		epoch = vol->epoch;
 		spin_unlock(&vol->lock);
-		err = err ?: tell_all(vol, epoch, &lost);
+		err = err ?: volume_tell_all(vol, epoch, &lost);
 		if (err) {
 			schedule_timeout_idle(HZ / 5);
 			continue;
@@ -334,7 +335,7 @@ static void recover_work(struct work_struct *work)
 	memalloc_noio_restore(noio);
 }
 
-static void renew_done(struct pvfs_request *req)
+static void volume_renew_done(struct pvfs_request *req)
 {
 	struct pvfs_volume *vol = req->server->vol;
 
@@ -345,7 +346,7 @@ static void renew_done(struct pvfs_request *req)
 				   msecs_to_jiffies(READ_ONCE(vol->lease_ms) / 3));
 }
 
-static void renew_work(struct work_struct *work)
+static void volume_renew_work(struct work_struct *work)
 {
 	struct pvfs_volume *vol = container_of(to_delayed_work(work), struct pvfs_volume,
 					       renew_work);
@@ -357,14 +358,14 @@ static void renew_work(struct work_struct *work)
 		return;
 	req->flags = PVFS_RF_RECOVERY | PVFS_RF_ASYNC;
 	req->body_len = pvfs_session_renew_req_encode(&m, req->body, req->body_room);
-	req->done = renew_done;
+	req->done = volume_renew_done;
 	pvfs_req_submit(req);
 	pvfs_req_put(req);
 }
 
 /* ---------------------------------------------------------------- open and close */
 
-static int add_iods(struct pvfs_volume *vol, const void *table, u32 len)
+static int volume_add_iods(struct pvfs_volume *vol, const void *table, u32 len)
 {
 	struct pvfs_wire w;
 	u32 i;
@@ -423,7 +424,7 @@ static void volume_free(struct pvfs_volume *vol)
 	kfree_sensitive(vol);
 }
 
-static void explain(char *why, const struct pvfs_volume *vol, int err)
+static void volume_explain(char *why, const struct pvfs_volume *vol, int err)
 {
 	const char *host = vol->opts.host, *volume = vol->opts.volume;
 
@@ -479,8 +480,8 @@ int pvfs_volume_open(const struct pvfs_opts *opts, unsigned int timeout_ms,
 	INIT_LIST_HEAD(&vol->volumes);
 	init_waitqueue_head(&vol->slot_wait);
 	init_waitqueue_head(&vol->async_wait);
-	INIT_DELAYED_WORK(&vol->renew_work, renew_work);
-	INIT_WORK(&vol->recover_work, recover_work);
+	INIT_DELAYED_WORK(&vol->renew_work, volume_renew_work);
+	INIT_WORK(&vol->recover_work, volume_recover_work);
 	strscpy(why, "out of memory", 160);
 
 	err = -ENOMEM;
@@ -490,7 +491,7 @@ int pvfs_volume_open(const struct pvfs_opts *opts, unsigned int timeout_ms,
 	if (!vol->stats || !vol->connect_wq || !vol->recover_wq || pvfs_kreq_room_init(vol) ||
 	    pvfs_io_room_init(vol))
 		goto out_free;
-	err = landing_alloc(&table, IODTAB_MAX);
+	err = volume_landing_alloc(&table, IODTAB_MAX);
 	if (err)
 		goto out_free;
 	vol->mgr = pvfs_server_new(vol, PVFS_ROLE_MGR, 0, &opts->addr, opts->host);
@@ -500,9 +501,9 @@ int pvfs_volume_open(const struct pvfs_opts *opts, unsigned int timeout_ms,
 	}
 	err = pvfs_server_wait_up(vol->mgr, timeout_ms);
 	if (!err)
-		err = session_open(vol, &rep, &table, &len, &opened);
+		err = volume_session_open(vol, &rep, &table, &len, &opened);
 	if (err) {
-		explain(why, vol, err);
+		volume_explain(why, vol, err);
 		goto out_table;
 	}
 	memcpy(vol->uuid, rep.volume_uuid, sizeof(vol->uuid));
@@ -519,7 +520,7 @@ int pvfs_volume_open(const struct pvfs_opts *opts, unsigned int timeout_ms,
 		err = -ENOMEM;
 		goto out_table;
 	}
-	err = add_iods(vol, table.mem, len);
+	err = volume_add_iods(vol, table.mem, len);
 	if (err) {
 		snprintf(why, 160, "mgr %.60s sent a table of iods that makes no sense",
 			 opts->host);
@@ -528,15 +529,15 @@ int pvfs_volume_open(const struct pvfs_opts *opts, unsigned int timeout_ms,
 	err = pvfs_stats_add_volume(vol);
 	if (err)
 		goto out_table;
-	set_session(vol, rep.session, rep.epoch, opened);
+	volume_set_session(vol, rep.session, rep.epoch, opened);
 	queue_delayed_work(vol->recover_wq, &vol->renew_work,
 			   msecs_to_jiffies(READ_ONCE(vol->lease_ms) / 3));
-	landing_free(&table);
+	volume_landing_free(&table);
 	*ret = vol;
 	return 0;
 
 out_table:
-	landing_free(&table);
+	volume_landing_free(&table);
 out_free:
 	WRITE_ONCE(vol->dead, true);
 	volume_free(vol);
@@ -544,7 +545,7 @@ out_free:
 }
 
 /* Tells the mgr that we go; its answer is one of the ASYNC requests that close waits for. */
-static void session_close(struct pvfs_volume *vol)
+static void volume_session_close(struct pvfs_volume *vol)
 {
 	struct pvfs_session_close_req m = {};
 	struct pvfs_request *req;
@@ -580,7 +581,7 @@ void pvfs_volume_leave(struct pvfs_volume *vol)
 	}
 }
 
-static void wait_async(struct pvfs_volume *vol, unsigned int ms)
+static void volume_wait_async(struct pvfs_volume *vol, unsigned int ms)
 {
 	if (!READ_ONCE(vol->mgr->nup))
 		ms = min(ms, 1000u);
@@ -593,10 +594,10 @@ void pvfs_volume_close(struct pvfs_volume *vol)
 
 	cancel_delayed_work_sync(&vol->renew_work);
 	pvfs_closes_flush(vol);
-	wait_async(vol, CLOSE_WAIT_MS);
+	volume_wait_async(vol, CLOSE_WAIT_MS);
 	if (READ_ONCE(vol->mgr->nup)) {
-		session_close(vol);
-		wait_async(vol, CLOSE_WAIT_MS / 3);
+		volume_session_close(vol);
+		volume_wait_async(vol, CLOSE_WAIT_MS / 3);
 	}
 	spin_lock(&vol->lock);
 	vol->dead = true;
