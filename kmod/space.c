@@ -240,11 +240,18 @@ static int change(struct inode *inode, u32 mode, loff_t pos, loff_t len, bool gr
 	spin_lock(&pi->lock);
 	trunc_gen = pi->trunc_gen;
 	spin_unlock(&pi->lock);
-	err = ask_all(&j, pos, len, NULL);
-	if (!err && grow) {
-		/* Only when all have their space: the last byte makes the file as long as that. */
-		j.mode = 0;
-		err = ask_all(&j, end - 1, 1, NULL);
+	if (grow) {
+		/*
+		 * Only when all have their space does the last page make the file as long as that.
+		 * Not asked for twice: tmpfs takes a page for data that is allocated once more.
+		 */
+		u64 last = max_t(u64, round_down(end - 1, SZ_4K), pos);
+
+		err = last > pos ? ask_all(&j, pos, last - pos, NULL) : 0;
+		j.mode &= ~PVFS_SP_KEEP_SIZE;
+		err = err ?: ask_all(&j, last, end - last, NULL);
+	} else {
+		err = ask_all(&j, pos, len, NULL);
 	}
 	if (!grow)
 		end = min_t(u64, end, i_size_read(inode));

@@ -180,11 +180,18 @@ int pvfs_fallocate(struct pvfs_file *f, int mode, off_t off, off_t len)
 	if (err)
 		return err;
 	grow = !(mode & FALLOC_FL_KEEP_SIZE) && end > attr.size;
-	err = ask_all(&j, off, len);
-	if (!err && grow) {
-		/* Only when all have their space: the last byte makes the file as long as that. */
-		j.mode = 0;
-		err = ask_all(&j, end - 1, 1);
+	if (grow) {
+		/*
+		 * Only when all have their space does the last page make the file as long as that. Not asked
+		 * for twice: tmpfs takes a page for data that is allocated once more.
+		 */
+		u64 last = max((end - 1) & ~4095ull, (u64)off);
+
+		err = last > (u64)off ? ask_all(&j, off, last - off) : 0;
+		j.mode &= ~PVFS_SP_KEEP_SIZE;
+		err = err ?: ask_all(&j, last, end - last);
+	} else {
+		err = ask_all(&j, off, len);
 	}
 	if (!grow)
 		end = min(end, attr.size);

@@ -112,6 +112,13 @@ static void extents(void)
 	EQ(lseek(fd, h, SEEK_DATA), 2 * UNIT);
 	EQ(lseek(fd, 2 * UNIT, SEEK_HOLE), 2 * ROUND);
 	EQ(lseek(fd, 0, SEEK_END), 2 * ROUND);
+	/* What is allocated and not written is a hole to its end. */
+	OK(close(fd));
+	fd = ops_open("h", O_RDWR | O_CREAT, 0644);
+	OK(fallocate(fd, 0, 0, 4 * ROUND));
+	EQ(size_of(fd), 4 * ROUND);
+	ops_pwrite(fd, "x", 1, 4 * ROUND);
+	EQ(lseek(fd, 0, SEEK_DATA), 4 * ROUND);
 }
 
 /* What is stored in a mapping goes with the range, or stays beside it. */
