@@ -721,6 +721,7 @@ int pvfs_getattr(struct pvfs_idmap *idmap, const struct path *path, struct kstat
 		return err;
 	spin_lock(&pi->lock);
 	pvfs_fillattr(idmap, mask, inode, stat);
+	stat->ino = pi->fid.ino;	/* i_ino has 32 bits on a machine of 32 bits */
 	stat->btime = pi->btime;
 	spin_unlock(&pi->lock);
 	if (ask)

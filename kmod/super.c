@@ -109,9 +109,12 @@ static int parse_key(struct fs_context *fc, struct pvfs_opts *o, char *text)
 
 static int parse_iosize(struct fs_context *fc, const char *name, u32 value, u32 *ret)
 {
-	if (!is_power_of_2(value) || value < 4096 || value > PVFS_PAYLOAD_MAX)
-		return invalf(fc, "pvfs: %s=%u must be a power of two from 4096 to %u", name, value,
-			      PVFS_PAYLOAD_MAX);
+	/* A page comes or goes in one transfer. */
+	u32 low = max_t(u32, 4096, PAGE_SIZE);
+
+	if (!is_power_of_2(value) || value < low || value > PVFS_PAYLOAD_MAX)
+		return invalf(fc, "pvfs: %s=%u must be a power of two from %u to %u", name, value,
+			      low, PVFS_PAYLOAD_MAX);
 	*ret = value;
 	return 0;
 }
