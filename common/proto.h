@@ -213,6 +213,8 @@ enum pvfs_role {
 /* drop setuid/setgid: data was or will be written by a non-owner */
 #define PVFS_SA_KILL_PRIV	0x200u
 #define PVFS_SA_KILL_CAPS	0x400u	/* drop security.capability: data was or will be written */
+/* drop setgid, also where the group can't execute it: the client has found that it is to go */
+#define PVFS_SA_KILL_SGID	0x800u
 
 /* pvfs_setxattr_req.flags */
 #define PVFS_XA_CREATE		0x1u	/* must not be there: -EEXIST */

@@ -778,6 +778,9 @@ int pvfs_setattr(struct pvfs_idmap *idmap, struct dentry *dentry, struct iattr *
 	 */
 	if (valid & (ATTR_KILL_SUID | ATTR_KILL_SGID | ATTR_KILL_PRIV)) {
 		valid &= ~ATTR_MODE;
+		/* But not whether this caller may keep the bit that is of no use to the group. */
+		if ((valid & ATTR_KILL_SGID) && pvfs_checked_here(PVFS_VOL(inode), idmap))
+			m.valid |= PVFS_SA_KILL_SGID;
 		if (!(valid & (ATTR_UID | ATTR_GID))) {	/* a chown does it by itself */
 			if (valid & (ATTR_KILL_SUID | ATTR_KILL_SGID))
 				m.valid |= PVFS_SA_KILL_PRIV;

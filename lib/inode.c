@@ -109,6 +109,7 @@ void lib_inode_update(struct inode *ino, const struct pvfs_attr *attr)
 		ino->version = attr->version;
 		ino->mode = attr->mode;
 		ino->uid = attr->uid;
+		ino->gid = attr->gid;
 		ino->caps = attr->flags & PVFS_AF_CAPS;
 		/* Unknown: not less than we know. What needs it asks with GETATTR. */
 		if (!(attr->flags & PVFS_AF_SIZE_UNKNOWN) || attr->trunc_gen != ino->trunc_gen)

@@ -11,6 +11,7 @@
  * or that someone has truncated the file: the mgr is asked afterwards, and if so all is read again.
  */
 #include "lib.h"
+#include "../common/acl.h"
 #include <fcntl.h>
 #include <stdlib.h>
 
@@ -473,20 +474,26 @@ ssize_t pvfs_pread(struct pvfs_file *f, void *buf, size_t n, off_t off)
 static int kill_priv(struct pvfs_file *f)
 {
 	struct pvfs_setattr_req req = { 0 };
-	struct pvfs_cred unused;
 	struct pvfs_attr attr;
+	struct pvfs_cred who;
 	struct fs_cred cred;
-	u32 mode;
+	u32 mode, gid;
 	bool caps;
 
 	pthread_mutex_lock(&f->inode->lock);
 	mode = f->inode->mode;
+	gid = f->inode->gid;
 	caps = f->inode->caps;
 	pthread_mutex_unlock(&f->inode->lock);
-	if (!caps && !(mode & S_ISUID) && (mode & (S_ISGID | S_IXGRP)) != (S_ISGID | S_IXGRP))
+	if (!caps && !(mode & (S_ISUID | S_ISGID)))
 		return 0;
-	lib_fs_cred_get(f->fs, &cred, &unused);
-	req.valid = cred.uid ? PVFS_SA_KILL_PRIV : caps ? PVFS_SA_KILL_CAPS : 0;
+	lib_fs_cred_get(f->fs, &cred, &who);
+	/* Without execution for the group its members may keep the one bit: see ns_kill_priv(). */
+	if (cred.uid && ((mode & S_ISUID) || ((mode & S_ISGID) &&
+	    ((mode & S_IXGRP) || !pvfs_cred_in_group(&who, gid)))))
+		req.valid = PVFS_SA_KILL_PRIV;
+	else if (caps)
+		req.valid = PVFS_SA_KILL_CAPS;
 	req.valid |= req.valid ? PVFS_SA_OPENED : 0;
 	return req.valid ? lib_attr_set(f->fs, &f->inode->fid, f->inode, &req, &attr) : 0;
 }

@@ -147,7 +147,7 @@ struct inode {
 	pthread_mutex_t locking;
 	pthread_mutex_t lock;		/* protects what follows */
 	struct pvfs_layout layout;
-	u32 mode, uid;
+	u32 mode, uid, gid;
 	bool caps;			/* has security.capability */
 	bool striped;			/* it was seen so: it is not stuffed again */
 	u64 version;			/* newest attributes seen */

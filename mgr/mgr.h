@@ -504,7 +504,7 @@ static inline bool ns_all_powerful(const struct pvfs_cred *cred)
 	return !cred->uid || (cred->flags & PVFS_CRED_CHECKED);
 }
 bool ns_in_group(const struct pvfs_cred *cred, u32 gid);
-void ns_kill_priv(struct mgr_inode *in);
+void ns_kill_priv(struct mgr_inode *in, const struct pvfs_cred *cred);
 
 /* ctime (and mtime) are now, the version grows. */
 void ns_touch_ctime(struct mgr_op *op, struct mgr_inode *in);

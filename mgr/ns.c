@@ -261,10 +261,18 @@ void ns_touch_mtime(struct mgr_op *op, struct mgr_inode *in)
 	ns_touch_ctime(op, in);
 }
 
-void ns_kill_priv(struct mgr_inode *in)
+/**
+ * ns_kill_priv - what a change takes away from the mode
+ * @in: the inode, no directory
+ * @cred: who changes it, and has not been found to be privileged
+ *
+ * As Linux' setattr_should_drop_sgid(): set-group-id without execution for the group is left to the
+ * group's members.
+ */
+void ns_kill_priv(struct mgr_inode *in, const struct pvfs_cred *cred)
 {
 	in->mode &= ~S_ISUID;
-	if (in->mode & S_IXGRP)
+	if ((in->mode & S_IXGRP) || (!ns_all_powerful(cred) && !ns_in_group(cred, in->gid)))
 		in->mode &= ~S_ISGID;
 }
 

@@ -91,7 +91,7 @@ int mgr_op_getattr(struct mgr_op *op, const struct pvfs_getattr_req *req,
 
 #define SA_TIMES (PVFS_SA_ATIME | PVFS_SA_MTIME | PVFS_SA_ATIME_NOW | PVFS_SA_MTIME_NOW)
 #define SA_NOW (PVFS_SA_ATIME_NOW | PVFS_SA_MTIME_NOW)
-#define SA_KILL (PVFS_SA_KILL_PRIV | PVFS_SA_KILL_CAPS)
+#define SA_KILL (PVFS_SA_KILL_PRIV | PVFS_SA_KILL_CAPS | PVFS_SA_KILL_SGID)
 #define SA_ALL (PVFS_SA_MODE | PVFS_SA_UID | PVFS_SA_GID | PVFS_SA_SIZE | SA_TIMES | \
 		PVFS_SA_OPENED | SA_KILL)
 
@@ -125,16 +125,23 @@ static int must_write(struct mgr_op *op, const struct pvfs_cred *c, const struct
 	return err == -EACCES ? refused : err;
 }
 
+static void kill_bits(struct mgr_inode *in, const struct pvfs_setattr_req *req)
+{
+	ns_kill_priv(in, &req->cred);
+	if (req->valid & PVFS_SA_KILL_SGID)
+		in->mode &= ~S_ISGID;
+}
+
 /* Does a KILL take anything away? */
-static bool kills(const struct mgr_inode *in, u32 valid)
+static bool kills(const struct mgr_inode *in, const struct pvfs_setattr_req *req)
 {
 	struct mgr_inode after = *in;
 
 	if (S_ISDIR(in->mode))
 		return false;
-	ns_kill_priv(&after);
-	return ((valid & PVFS_SA_KILL_PRIV) && after.mode != in->mode) ||
-	       ((valid & PVFS_SA_KILL_CAPS) && (in->flags & MGR_IF_CAPS));
+	kill_bits(&after, req);
+	return ((req->valid & PVFS_SA_KILL_PRIV) && after.mode != in->mode) ||
+	       ((req->valid & PVFS_SA_KILL_CAPS) && (in->flags & MGR_IF_CAPS));
 }
 
 /* May @req be done to @in? */
@@ -166,7 +173,7 @@ static int setattr_check(struct mgr_op *op, const struct pvfs_setattr_req *req,
 	if (!err && (v & PVFS_SA_SIZE) && !((v & PVFS_SA_OPENED) && writes(op, in)))
 		err = must_write(op, c, in, -EACCES);
 	/* By who writes or cuts; else as chmod, which it is. */
-	if (!err && kills(in, v) && !owner) {
+	if (!err && kills(in, req) && !owner) {
 		if (!(v & (PVFS_SA_OPENED | PVFS_SA_SIZE)))
 			err = -EPERM;
 		else if (!writes(op, in))
@@ -184,6 +191,9 @@ int mgr_setattr_apply(struct mgr_op *op, struct mgr_inode *in, const struct pvfs
 	err = setattr_check(op, req, in);
 	if (err)
 		return err;
+	/* Before it belongs to another group: it is the old one's members who may keep a bit. */
+	if (!(v & PVFS_SA_MODE) && (v & (PVFS_SA_UID | PVFS_SA_GID)) && !S_ISDIR(in->mode))
+		kill_bits(in, req);
 	if (v & PVFS_SA_UID)
 		in->uid = req->uid;
 	if (v & PVFS_SA_GID)
@@ -193,12 +203,10 @@ int mgr_setattr_apply(struct mgr_op *op, struct mgr_inode *in, const struct pvfs
 		if (!ns_all_powerful(&req->cred) && !ns_in_group(&req->cred, in->gid))
 			in->mode &= ~S_ISGID;
 		err = mgr_acl_chmod(op, in);
-	} else if ((v & (PVFS_SA_UID | PVFS_SA_GID)) && !S_ISDIR(in->mode)) {
-		ns_kill_priv(in);
 	}
 	if (((v & PVFS_SA_KILL_PRIV) && !S_ISDIR(in->mode)) ||
 	    ((v & PVFS_SA_SIZE) && !ns_all_powerful(&req->cred)))
-		ns_kill_priv(in);
+		kill_bits(in, req);
 	/* What a program may do goes whoever changes it, root too. */
 	if (!err && (v & (SA_KILL | PVFS_SA_SIZE | PVFS_SA_UID | PVFS_SA_GID)))
 		err = mgr_xattr_kill_caps(op, in);

@@ -58,7 +58,7 @@ static int pick_layout(struct mgr_op *op, struct mgr_make *mk, const struct mgr_
 static int put_data(struct mgr_op *op, struct mgr_make *mk)
 {
 	if (!ns_all_powerful(mk->cred))
-		ns_kill_priv(&mk->in);
+		ns_kill_priv(&mk->in, mk->cred);
 	return mgr_head_change(op, &mk->in, mk->len, mk->data, 0, mk->len);
 }
 

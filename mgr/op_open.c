@@ -111,7 +111,7 @@ static int no_change(struct mgr_op *op, struct mgr_inode *in, void *arg)
 	struct opening *o = arg;
 
 	if (o->cred && !ns_all_powerful(o->cred))
-		ns_kill_priv(in);
+		ns_kill_priv(in, o->cred);
 	return mgr_xattr_kill_caps(op, in);
 }
 

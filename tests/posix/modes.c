@@ -90,6 +90,17 @@ static int mutate_fallocate(const char *p)
 	return r;
 }
 
+static int mutate_punch(const char *p)
+{
+	int h = fs->open(p, O_WRONLY, 0), r;
+
+	if (h < 0)
+		return h;
+	r = fs->fallocate(h, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, 0, 3);
+	fs->close(h);
+	return r;
+}
+
 static int mutate_copy(const char *p)
 {
 	int h = fs->open(p, O_WRONLY, 0), in = fs->open("source", O_RDONLY, 0), r;
@@ -141,6 +152,7 @@ static const struct {
 	{ "ftruncate", mutate_ftruncate, true },
 	{ "open O_TRUNC", mutate_trunc, true },
 	{ "fallocate", mutate_fallocate, true },
+	{ "fallocate PUNCH_HOLE", mutate_punch, true },
 	{ "copy_file_range", mutate_copy, true },
 	{ "utimensat", mutate_utimens, false },
 	{ "link and unlink", mutate_link, false },
@@ -154,8 +166,8 @@ static void writes(void)
 	static const struct { mode_t before, after; } bits[] = {
 		{ 04777, 0777 }, { 02777, 0777 }, { 06777, 0777 }, { 04666, 0666 }, { 07777, 01777 }, { 0777, 0777 },
 		{ 01666, 01666 }, { 06676, 0676 },
-		/* Not a program for its group: the bit stays. */
-		{ 02666, 02666 }, { 02767, 02767 },
+		/* Not a program for its group: the bit is its members' to keep. */
+		{ 02666, 02666 }, { 02767, 02767 }, { 06666, 02666 },
 	};
 	static const struct who *const who[] = { &ROOT, &OWNER, &MEMBER, &OTHER };
 	struct stat st;
@@ -172,11 +184,8 @@ static void writes(void)
 		mode_t want = drops ? bits[b].after : bits[b].before;
 		int r;
 
-		/* An executable file is set-group-id only with the group's x; since Linux 6.2 one who is not in
-		 * the group loses the bit without it too, before that not everywhere.
-		 */
-		if (drops && (bits[b].before & 02010) == 02000 && who[w] == &OTHER)
-			continue;
+		if (drops && who[w] == &OTHER)
+			want &= ~S_ISGID;
 		/* Linking another's set-id file is refused where that is protected. */
 		if (mutations[m].run == mutate_link && who[w] != &ROOT && who[w] != &OWNER)
 			continue;

@@ -381,6 +381,49 @@ static int utimes_as(struct fx_client *c, struct pvfs_fid fid, u32 valid, s64 se
 	return err;
 }
 
+/* Set-group-id without execution for the group: its members keep it when they change a file, others don't. */
+static void setgid_kept(void **state)
+{
+	struct fx_client *c = *state, member = fx_as(c, 1001, 300, 1), other = fx_as(c, 1002, 100, 2);
+	struct pvfs_setattr_req rq = { 0 };
+	struct pvfs_setattr_rep rp;
+	static const u32 changes[] = { PVFS_SA_KILL_PRIV | PVFS_SA_OPENED, PVFS_SA_SIZE };
+	struct pvfs_attr t, f, a;
+	size_t i;
+
+	do_mkdir(c, fx_root, "t", 0777, &t);
+	do_mkfile(c, t.fid, "f", 0666, &f);
+	for (i = 0; i < sizeof(changes) / sizeof(*changes); i++) {
+		const struct { struct fx_client *who; u32 flags, valid, want; } rows[] = {
+			{ &member, 0, 0, 02666 }, { &other, 0, 0, 0666 }, { c, 0, 0, 02666 },
+			/* Where the client has checked it is the client that says it. */
+			{ &other, PVFS_CRED_CHECKED, 0, 02666 },
+			{ &other, PVFS_CRED_CHECKED, PVFS_SA_KILL_PRIV | PVFS_SA_KILL_SGID, 0666 },
+		};
+		size_t r;
+
+		for (r = 0; r < sizeof(rows) / sizeof(*rows); r++) {
+			assert_int_equal(chown_as(c, f.fid, PVFS_SA_UID | PVFS_SA_GID, 1000, 300, NULL), 0);
+			assert_int_equal(chmod_as(c, f.fid, 02666, NULL), 0);
+			rq = (struct pvfs_setattr_req){ .fid = f.fid, .cred = fx_cred(rows[r].who),
+				.valid = changes[i] | rows[r].valid };
+			rq.cred.flags = rows[r].flags;
+			assert_int_equal(fx_setattr(rows[r].who, &rq, &rp), 0);
+			assert_int_equal(rp.attr.mode & 07777, rows[r].want);
+		}
+	}
+	/* Who gives it to another group had to be in the old one to keep the bit. */
+	other.uid = 1000;
+	assert_int_equal(chmod_as(c, f.fid, 02644, NULL), 0);
+	assert_int_equal(chown_as(&other, f.fid, PVFS_SA_GID, 0, 100, &a), 0);
+	assert_int_equal(a.mode & 07777, 0644);
+	assert_int_equal(chmod_as(c, f.fid, 02644, NULL), 0);
+	put_unaligned_le32(300, other.groups);
+	other.ngroups = 1;
+	assert_int_equal(chown_as(&other, f.fid, PVFS_SA_GID, 0, 300, &a), 0);
+	assert_int_equal(a.mode & 07777, 02644);
+}
+
 static void attributes(void **state)
 {
 	struct fx_client *c = *state, u = fx_as(c, 1000, 100, 1), o = fx_as(c, 1001, 100, 2);
@@ -680,7 +723,7 @@ int main(void)
 #define T(f) cmocka_unit_test_setup_teardown(f, fx_setup, fx_teardown)
 	const struct CMUnitTest tests[] = {
 		T(names), T(directories), T(links), T(eager_target), T(link_limit), T(renames), T(exchanges),
-		T(permissions), T(setgid_dirs), T(attributes),
+		T(permissions), T(setgid_dirs), T(setgid_kept), T(attributes),
 		T(create_flags), T(readdirs), T(layouts), T(statfs_sum), T(bad_bodies),
 	};
 

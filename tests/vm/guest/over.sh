@@ -72,6 +72,15 @@ capabilities()
 	rm -r "$d" "$M/weak"
 }
 
+# A file that has no name, and gets one.
+nameless='import os, sys
+d = sys.argv[1]
+fd = os.open(d, os.O_TMPFILE | os.O_RDWR, 0o600)
+os.write(fd, b"nameless")
+os.link("/proc/self/fd/%d" % fd, "named", dst_dir_fd=os.open(d, os.O_RDONLY))
+assert open(d + "/named").read() == "nameless" and os.stat(d + "/named").st_uid == os.getuid()
+os.unlink(d + "/named")'
+
 # The root of a user name space, as in a container.
 user_namespace()
 {
@@ -96,6 +105,7 @@ user_namespace()
 	refuse $run mknod "$d/null" c 1 3
 	refuse $run setfattr -n trusted.x -v 1 "$d/a"
 	refuse $run chown 70000 "$d/a"
+	$run python3 -c "$nameless" "$d"
 	[ "$(cat "$M/secret")" = secret ]
 	[ "$(owners "$M/secret")" = '0:0 ' ]
 	rm -r "$d" "$M/secret"
@@ -119,6 +129,9 @@ idmapped()
 	getfacl -cn "$d/dir" | grep '^default:user:1000:r-x'
 	[ "$(owners "$d"/{h,dir,s,l})" = '1000:1000 1000:1000 1000:1000 1000:1000 ' ]
 	[ "$(owners /mnt/mapped/mapped/{h,dir,s,l})" = '2000:2000 2000:2000 2000:2000 2000:2000 ' ]
+	as 2000 python3 -c "$nameless" /mnt/mapped/mapped
+	# Who has no place on the volume gets EOVERFLOW from the VFS, as on any file system that is mounted so.
+	python3 -c "$nameless" /mnt/mapped/mapped 2>&1 | grep 'Errno 75'
 	refuse as 1000 ls /mnt/mapped/mapped
 	refuse as 2000 ls "$d"
 	refuse as 2000 sh -c 'echo no >/mnt/mapped/roots/x'
