@@ -126,6 +126,8 @@ struct mgr_log {
 	struct mgr_log_wait *line, **tail;
 	bool stop, running;		/* running: fixed while requests are served */
 	pthread_t thread;
+	atomic_uint took_us;		/* a flush, lately */
+	atomic_bool alone;		/* a request flushes by itself: one at a time */
 	atomic_ullong flushes, released, most;	/* for statistics */
 };
 

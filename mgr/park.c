@@ -8,8 +8,9 @@
  *      |      job ended     |    |  a worker         READY <----+  mgr_task_wake(), the deadline
  *      +--------------------+    +--------------------+
  *
- * A task gives up its thread with tasks.lock held, and the thread releases it when it is back on its
- * own stack: so nobody goes on with a task whose registers are not saved yet.
+ * A task that wants to wait goes back to its thread, and it is the thread, on its own stack again,
+ * that parks it: so nobody goes on with a task whose registers are not saved yet. A wake that comes
+ * in between is remembered.
  */
 #include "mgr.h"
 #include <stdlib.h>
@@ -83,7 +84,7 @@ static void entered_stack(void *save, const void **from, size_t *from_len)
 #endif
 }
 
-/* From the task to its thread. The lock is held; not when it is gone on with. */
+/* From the task to its thread, until it is gone on with. */
 static void __attribute__((noinline)) switch_out(struct mgr_task *t)
 {
 	struct host *h = t->host;
@@ -102,13 +103,12 @@ static void task_main(unsigned int hi, unsigned int lo)
 	entered_stack(NULL, &t->host->stack, &t->host->stack_len);
 	for (;;) {
 		t->job->fn(t->job);
-		pthread_mutex_lock(&t->ts->lock);
 		t->job = NULL;
 		switch_out(t);
 	}
 }
 
-/* From a thread to the task, until it ends or parks. No lock is held; it is on return. */
+/* From a thread to the task, until it ends or wants to park. */
 static void __attribute__((noinline)) switch_in(struct mgr_task *t)
 {
 	struct host h;
@@ -227,12 +227,58 @@ static void task_put(struct mgr_tasks *ts, struct mgr_task *t)
 	pthread_mutex_lock(&ts->lock);
 }
 
+/* Lock held. */
+static void timed_add(struct mgr_tasks *ts, struct mgr_task *t)
+{
+	struct mgr_task *at = TAILQ_LAST(&ts->timed, mgr_task_list);
+
+	while (at && at->deadline > t->deadline)
+		at = TAILQ_PREV(at, mgr_task_list, link);
+	if (at) {
+		TAILQ_INSERT_AFTER(&ts->timed, at, t, link);
+		return;
+	}
+	TAILQ_INSERT_HEAD(&ts->timed, t, link);
+	pthread_cond_signal(&ts->work);
+}
+
+/* Lock held: it is parked, and will be gone on with. */
+static void make_ready(struct mgr_tasks *ts, struct mgr_task *t)
+{
+	if (t->deadline)
+		TAILQ_REMOVE(&ts->timed, t, link);
+	t->deadline = 0;
+	t->parked = false;
+	atomic_fetch_sub_explicit(&ts->now, 1, memory_order_relaxed);
+	TAILQ_INSERT_TAIL(&ts->ready, t, link);
+	pthread_cond_signal(&ts->work);
+}
+
+/* Lock held: it wants to wait. */
+static void park_task(struct mgr_tasks *ts, struct mgr_task *t)
+{
+	if (t->woken) {
+		TAILQ_INSERT_TAIL(&ts->ready, t, link);
+		t->deadline = 0;
+		pthread_cond_signal(&ts->work);
+		return;
+	}
+	t->parked = true;
+	if (t->deadline)
+		timed_add(ts, t);
+	atomic_fetch_add_explicit(&ts->parked, 1, memory_order_relaxed);
+	atomic_fetch_add_explicit(&ts->now, 1, memory_order_relaxed);
+}
+
 /* Lock held on entry and return: runs it on this thread. */
 static void run(struct mgr_tasks *ts, struct mgr_task *t)
 {
 	pthread_mutex_unlock(&ts->lock);
 	switch_in(t);
-	if (!t->job)
+	pthread_mutex_lock(&ts->lock);
+	if (t->job)
+		park_task(ts, t);
+	else
 		task_put(ts, t);
 }
 
@@ -264,52 +310,21 @@ void mgr_task_queue(struct mgr_tasks *ts, struct mgr_job *job)
 
 /* ---- waiting ---- */
 
-/* Lock held. */
-static void timed_add(struct mgr_tasks *ts, struct mgr_task *t)
-{
-	struct mgr_task *at = TAILQ_LAST(&ts->timed, mgr_task_list);
-
-	while (at && at->deadline > t->deadline)
-		at = TAILQ_PREV(at, mgr_task_list, link);
-	if (at) {
-		TAILQ_INSERT_AFTER(&ts->timed, at, t, link);
-		return;
-	}
-	TAILQ_INSERT_HEAD(&ts->timed, t, link);
-	pthread_cond_signal(&ts->work);
-}
-
-/* Lock held: it is parked, and will be gone on with. */
-static void make_ready(struct mgr_tasks *ts, struct mgr_task *t)
-{
-	if (t->deadline)
-		TAILQ_REMOVE(&ts->timed, t, link);
-	t->deadline = 0;
-	t->parked = false;
-	atomic_fetch_sub_explicit(&ts->now, 1, memory_order_relaxed);
-	TAILQ_INSERT_TAIL(&ts->ready, t, link);
-	pthread_cond_signal(&ts->work);
-}
-
 static bool park(struct mgr_task *t, u64 deadline)
 {
-	struct mgr_tasks *ts = t->ts;
 	bool woken;
 
-	pthread_mutex_lock(&ts->lock);
-	if (!t->woken) {
-		t->parked = true;
-		t->deadline = deadline;
-		if (deadline)
-			timed_add(ts, t);
-		atomic_fetch_add_explicit(&ts->parked, 1, memory_order_relaxed);
-		atomic_fetch_add_explicit(&ts->now, 1, memory_order_relaxed);
+	pthread_mutex_lock(&t->ts->lock);
+	woken = t->woken;
+	t->deadline = deadline;
+	pthread_mutex_unlock(&t->ts->lock);
+	if (!woken)
 		switch_out(t);
-		pthread_mutex_lock(&ts->lock);
-	}
+	pthread_mutex_lock(&t->ts->lock);
 	woken = t->woken;
 	t->woken = false;
-	pthread_mutex_unlock(&ts->lock);
+	t->deadline = 0;
+	pthread_mutex_unlock(&t->ts->lock);
 	return woken;
 }
 

@@ -15,7 +15,10 @@
  */
 #include "mgr.h"
 #include <stdlib.h>
+#include <time.h>
 #include <unistd.h>
+
+#define QUICK_US 200u	/* a flush that is not worth two switches of threads */
 
 /* Out of the database, to wait. */
 static void step_out(struct mgr_op *op)
@@ -89,13 +92,24 @@ struct mgr_log_wait {
 	int err;
 };
 
-static int flush(struct mgr *m, u64 *ret_gen)
+static u64 now_us(void)
 {
-	int err;
+	struct timespec ts;
 
-	*ret_gen = mdb_enter(m->db);
-	err = mdb_sync(m->db);
-	mdb_leave(m->db);
+	clock_gettime(CLOCK_MONOTONIC, &ts);
+	return ts.tv_sec * 1000000ull + ts.tv_nsec / 1000;
+}
+
+/* Inside the database. */
+static int flush(struct mgr *m)
+{
+	u64 t0 = now_us(), took;
+	int err = mdb_sync(m->db);
+
+	took = now_us() - t0;
+	took = (3ull * atomic_load_explicit(&m->log.took_us, memory_order_relaxed) + took) / 4;
+	atomic_store_explicit(&m->log.took_us, min(took, (u64)1000000), memory_order_relaxed);
+	atomic_fetch_add_explicit(&m->log.flushes, 1, memory_order_relaxed);
 	return err;
 }
 
@@ -119,11 +133,12 @@ static void *log_thread(void *arg)
 		l->line = NULL;
 		l->tail = &l->line;
 		pthread_mutex_unlock(&l->lock);
-		err = flush(m, &gen);
+		gen = mdb_enter(m->db);
+		err = flush(m);
+		mdb_leave(m->db);
 		for (n = 0, w = line; w; w = w->next)
 			n++;
 		/* Before anybody is told, who may look at it. */
-		atomic_fetch_add_explicit(&l->flushes, 1, memory_order_relaxed);
 		atomic_fetch_add_explicit(&l->released, n, memory_order_relaxed);
 		if (n > atomic_load_explicit(&l->most, memory_order_relaxed))
 			atomic_store_explicit(&l->most, n, memory_order_relaxed);
@@ -139,6 +154,19 @@ static void *log_thread(void *arg)
 	return NULL;
 }
 
+/* Return: true when it was flushed here, with the result in *@ret. */
+static bool flush_alone(struct mgr_op *op, int *ret)
+{
+	struct mgr_log *l = &op->m->log;
+
+	if (atomic_load_explicit(&l->took_us, memory_order_relaxed) > QUICK_US ||
+	    atomic_exchange(&l->alone, true))
+		return false;
+	*ret = flush(op->m);
+	atomic_store(&l->alone, false);
+	return true;
+}
+
 int mgr_log_wait(struct mgr_op *op)
 {
 	struct mgr_log *l = &op->m->log;
@@ -148,6 +176,8 @@ int mgr_log_wait(struct mgr_op *op)
 		return -ERESTART;
 	if (!w.task || !l->running)
 		return mdb_sync(op->m->db);
+	if (flush_alone(op, &w.err))
+		return w.err;
 	step_out(op);
 	pthread_mutex_lock(&l->lock);
 	*l->tail = &w;

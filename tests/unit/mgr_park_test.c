@@ -336,10 +336,11 @@ static void group_commit(void **state)
 	struct later *l[100], *late;
 	u32 i;
 
-	/* The line is there before its thread is. */
+	/* The line is there before its thread is; and the disk is slow. */
 	f->conf.durability = PVFS_DURABLE_SYNC;
 	start(f);
 	f->m->log.running = true;
+	f->m->log.took_us = 1000000;
 	for (i = 0; i < ARRAY_SIZE(l); i++)
 		l[i] = later_mkdir(c, i);
 	assert_int_equal(f->m->tasks.now, ARRAY_SIZE(l));
@@ -364,6 +365,18 @@ static void group_commit(void **state)
 	assert_int_equal(later_end(late), 0);
 	assert_int_equal(do_lookup(c, fx_root, "d100", NULL), 0);
 	assert_int_equal(f->m->log.flushes, 2);
+	/* On a disk that is quick, who is alone waits for no thread; who is second does. */
+	f->m->log.took_us = 0;
+	late = later_mkdir(c, 101);
+	assert_true(later_ended(late));
+	assert_int_equal(later_end(late), 0);
+	assert_int_equal(f->m->log.released, ARRAY_SIZE(l) + 1);
+	f->m->log.took_us = 0;
+	f->m->log.alone = true;
+	late = later_mkdir(c, 102);
+	assert_int_equal(later_end(late), 0);
+	assert_int_equal(f->m->log.released, ARRAY_SIZE(l) + 2);
+	f->m->log.alone = false;
 	stop(f);
 }
 
