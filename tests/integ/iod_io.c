@@ -566,6 +566,41 @@ static void test_evict(void **state)
 	assert_int_equal(CALL(mgr, evict, EVICT, &req, &rep), -EINVAL);
 }
 
+/* Many more at once than the daemon has threads, each twice: all are answered, and other requests too. */
+static void test_evict_many(void **state)
+{
+	enum { N = 200 };
+	static struct pvfs_rpc rpc[N];
+	static u8 body[N][16], rep[N][16];
+	u32 i;
+
+	sem_init(&done_sem, 0, 0);
+	for (i = 0; i < N; i++) {
+		struct pvfs_evict_req req = { .session = SESSION + 1000 + i / 2 };
+		int n = pvfs_evict_req_encode(&req, body[i], sizeof(body[i]));
+
+		rpc[i] = (struct pvfs_rpc){ .op = PVFS_OP_EVICT, .body = body[i], .body_len = n,
+					    .rep = rep[i], .rep_room = sizeof(rep[i]),
+					    .timeout_ms = 20000, .done = io_done };
+		pvfs_peer_submit(mgr, &rpc[i]);
+	}
+	put(63, 0, 1000);
+	expect(63, 0, 1000);
+	for (i = 0; i < N; i++)
+		while (sem_wait(&done_sem))
+			;
+	for (i = 0; i < N; i++)
+		assert_int_equal(rpc[i].err, 0);
+	for (i = 0; i < N; i += 66) {
+		struct pvfs_cap c = cap(SESSION + 1000 + i / 2, 63, PVFS_CAP_WRITE);
+		struct pvfs_peer *late = new_peer(&h, PVFS_ROLE_CLIENT, SESSION + 1000 + i / 2, 1);
+		struct pvfs_fid f = fid(63);
+
+		assert_true(do_write(late, &f, &c, 0, "late", 4, NULL) < 0);
+		pvfs_peer_free(late);
+	}
+}
+
 /* What an evicted session has waiting for a cut is not done, and not waited for. */
 static void test_evict_held(void **state)
 {
@@ -866,7 +901,8 @@ int main(int argc, char **argv)
 		cmocka_unit_test(test_refusals), cmocka_unit_test(test_sizes_and_holes),
 		cmocka_unit_test(test_bad_requests), cmocka_unit_test(test_fsync_verifier),
 		cmocka_unit_test(test_trim_glimpse_remove), cmocka_unit_test(test_fill), cmocka_unit_test(test_copy),
-		cmocka_unit_test(test_hold), cmocka_unit_test(test_evict), cmocka_unit_test(test_evict_held),
+		cmocka_unit_test(test_hold), cmocka_unit_test(test_evict),
+		cmocka_unit_test(test_evict_many), cmocka_unit_test(test_evict_held),
 		cmocka_unit_test(test_statfs),
 		cmocka_unit_test(test_pipelined), cmocka_unit_test(test_many_clients),
 		cmocka_unit_test(test_small_not_starved), cmocka_unit_test(test_full_disk),

@@ -699,6 +699,33 @@ static void test_kill_session(void **state)
 	raw_close(&other);
 }
 
+/* Two at once: nobody waits for what runs, unless he wants to. */
+static void test_kill_many(void **state)
+{
+	static const u64 both[] = { 5, 7 };
+	struct raw a, b, other;
+
+	atomic_store(&fx.finished, 0);
+	raw_login(&a, 5, 0);
+	raw_login(&b, 7, 0);
+	raw_login(&other, 6, 0);
+	assert_true(raw_fsync(&a, 1, 300));
+	assert_true(fx_reach(&fx.running, 1));
+	pvfs_server_kill_begin(fx.server, both, 2);
+	assert_int_equal(fx.finished, 0);
+	assert_true(pvfs_server_session_busy(fx.server, 5));
+	assert_false(pvfs_server_session_busy(fx.server, 7));
+	assert_false(pvfs_server_session_busy(fx.server, 6));
+	pvfs_server_kill_wait(fx.server, both, 2);
+	assert_int_equal(fx.finished, 1);
+	assert_true(raw_closed(&a));
+	assert_true(raw_closed(&b));
+	assert_true(raw_ping(&other));
+	raw_close(&a);
+	raw_close(&b);
+	raw_close(&other);
+}
+
 /* AUTH that races the end of its session loses. */
 static void test_auth_too_late(void **state)
 {
@@ -949,7 +976,7 @@ int main(void)
 		T(test_replaced_waits, tcp),
 		T(test_replaced_waits, loop),
 		T(test_kill_session, tcp),
-		T(test_auth_too_late, tcp),
+		T(test_kill_many, tcp), T(test_auth_too_late, tcp),
 		T(test_200_connections, tcp),
 		T(test_max_conns, tcp),
 		T(test_key_file, loop),
