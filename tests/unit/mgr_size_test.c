@@ -443,11 +443,11 @@ static void cut_while_asked(void **state)
 	t->f->x.meanwhile_arg = &k;
 	t->f->x.meanwhile = cut_meanwhile;
 	assert_int_equal(do_getattr(&t->b, k.at.fid, NULL, &x), 0);
-	t->f->x.meanwhile = NULL;
-	/* The last one waited until we knew. */
+	/* The last one waited until we knew; it looks at the iods too. */
 	blocked = k.cutting;
 	if (blocked)
 		pthread_join(k.thread, NULL);
+	t->f->x.meanwhile = NULL;
 	assert_true(blocked);
 	assert_int_equal(k.cuts, 3);
 	assert_int_equal(k.err, 0);
