@@ -10,7 +10,11 @@ CC := gcc
 endif
 B := build
 CFLAGS ?= -O2 -g
-ifdef SANITIZE
+ifeq ($(SANITIZE),thread)
+B := build/tsan
+override CFLAGS += -fsanitize=thread -fno-omit-frame-pointer
+override LDFLAGS += -fsanitize=thread
+else ifdef SANITIZE
 B := build/asan
 override CFLAGS += -fsanitize=address,undefined -fno-omit-frame-pointer -fno-sanitize-recover=undefined
 override LDFLAGS += -fsanitize=address,undefined
