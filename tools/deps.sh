@@ -16,10 +16,11 @@ export LC_ALL=C DEBIAN_FRONTEND=noninteractive
 usage()
 {
 	cat <<-END
-	usage: tools/deps.sh [--check] [--bench] [--no-kernels]
+	usage: tools/deps.sh [--check] [--bench] [--debug] [--no-kernels]
 	  --check       also what only checks of the source text need: shellcheck, and
 	                checkpatch.pl, put into the cache as scripts/checkpatch.pl
 	  --bench       also what benchmarks run, compare with and draw with
+	  --debug       also what debug kernels are built of (make test-debug)
 	  --no-kernels  packages only, don't fetch kernels
 	environment: PVFS_KERNELS  kernel cache (default /var/cache/pvfs-kernels)
 	END
@@ -47,6 +48,7 @@ tests="perl attr acl nfs-kernel-server nfs-common rpcbind git rsync man-db fio
 	sqlite3 zip unzip postgresql dbench stress-ng debootstrap dpkg-dev
 	bzip2 gpgv tzdata python3 libpython3.11-testsuite"
 bench="postmark bonnie++ glusterfs-server glusterfs-client gnuplot-nox"
+debug="flex bison bc libelf-dev linux-source-6.1 linux-source-6.12"
 source="shellcheck linux-source-6.1"
 
 here=$(cd "$(dirname "$0")" && pwd -P)
@@ -61,6 +63,8 @@ while [ $# -gt 0 ]; do
 		packages="$packages $source";;
 	--bench)
 		packages="$packages $bench";;
+	--debug)
+		packages="$packages $debug";;
 	--no-kernels)
 		kernels="";;
 	-h|--help)

@@ -3,14 +3,16 @@
 #
 # Where the Debian stock kernels that PVFS is built and tested against are.
 # tools/deps.sh fetches them; this script only reads the cache, so it is cheap
-# enough for Makefiles. The cache is $PVFS_KERNELS, else /var/cache/pvfs-kernels.
+# enough for Makefiles. The cache is $PVFS_KERNELS, else /var/cache/pvfs-kernels;
+# that of the debug kernels, which tools/debug/kernel.sh builds,
+# $PVFS_DEBUG_KERNELS, else build/debug.
 
 set -u
 
 usage()
 {
 	cat <<-END
-	usage: tools/kernels.sh 6.1|6.12 [kver|vmlinuz|boot|modroot|build]
+	usage: tools/kernels.sh 6.1|6.12|debug|debug-6.12 [kver|vmlinuz|boot|modroot|build]
 	  kver     kernel release, as in uname -r
 	  vmlinuz  the kernel image
 	  boot     what QEMU should boot: the unpacked kernel if there, else vmlinuz
@@ -29,6 +31,7 @@ die()
 }
 
 cache=${PVFS_KERNELS:-/var/cache/pvfs-kernels}
+how='make deps'
 case ${1-} in
 -h|--help)
 	usage
@@ -40,8 +43,11 @@ checkpatch)
 	exit 0;;
 6.1|6.12)
 	;;
+debug|debug-6.12)
+	cache=${PVFS_DEBUG_KERNELS:-$(cd "$(dirname "$0")/.." && pwd -P)/build/debug}
+	how="tools/debug/kernel.sh $1";;
 *)
-	echo "kernels.sh: unknown kernel '${1-}' (know 6.1 and 6.12)" >&2
+	echo "kernels.sh: unknown kernel '${1-}' (know 6.1, 6.12, debug and debug-6.12)" >&2
 	usage >&2
 	exit 2;;
 esac
@@ -52,14 +58,14 @@ fi
 
 # deps.sh makes the link last: where it is, the kernel is complete.
 kver=$(readlink "$cache/$1") ||
-	die "kernel $1 is not in $cache: run make deps"
+	die "kernel $1 is not in $cache: run $how"
 root=$cache/$kver
 vmlinuz=$root/boot/vmlinuz-$kver
 boot=$root/boot/vmlinux-$kver
 [ -e "$boot" ] || boot=$vmlinuz
 build=$root/usr/src/linux-headers-$kver
 for f in "$vmlinuz" "$root/lib/modules/$kver/modules.dep" "$build/Makefile"; do
-	[ -e "$f" ] || die "kernel $1 is incomplete, no $f: remove $cache/$1 and run make deps"
+	[ -e "$f" ] || die "kernel $1 is incomplete, no $f: remove $cache/$1 and run $how"
 done
 
 case ${2-} in

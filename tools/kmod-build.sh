@@ -1,20 +1,23 @@
 #!/bin/bash
-# Builds pvfs.ko for one kernel: kmod-build.sh 6.1|6.12|VERSION. The result is build/kmod/<full version>/pvfs.ko.
+# Builds pvfs.ko for one kernel: kmod-build.sh 6.1|6.12|debug|debug-6.12|VERSION. The result is build/kmod/<full version>/pvfs.ko.
 # The sources are mirrored there first, so that the tree stays clean and two kernels don't meet.
 set -eu
 top=$(cd "$(dirname "$0")/.." && pwd)
 cd "$top"
+more=()
 case ${1:-} in
-6.1 | 6.12)
+6.1 | 6.12 | debug*)
 	kver=$(tools/kernels.sh "$1" kver)
 	headers=$(tools/kernels.sh "$1" build)
+	# The debug kernels have UBSan for what asks for it.
+	[[ $1 != debug* ]] || more=(UBSAN_SANITIZE=y)
 	;;
 ?*)
 	kver=$1
 	headers=/lib/modules/$kver/build
 	;;
 *)
-	echo "usage: $0 6.1|6.12|VERSION" >&2
+	echo "usage: $0 6.1|6.12|debug|debug-6.12|VERSION" >&2
 	exit 2
 	;;
 esac
@@ -33,5 +36,5 @@ for f in "$dir"/kmod/*.[ch] "$dir"/common/*.[ch]; do
 	case $f in *.mod.c) continue ;; esac
 	[ -e "$f" ] || rm "$dir/$f"
 done
-make --no-print-directory -s -j2 -C "$headers" M="$dir" ${C:+C=$C} ${W:+W=$W} modules
+make --no-print-directory -s -j2 -C "$headers" M="$dir" ${C:+C=$C} ${W:+W=$W} "${more[@]}" modules
 echo "$dir/pvfs.ko"

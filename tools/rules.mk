@@ -73,7 +73,7 @@ comma := ,
 .PHONY: help
 help: ## list the targets
 	@grep -hE '^[a-z%-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z%-]+):.*## (.*)/  make \1\t\2/' | expand -t 20
-	@echo '  SANITIZE=1 with any of them: under ASan and UBSan (in build/asan)'
+	@echo '  SANITIZE=1 with any of them: under ASan and UBSan (in build/asan); SANITIZE=thread: under TSan (in build/tsan)'
 
 .PHONY: romio
 romio: $(B)/libpvfs.a ## ROMIO with a driver for PVFS, over Debian's MPICH: build/libpvfs-romio.so
@@ -122,6 +122,22 @@ test-vm: ## the module in a guest, on both stock kernels
 	$(MAKE) -j2 test-build
 	$(MAKE) -j2 romio modules
 	tests/run vm
+
+# What the debug kernels run: suites, by name; and how many times longer than on a stock kernel these may take.
+DEBUG_KERNELS ?= debug
+DEBUG_SUITES ?= posix counts bad conform random two
+DEBUG_SLOW ?= 6
+.PHONY: test-debug test-tsan
+test-debug: ## the module's suites on a kernel with KASan, lockdep, kmemleak (built first; an hour and more)
+	tools/deps.sh --debug
+	$(MAKE) -j2 test-build
+	@for k in $(DEBUG_KERNELS); do tools/debug/kernel.sh $$k && tools/kmod-build.sh $$k || exit 1; done
+	PVFS_VM_KERNELS='$(DEBUG_KERNELS)' PVFS_VM_SLOW=$(DEBUG_SLOW) prove --timer --exec '' tests/debug/selftest.t \
+		$(DEBUG_SUITES:%=tests/vm/%.t)
+
+test-tsan: ## unit and integration tests under ThreadSanitizer (in build/tsan)
+	$(MAKE) -j2 SANITIZE=thread test-build
+	tests/tsan/run
 
 .PHONY: programs soak demo shell bench check
 programs: ## all real programs at full length, in guests of both stock kernels (hours)

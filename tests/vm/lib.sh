@@ -7,7 +7,8 @@
 # the checks, and the plan of the whole is printed last.
 #
 # environment:
-#	PVFS_VM_KERNELS	kernels to test on (default "6.1 6.12")
+#	PVFS_VM_KERNELS	kernels to test on (default "6.1 6.12"; also debug, debug-6.12)
+#	PVFS_VM_SLOW	what time limits are multiplied by (default 1)
 #	PVFS_VM_BUILD	directory with the binaries (default build/: the sanitizers are too slow here)
 # shellcheck shell=bash
 
@@ -16,6 +17,7 @@ cd "${BASH_SOURCE[0]%/*}/../.." || exit 1
 build=${PVFS_VM_BUILD:-$PWD/build}
 export PVFS_BUILD=$build
 kernels=${PVFS_VM_KERNELS:-6.1 6.12}
+export PVFS_VM_SLOW=${PVFS_VM_SLOW:-1}
 tap_n=0
 tap_failed=0
 
@@ -42,7 +44,7 @@ build_tools()
 # two_cpus KERNEL: the option, on the newer of the stock kernels
 two_cpus()
 {
-	[ "$1" = 6.1 ] || echo --smp 2
+	[ "$1" = 6.1 ] || [[ $1 = debug* ]] || echo --smp 2
 }
 
 # guest_suite KERNEL SCRIPT TIMEOUT [tests/vm/run option]... [-- argument...]
@@ -51,7 +53,7 @@ two_cpus()
 # on the newer kernel ($(two_cpus KERNEL)).
 guest_suite()
 {
-	local kernel=$1 script=$2 timeout=$3 planned='' ran=0 failed=0 line rc fifo log='' t0=$SECONDS
+	local kernel=$1 script=$2 timeout=$3 leaks='' planned='' ran=0 failed=0 line rc fifo log='' t0=$SECONDS
 	local -a opts=()
 
 	shift 3
@@ -63,8 +65,9 @@ guest_suite()
 	fifo=$(mktemp -u "${TMPDIR:-/tmp}/pvfs-t.XXXXXX")
 	mkfifo -m 600 "$fifo" || exit 1
 	echo "# $script on $kernel"
-	tests/vm/run --kernel "$kernel" --smp 1 --timeout "$timeout" "${opts[@]}" -- \
-		env PVFS_BUILD="$build" "tests/vm/guest/$script" "$@" >"$fifo" 2>&1 </dev/null &
+	[[ $kernel != debug* ]] || leaks=tests/vm/guest/leaks.sh
+	tests/vm/run --kernel "$kernel" --smp 1 --timeout $((timeout * PVFS_VM_SLOW)) "${opts[@]}" -- \
+		env PVFS_BUILD="$build" PVFS_VM_SLOW="$PVFS_VM_SLOW" $leaks "tests/vm/guest/$script" "$@" >"$fifo" 2>&1 </dev/null &
 	local pid=$!
 	# The guest goes when we go.
 	trap 'kill -TERM $pid 2>/dev/null; exit 130' INT TERM HUP

@@ -10,8 +10,8 @@ seed=${PVFS_RANDOM_SEED:-$(od -An -N4 -tu4 /dev/urandom | tr -d ' ')}
 one=${kernels##* }
 two=${kernels%% *}
 wire=$(mktemp -d "${TMPDIR:-/tmp}/pvfs-two.XXXXXX") || exit 1
-tests/vm/run --kernel "$two" --timeout 900 --smp 1 --mem 2048 --lan "$wire:2" -- \
-	env PVFS_BUILD="$build" tests/vm/guest/far.sh >"$wire/said" 2>&1 </dev/null &
+tests/vm/run --kernel "$two" --timeout $((900 * PVFS_VM_SLOW)) --smp 1 --mem 2048 --lan "$wire:2" -- \
+	env PVFS_BUILD="$build" PVFS_VM_SLOW="$PVFS_VM_SLOW" tests/vm/guest/far.sh >"$wire/said" 2>&1 </dev/null &
 other=$!
 trap 'kill -TERM $other 2>/dev/null; wait $other; rm -rf "$wire"' EXIT
 guest_suite "$one" two.sh 900 --smp 1 --mem 3072 --lan "$wire:1" -- "$seed"

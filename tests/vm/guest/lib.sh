@@ -48,7 +48,8 @@ result()
 # the processes it started itself, and has failed. Then $checked is not 0. Where bash
 # ignores set -e (check ... || ..., if check ...) only the last command would count,
 # so that is refused.
-limit=200
+slow=${PVFS_VM_SLOW:-1}
+limit=$((200 * slow))
 checked=0
 check()
 {
@@ -177,13 +178,13 @@ drop_caches()
 # within SECONDS COMMAND...: status of the command, 124 if it took too long.
 within()
 {
-	timeout -k 5 "$@"
+	timeout -k 5 $(($1 * slow)) "${@:2}"
 }
 
 # Waits up to $1 s until the command succeeds.
 eventually()
 {
-	local i n=$1
+	local i n=$(($1 * slow))
 
 	shift
 	for ((i = 0; i < n * 10; i++)); do
