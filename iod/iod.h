@@ -21,7 +21,7 @@
 #include <stdatomic.h>
 #include "../common/config.h"
 #include "../transport/transport.h"
-#include "bufmgr.h"
+#include "../transport/bufmgr.h"
 #include "capcache.h"
 #include "evict.h"
 #include "fdcache.h"
@@ -71,7 +71,7 @@ struct iod {
 	u32 slow_max, write_max;	/* so many of them may be there when another one enters */
 	struct iod_store *store;
 	struct iod_fds *files;
-	struct iod_bufs *bufs;
+	struct pvfs_bufs *bufs;
 	struct iod_caps *caps;
 	struct iod_fence *fence;
 	struct iod_loss *loss;

@@ -236,7 +236,8 @@ static void say_ready(const struct options *o)
  */
 static void raise_limits(struct pvfs_conf *conf)
 {
-	u64 want = (u64)conf->iod_max_conns + conf->fd_cache + conf->iod_threads * 2 + 64;
+	u64 want = (u64)conf->iod_max_conns + PVFS_UNPROVED_DEFAULT + conf->fd_cache +
+		   conf->iod_threads * 2 + 64;
 	struct rlimit rl;
 
 	if (getrlimit(RLIMIT_NOFILE, &rl))

@@ -47,7 +47,7 @@ static void release_file(void *arg)
 
 static void release_buf(void *arg)
 {
-	iod_bufs_put(arg);
+	pvfs_bufs_put(arg);
 }
 
 static void reply_read(struct pvfs_call *call, u64 size, const struct pvfs_out *out)
@@ -70,13 +70,13 @@ static int read_copy(struct iod *iod, struct pvfs_call *call, const struct pvfs_
 {
 	struct pvfs_out out = { .fd = -1 };
 	struct iod_stat now;
-	struct iod_buf *buf;
+	struct pvfs_buf *buf;
 	struct iovec iov;
 	u32 done = 0;
 	ssize_t r;
 	u8 *mem;
 
-	buf = iod_bufs_get(iod->bufs, call->peer->session, len, NULL, &mem);
+	buf = pvfs_bufs_get(iod->bufs, call->peer->session, len, NULL, &mem);
 	if (!buf)
 		return -EAGAIN;
 	do {
@@ -86,7 +86,7 @@ static int read_copy(struct iod *iod, struct pvfs_call *call, const struct pvfs_
 			done += r;
 	} while (r > 0 && done < len);
 	if (r < 0) {
-		iod_bufs_put(buf);
+		pvfs_bufs_put(buf);
 		return r;
 	}
 	/*

@@ -90,7 +90,7 @@ static int list_bytes(struct list *l, u32 max, u32 *ret)
 
 static void release_buf(void *arg)
 {
-	iod_bufs_put(arg);
+	pvfs_bufs_put(arg);
 }
 
 /* Fills @mem; @ret_end is where the last byte lies. Return: 0, -EAGAIN (not without waiting), or -errno. */
@@ -132,7 +132,7 @@ static void do_read_list(struct iod *iod, struct pvfs_call *call, bool may_wait)
 	struct pvfs_read_list_rep rep = { 0 };
 	struct pvfs_out out = { .fd = -1, .release = release_buf };
 	struct iod_fdent *e = NULL;
-	struct iod_buf *buf = NULL;
+	struct pvfs_buf *buf = NULL;
 	struct iod_stat st;
 	struct list l;
 	u8 body[8], *mem;
@@ -162,7 +162,7 @@ static void do_read_list(struct iod *iod, struct pvfs_call *call, bool may_wait)
 	err = iod->store->ops->stat(iod->store, &req.fid, &e->file, &st);
 	if (err)
 		goto fail_put;
-	buf = iod_bufs_get(iod->bufs, call->peer->session, bytes, NULL, &mem);
+	buf = pvfs_bufs_get(iod->bufs, call->peer->session, bytes, NULL, &mem);
 	if (!buf) {
 		iod_fds_put(e);
 		iod_fail(call, -EAGAIN);
@@ -171,7 +171,7 @@ static void do_read_list(struct iod *iod, struct pvfs_call *call, bool may_wait)
 	LIST_BEGIN(&l, &req);
 	err = read_rows(iod, e, &l, mem, st.size, may_wait, &end);
 	if (err == -EAGAIN && !may_wait) {
-		iod_bufs_put(buf);
+		pvfs_bufs_put(buf);
 		iod_fds_put(e);
 		iod_hand_over(iod, call, read_list_slow);
 		return;
@@ -194,7 +194,7 @@ reply:
 	return;
 fail_put:
 	if (buf)
-		iod_bufs_put(buf);
+		pvfs_bufs_put(buf);
 	iod_fds_put(e);
 	pvfs_log_limited(PVFS_LOG_ERROR, "%s (%s): READ_LIST tag %u ino %llu, %u bytes: %s",
 			 call->peer->addr, call->peer->host, call->head.tag,

@@ -17,7 +17,7 @@
 #include <unistd.h>
 
 #define CREDITS 128		/* requests one connection may have open */
-#define KICK_MS 100		/* see iod_bufs_kick(), iod_holds_expire() */
+#define KICK_MS 100		/* see pvfs_bufs_kick(), iod_holds_expire() */
 
 /* payload_get() and payload_put() are told the connection only; a process runs one iod. */
 static struct iod *the_iod;
@@ -137,8 +137,8 @@ static void dispatch(struct pvfs_call *call)
 static u8 *payload_get(struct pvfs_conn *conn, const struct pvfs_head *h, u32 len,
 		       void **ret_handle)
 {
-	struct iod_bufwait *w = pvfs_conn_data(conn);
-	struct iod_buf *b;
+	struct pvfs_bufwait *w = pvfs_conn_data(conn);
+	struct pvfs_buf *b;
 	u8 *mem;
 
 	/* Only the thread that reads the connection gets here, so nobody else makes it. */
@@ -150,7 +150,7 @@ static u8 *payload_get(struct pvfs_conn *conn, const struct pvfs_head *h, u32 le
 		}
 		pvfs_conn_set_data(conn, w);
 	}
-	b = iod_bufs_get(the_iod->bufs, h->session, len, w, &mem);
+	b = pvfs_bufs_get(the_iod->bufs, h->session, len, w, &mem);
 	if (!b)
 		return NULL;
 	*ret_handle = b;
@@ -159,16 +159,16 @@ static u8 *payload_get(struct pvfs_conn *conn, const struct pvfs_head *h, u32 le
 
 static void payload_put(struct pvfs_conn *conn, u8 *payload, void *handle)
 {
-	iod_bufs_put(handle);
+	pvfs_bufs_put(handle);
 }
 
 static void closed(struct pvfs_conn *conn)
 {
-	struct iod_bufwait *w = pvfs_conn_data(conn);
+	struct pvfs_bufwait *w = pvfs_conn_data(conn);
 
 	if (!w)
 		return;
-	iod_bufs_forget(the_iod->bufs, w);
+	pvfs_bufs_forget(the_iod->bufs, w);
 	pvfs_conn_set_data(conn, NULL);
 	free(w);
 }
@@ -186,7 +186,7 @@ static void kick(void *arg)
 {
 	struct iod *iod = arg;
 
-	iod_bufs_kick(iod->bufs);
+	pvfs_bufs_kick(iod->bufs);
 	iod_holds_expire(iod->holds, false);
 }
 
@@ -216,7 +216,7 @@ static void stats(struct pvfs_server *s, FILE *f)
 			(unsigned long long)sf.bavail * sf.bsize, (unsigned long long)sf.files,
 			(unsigned long long)sf.ffree, (unsigned long long)sf.disk);
 	fputs(",\"buffers\":{", f);
-	iod_bufs_stats(iod->bufs, f);
+	pvfs_bufs_stats(iod->bufs, f);
 	fputs("},\"files\":{", f);
 	iod_fds_stats(iod->files, f);
 	fputs("},\"caps\":{", f);
@@ -372,7 +372,7 @@ int iod_start(const struct pvfs_conf *conf, u32 index, struct iod_store *store,
 			    &iod->fence);
 	if (rc)
 		goto fail;
-	rc = iod_bufs_new(conf->iod_buffers, conf->io_max, bufs_ready, iod, &iod->bufs);
+	rc = pvfs_bufs_new(conf->iod_buffers, conf->io_max, bufs_ready, iod, &iod->bufs);
 	if (rc)
 		goto fail;
 	rc = iod_sched_new(conf->iod_threads, &iod->sched);
@@ -426,7 +426,7 @@ void iod_stop(struct iod *iod, unsigned int grace_ms)
 	iod_caps_free(iod->caps);
 	iod_fence_close(iod->fence);
 	iod_fds_free(iod->files);
-	iod_bufs_free(iod->bufs);
+	pvfs_bufs_free(iod->bufs);
 	if (iod->store)
 		iod->store->ops->free(iod->store);
 	iod_loss_close(iod->loss);

@@ -94,7 +94,7 @@ int pvfs_auth_client(struct socket *sock, struct pvfs_volume *vol, u8 role, u64 
 	struct pvfs_auth_req auth = {
 		.version = PVFS_PROTO_VERSION,
 		.role = PVFS_ROLE_CLIENT,
-		.features = PVFS_FEATURES,
+		.features = PVFS_FEATURES & ~PVFS_FEAT_PAYLOAD_CRC,
 		.required = PVFS_FEAT_CAPS,
 		.volume = PVFS_STR(o->volume),
 		.session = session,

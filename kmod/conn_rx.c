@@ -83,6 +83,8 @@ static int rx_header(struct pvfs_conn *c)
 			return rx_protocol_error(c, "too large a callback");
 		return 0;
 	}
+	if (h->flags & PVFS_HF_PAYLOAD_CRC)	/* would have to be checked */
+		return rx_protocol_error(c, "a checksum that was not asked for");
 	spin_lock_bh(&c->lock);
 	req = pvfs_tag_find(c, h->tag);
 	if (req && req->op == h->op) {

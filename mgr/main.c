@@ -15,6 +15,7 @@
 /* FILES_WRITE's is the largest payload that a manager is sent. */
 #define PAYLOAD_MAX PVFS_FILES_BYTES
 #define CREDITS 256u
+#define UNREAD_MAX (256ull << 20)	/* bytes of replies that clients have not taken yet */
 #define STOP_MS 5000u
 
 struct options {
@@ -201,7 +202,7 @@ static int listen_and_serve(struct mgr *m, struct pvfs_engine *e, const struct p
 		.ops = &mgr_server_ops, .arg = m, .role = PVFS_ROLE_MGR, .cluster_key = *cluster,
 		.server_key = m->server_key, .epoch = m->epoch, .payload_max = PAYLOAD_MAX,
 		.credits = CREDITS,
-		.max_conns = conf->mgr_max_conns,
+		.max_conns = conf->mgr_max_conns, .unread_max = UNREAD_MAX,
 	};
 	struct pvfs_server *server;
 	struct pvfs_addr addr;

@@ -111,11 +111,13 @@ static void cb_sent(struct pvfs_send *send, int err)
 /* Lock held: a connection of the session that can be sent on, with a reference. */
 static struct srv_conn *find_conn(struct pvfs_server *s, u64 session)
 {
+	struct srv_session *ss = srv_session_find(s, session);
 	struct srv_conn *sc;
 
-	for (sc = s->conns; sc; sc = sc->next)
-		if (sc->state == SRV_OPEN && sc->peer.session == session &&
-		    !atomic_load(&sc->c.dead) && pvfs_conn_tryget(&sc->c))
+	if (!ss)
+		return NULL;
+	LIST_FOREACH(sc, &ss->conns, slink)
+		if (sc->state == SRV_OPEN && !atomic_load(&sc->c.dead) && pvfs_conn_tryget(&sc->c))
 			return sc;
 	return NULL;
 }

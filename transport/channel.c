@@ -220,7 +220,8 @@ void chan_pump(struct chan *ch)
 
 			if (now) {
 				chan_set_state(ch, CHAN_CONNECTING);
-				ch->handshake_until = pvfs_now() + CHAN_HANDSHAKE_NS;
+				ch->handshake_until =
+					pvfs_now() + ch->p->pp.handshake_ms * 1000000ull;
 			}
 			pthread_mutex_unlock(&ch->lock);
 			if (now)
@@ -478,6 +479,7 @@ void chan_auth_ok(struct pconn *pc, const struct pvfs_auth_rep *rep)
 	ch->in_up = true;
 	pthread_mutex_unlock(&ch->lock);
 	peer_up(p);
+	peer_due(p, pvfs_now() + p->pp.stall_ms * 1000000ull / 4);
 	/* Answers to what up() asks come while it runs: let another thread read them. */
 	pvfs_conn_release(&pc->c);
 	/*
@@ -552,6 +554,8 @@ static int reply_head(struct pconn *pc)
 
 	if (c->h.flags & PVFS_HF_CALLBACK)
 		return bad(pc, "an answer to what was never asked");
+	if (c->h.flags & PVFS_HF_PAYLOAD_CRC)
+		return bad(pc, "a checksum that was not asked for");
 	pthread_mutex_lock(&ch->lock);
 	r = ch->tags[c->h.tag % CHAN_TAGS];
 	if (!r || r->tag != c->h.tag || (r->rpc && r->rpc->op != c->h.op)) {
@@ -766,9 +770,10 @@ static bool tick_posted(struct chan *ch, u64 now, u64 *due, struct preq_list *do
 u64 chan_tick(struct chan *ch, u64 now)
 {
 	struct preq_list done = TAILQ_HEAD_INITIALIZER(done);
+	u64 stall = ch->p->pp.stall_ms * 1000000ull, due = 0;
 	struct pconn *pc = NULL;
+	const char *why = NULL;
 	bool kill;
-	u64 due = 0;
 
 	pthread_mutex_lock(&ch->lock);
 	tick_queue(ch, &ch->urgent, now, &due, &done);
@@ -780,12 +785,19 @@ u64 chan_tick(struct chan *ch, u64 now)
 		       now >= ch->handshake_until ? now + 1000000000ull : ch->handshake_until);
 	} else if (ch->state == CHAN_WAIT && ch->retry_at > now) {
 		sooner(&due, ch->retry_at);
+	} else if (ch->conn && (ch->state == CHAN_UP || ch->state == CHAN_UPCALL)) {
+		why = pvfs_conn_stalled(&ch->conn->c, now, stall);
+		kill |= why != NULL;
+		sooner(&due, now + stall / 4);
 	}
 	if (kill && ch->conn) {
 		pc = ch->conn;
 		pvfs_conn_get(&pc->c);
 	}
 	pthread_mutex_unlock(&ch->lock);
+	if (why)
+		pvfs_log_limited(PVFS_LOG_WARNING, "%s: connection closed: %s for %u ms",
+				 ch->p->pp.addr.text, why, ch->p->pp.stall_ms);
 	if (pc) {
 		pvfs_conn_kill(&pc->c);
 		pvfs_conn_put(&pc->c);

@@ -65,16 +65,18 @@ bool pvfs_conn_tryget(struct pvfs_conn *c)
 void pvfs_conn_put(struct pvfs_conn *c)
 {
 	struct pvfs_engine *e = c->engine;
+	struct pvfs_xprt *x = c->xprt;
 
 	if (atomic_fetch_sub(&c->refs, 1) != 1)
 		return;
-	c->xprt->ops->close(c->xprt);
 	pthread_mutex_destroy(&c->tx_lock);
 	free(c->tx_copy);
 	free(c->stash.mem);
 	/* Before freed(): who waits for that may free the engine next. */
 	pvfs_engine_hold(e, -1);
+	/* Before the close: pvfs_conn_stalled() may be looking at it till then. */
 	c->ops->freed(c);
+	x->ops->close(x);
 }
 
 /**
@@ -89,6 +91,54 @@ void pvfs_conn_kill(struct pvfs_conn *c)
 		return;
 	c->xprt->ops->shutdown(c->xprt);
 	pvfs_conn_resume(c);
+}
+
+/* ---------------------------------------------------------------- the other end's idleness */
+
+static u64 load(atomic_ullong *v)
+{
+	return atomic_load_explicit(v, memory_order_relaxed);
+}
+
+static bool stalled_in(struct pvfs_conn *c, u64 now, u64 limit)
+{
+	u64 bytes = load(&c->bytes_in), messages = load(&c->messages);
+	struct pvfs_conn_watch *w = &c->watch;
+
+	if (w->in_since && atomic_load_explicit(&c->rx_mid, memory_order_relaxed) &&
+	    messages == w->in_messages && bytes - w->in_bytes < PVFS_STALL_BYTES)
+		return now - w->in_since > limit;
+	w->in_since = now;
+	w->in_bytes = bytes;
+	w->in_messages = messages;
+	return false;
+}
+
+static bool stalled_out(struct pvfs_conn *c, u64 now, u64 limit)
+{
+	struct pvfs_conn_watch *w = &c->watch;
+	u64 bytes;
+
+	if (!atomic_load_explicit(&c->tx_full, memory_order_relaxed)) {
+		w->out_since = 0;
+		return false;
+	}
+	/* The transport takes much and tells of room in lumps: what counts is what has arrived. */
+	bytes = load(&c->bytes_out) - c->xprt->ops->unsent(c->xprt);
+	if (w->out_since && (s64)(bytes - w->out_bytes) < PVFS_STALL_BYTES)
+		return now - w->out_since > limit;
+	w->out_since = now;
+	w->out_bytes = bytes;
+	return false;
+}
+
+const char *pvfs_conn_stalled(struct pvfs_conn *c, u64 now, u64 limit)
+{
+	if (stalled_in(c, now, limit))
+		return "it stopped in the middle of a message";
+	if (stalled_out(c, now, limit))
+		return "it does not take what it is sent";
+	return NULL;
 }
 
 /*
@@ -130,12 +180,16 @@ static bool put_by(struct pvfs_conn *c)
 static void arm_reader(struct pvfs_conn *c)
 {
 	/*
-	 * Bytes that are here already don't make the descriptor readable: let room to send do
-	 * instead.
+	 * Bytes that are here already don't make the descriptor readable, nor need there be room to
+	 * send.
 	 */
-	u32 events = EPOLLIN | (c->stash.mem || c->rx == PVFS_RX_DECIDE ? EPOLLOUT : 0);
+	bool now = c->stash.mem || c->rx == PVFS_RX_DECIDE;
 
-	if (pvfs_engine_arm(c->engine, &c->in, events)) {
+	atomic_store_explicit(&c->rx_mid, !now && (c->rx > PVFS_RX_HEAD || c->got),
+			      memory_order_relaxed);
+	if (now) {
+		pvfs_engine_post(c->engine, &c->in);
+	} else if (pvfs_engine_arm(c->engine, &c->in, EPOLLIN)) {
 		/*
 		 * Out of memory in the kernel. Nobody will be told of what this connection sends:
 		 * end it here.
@@ -246,7 +300,7 @@ static int take_body(struct pvfs_conn *c, u32 n)
 		return broken(c, -EBADMSG, "damaged body");
 	c->got = c->crc = 0;
 	c->pay_i = c->pay_off = 0;
-	c->rx = PVFS_RX_PAYLOAD;
+	c->rx = c->ops->payload && c->h.payload_len ? PVFS_RX_WANT : PVFS_RX_PAYLOAD;
 	return 1;
 }
 
@@ -319,6 +373,18 @@ static int consume(struct pvfs_conn *c)
 			if (err <= 0)
 				return err;
 			fallthrough;
+		case PVFS_RX_WANT:
+			if (c->rx == PVFS_RX_WANT) {
+				if (atomic_load_explicit(&c->dead, memory_order_relaxed))
+					return -ECONNABORTED;
+				if (rb->pos == rb->end)
+					return 0;
+				err = c->ops->payload(c);
+				if (err)
+					return err;
+				c->rx = PVFS_RX_PAYLOAD;
+			}
+			fallthrough;
 		case PVFS_RX_PAYLOAD:
 			take_payload(c);
 			if (c->got < c->h.payload_len)
@@ -327,6 +393,7 @@ static int consume(struct pvfs_conn *c)
 				return broken(c, -EBADMSG, "damaged payload");
 			c->rx = PVFS_RX_HEAD;
 			c->got = 0;
+			atomic_fetch_add_explicit(&c->messages, 1, memory_order_relaxed);
 			err = c->ops->message(c);
 			if (err)
 				return err;
@@ -408,6 +475,7 @@ static void read_ready(struct pvfs_source *src, u32 events)
 	ssize_t k;
 
 	c->rb = &rb;
+	atomic_store_explicit(&c->rx_mid, false, memory_order_relaxed);
 	if (c->rx == PVFS_RX_CONNECT) {
 		err = finish_connect(c);
 		if (err)
@@ -615,6 +683,7 @@ static void tx_run(struct pvfs_conn *c)
 		}
 		if (k == -EAGAIN) {
 			pvfs_conn_get(c);
+			atomic_store_explicit(&c->tx_full, true, memory_order_relaxed);
 			k = pvfs_engine_arm_out(c->engine, &c->out);
 			if (!k)
 				return;
@@ -629,6 +698,7 @@ static void write_ready(struct pvfs_source *src, u32 events)
 {
 	struct pvfs_conn *c = container_of(src, struct pvfs_conn, out);
 
+	atomic_store_explicit(&c->tx_full, false, memory_order_relaxed);
 	tx_run(c);
 	pvfs_conn_put(c);
 }

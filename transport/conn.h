@@ -56,12 +56,17 @@ struct pvfs_conn_ops {
 	/* The transport is connected (connecting side only). -errno ends the connection. */
 	int (*connected)(struct pvfs_conn *c);
 	/*
-	 * A header is in c->h. Set c->body (h.body_len bytes of room; NULL: throw it away) and
-	 * c->pay/c->npay (where the payload goes, that much room; npay 0: throw it away). 0: go on;
-	 * 1: the connection was parked by this call; -errno: end the connection, c->why may say
-	 * why.
+	 * A header is in c->h. Set c->body (h.body_len bytes of room; NULL: throw it away) and,
+	 * unless payload() does, c->pay/c->npay (where the payload goes, that much room; npay 0:
+	 * throw it away). 0: go on; 1: the connection was parked by this call, and it comes again;
+	 * -errno: end the connection, c->why may say why.
 	 */
 	int (*head)(struct pvfs_conn *c);
+	/*
+	 * The body is there and right, and so are the first bytes of the payload: now is the time
+	 * to find room for it, and not before. Sets c->pay/c->npay; returns as head(). May be NULL.
+	 */
+	int (*payload)(struct pvfs_conn *c);
 	/*
 	 * The message is complete and its checksums are right. 0: go on; 1: released or parked;
 	 * -errno: end.
@@ -81,6 +86,7 @@ enum pvfs_conn_rx {
 	PVFS_RX_HEAD,		/* collecting a header */
 	PVFS_RX_DECIDE,		/* header is there; head() has to say where the rest goes */
 	PVFS_RX_BODY,
+	PVFS_RX_WANT,		/* body is there; payload() has to say where the payload goes */
 	PVFS_RX_PAYLOAD,
 };
 
@@ -99,6 +105,13 @@ struct pvfs_conn {
 	atomic_bool parked;		/* who clears it resumes */
 	atomic_ullong bytes_in, bytes_out;
 	atomic_ullong progress;		/* pvfs_now() when bytes last moved */
+	atomic_ullong messages;		/* received whole */
+	atomic_bool rx_mid;		/* waits for the rest of a message */
+	atomic_bool tx_full;		/* waits for room to send */
+	struct pvfs_conn_watch {	/* of who calls pvfs_conn_stalled() */
+		u64 in_since, in_bytes, in_messages;
+		u64 out_since, out_bytes;
+	} watch;
 
 	/* reader's */
 	struct pvfs_source in;
@@ -162,6 +175,23 @@ void pvfs_conn_send(struct pvfs_conn *c, struct pvfs_send *s);
  * reference is held.
  */
 void pvfs_conn_release(struct pvfs_conn *c);
+
+/**
+ * pvfs_conn_stalled - does the other end neither go on with what it began to send, nor take what it
+ * is sent?
+ * @now: pvfs_now()
+ * @limit: ns
+ *
+ * Half a message must get on, by PVFS_STALL_BYTES or to its end, within @limit; so must what waits
+ * for room to be sent, and bytes that lie in the socket's buffer are not out yet. A connection that
+ * is parked, or whose request is being handled, is not the other end's fault. To be called again and
+ * again, several times in @limit, by one thread at a time; the caller has a reference, or freed()
+ * waits for it.
+ *
+ * Return: NULL, or what is wrong, for the log.
+ */
+#define PVFS_STALL_BYTES (16u << 10)
+const char *pvfs_conn_stalled(struct pvfs_conn *c, u64 now, u64 limit);
 
 /* Reader only: keeps the receiving side out of the engine until pvfs_conn_resume(), by anyone. */
 void pvfs_conn_park(struct pvfs_conn *c);

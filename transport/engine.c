@@ -27,14 +27,17 @@
  * @out_epfd: sending sides only; is a member of @epfd
  */
 struct pvfs_engine {
-	int epfd, out_epfd, timer_fd, stop_fd;
-	struct pvfs_source out_src, timer_src;
+	int epfd, out_epfd, timer_fd, stop_fd, post_fd;
+	struct pvfs_source out_src, timer_src, post_src;
 	pthread_t *threads;
 	unsigned int nthreads;
 	char name[12];
 	atomic_bool stopping;
 	atomic_ullong wakeups;
 	atomic_int held;		/* connections that exist */
+
+	pthread_mutex_t post_lock;	/* protects the next two */
+	struct pvfs_source *posted, **posted_tail;
 
 	pthread_mutex_t lock;	/* protects the timers' fields, @timer_at, @everys and @deferred */
 	pthread_cond_t timer_idle;	/* a timer's function returned */
@@ -106,6 +109,47 @@ int pvfs_engine_arm(struct pvfs_engine *e, struct pvfs_source *s, u32 events)
 int pvfs_engine_arm_out(struct pvfs_engine *e, struct pvfs_source *s)
 {
 	return arm(e->out_epfd, s, EPOLLOUT);
+}
+
+void pvfs_engine_post(struct pvfs_engine *e, struct pvfs_source *s)
+{
+	u64 one = 1;
+	bool first;
+
+	atomic_fetch_add_explicit(&s->handed, 1, memory_order_release);
+	pthread_mutex_lock(&e->post_lock);
+	first = !e->posted;
+	s->next = NULL;
+	*e->posted_tail = s;
+	e->posted_tail = &s->next;
+	/* Its counter is 0 or 1: it takes this, and is readable while anything is posted. */
+	if (first && write(e->post_fd, &one, sizeof(one)) != sizeof(one))
+		pvfs_error("%s: can't wake a thread: %s", e->name, strerror(errno));
+	pthread_mutex_unlock(&e->post_lock);
+}
+
+/* Something is posted: one of it. */
+static void post_ready(struct pvfs_source *src, u32 events)
+{
+	struct pvfs_engine *e = container_of(src, struct pvfs_engine, post_src);
+	struct pvfs_source *s;
+	u64 count;
+
+	pthread_mutex_lock(&e->post_lock);
+	s = e->posted;
+	if (s) {
+		e->posted = s->next;
+		if (!e->posted) {
+			e->posted_tail = &e->posted;
+			if (read(e->post_fd, &count, sizeof(count)) < 0)
+				pvfs_error("%s: eventfd: %s", e->name, strerror(errno));
+		}
+	}
+	pthread_mutex_unlock(&e->post_lock);
+	/* Before it runs: another thread takes the next. */
+	pvfs_engine_arm(e, src, EPOLLIN);
+	if (s)
+		source_ready(s, EPOLLIN);
 }
 
 void pvfs_engine_del(struct pvfs_engine *e, struct pvfs_source *s)
@@ -357,14 +401,19 @@ int pvfs_engine_new(const char *name, unsigned int nthreads, struct pvfs_engine 
 		return -ENOMEM;
 	snprintf(e->name, sizeof(e->name), "%s", name);
 	pthread_mutex_init(&e->lock, NULL);
+	pthread_mutex_init(&e->post_lock, NULL);
+	e->posted_tail = &e->posted;
 	pthread_cond_init(&e->timer_idle, NULL);
 	e->epfd = epoll_create1(EPOLL_CLOEXEC);
 	e->out_epfd = epoll_create1(EPOLL_CLOEXEC);
 	e->timer_fd = timerfd_create(CLOCK_MONOTONIC, TFD_CLOEXEC | TFD_NONBLOCK);
 	e->stop_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+	e->post_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
 	e->out_src = (struct pvfs_source){ .fd = e->out_epfd, .ready = out_ready };
 	e->timer_src = (struct pvfs_source){ .fd = e->timer_fd, .ready = timer_ready };
+	e->post_src = (struct pvfs_source){ .fd = e->post_fd, .ready = post_ready };
 	if (e->epfd < 0 || e->out_epfd < 0 || e->timer_fd < 0 || e->stop_fd < 0 ||
+	    e->post_fd < 0 ||
 	    epoll_ctl(e->epfd, EPOLL_CTL_ADD, e->stop_fd, &stop)) {
 		err = -errno;
 		goto fail;
@@ -372,6 +421,8 @@ int pvfs_engine_new(const char *name, unsigned int nthreads, struct pvfs_engine 
 	err = pvfs_engine_arm(e, &e->out_src, EPOLLIN);
 	if (!err)
 		err = pvfs_engine_arm(e, &e->timer_src, EPOLLIN);
+	if (!err)
+		err = pvfs_engine_arm(e, &e->post_src, EPOLLIN);
 	if (!err)
 		err = start_threads(e, nthreads);
 	if (err)
@@ -415,6 +466,9 @@ void pvfs_engine_free(struct pvfs_engine *e)
 		close(e->timer_fd);
 	if (e->stop_fd >= 0)
 		close(e->stop_fd);
+	if (e->post_fd >= 0)
+		close(e->post_fd);
+	pthread_mutex_destroy(&e->post_lock);
 	pthread_cond_destroy(&e->timer_idle);
 	pthread_mutex_destroy(&e->lock);
 	free(e->threads);

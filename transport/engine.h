@@ -24,12 +24,14 @@
  * @added: known to epoll already; whoever owns the source
  * @handed: orders what its owners did, one after the other: written when it is given away, read
  *	when it is got
+ * @next: engine.c's, while it is posted
  */
 struct pvfs_source {
 	int fd;
 	void (*ready)(struct pvfs_source *s, u32 events);
 	bool added;
 	atomic_uint handed;
+	struct pvfs_source *next;
 };
 
 /**
@@ -43,7 +45,13 @@ struct pvfs_source {
 int pvfs_engine_arm(struct pvfs_engine *e, struct pvfs_source *s, u32 events);
 
 /*
- * The same for the sending side: fires when there is room. A second source of the same descriptor,
+ * Gives @s away to a thread that comes to it after what is there already, whatever happens at its
+ * descriptor. Never fails.
+ */
+void pvfs_engine_post(struct pvfs_engine *e, struct pvfs_source *s);
+
+/*
+ * As pvfs_engine_arm() for the sending side: fires when there is room. A second source of the same descriptor,
  * so that the two sides of a connection are owned apart; it lives in an epoll set of its own inside
  * the first.
  */

@@ -9,6 +9,7 @@
  */
 #include "server.h"
 #include "../common/log.h"
+#include <stdlib.h>
 
 /*
  * ---------------------------------------------------------------- states and the table of channels
@@ -89,18 +90,116 @@ static struct srv_conn *take_place(struct srv_conn *sc)
 	return old;
 }
 
+/* ---- a session's connections; the server's lock is held ---- */
+
+struct srv_session *srv_session_find(struct pvfs_server *s, u64 id)
+{
+	struct srv_session *ss;
+
+	LIST_FOREACH(ss, &s->sessions[id % SRV_SESSIONS], link)
+		if (ss->id == id)
+			return ss;
+	return NULL;
+}
+
+/* @sc is among its session's connections from now on. Return: 0 or -ENOMEM. */
+static int session_join(struct srv_conn *sc)
+{
+	struct pvfs_server *s = sc->s;
+	u64 id = sc->peer.session;
+	struct srv_session *ss = srv_session_find(s, id);
+
+	if (!ss) {
+		ss = calloc(1, sizeof(*ss));
+		if (!ss)
+			return -ENOMEM;
+		ss->id = id;
+		LIST_INSERT_HEAD(&s->sessions[id % SRV_SESSIONS], ss, link);
+		s->nsessions++;
+	}
+	sc->session = ss;
+	LIST_INSERT_HEAD(&ss->conns, sc, slink);
+	return 0;
+}
+
+void srv_session_leave(struct srv_conn *sc)
+{
+	struct srv_session *ss = sc->session;
+
+	if (!ss)
+		return;
+	LIST_REMOVE(sc, slink);
+	sc->session = NULL;
+	if (LIST_EMPTY(&ss->conns)) {
+		LIST_REMOVE(ss, link);
+		sc->s->nsessions--;
+		free(ss);
+	}
+}
+
+void srv_unproved_remove(struct srv_conn *sc)
+{
+	if (!sc->unproved)
+		return;
+	TAILQ_REMOVE(&sc->s->unproved, sc, ulink);
+	sc->unproved = false;
+	sc->s->nunproved--;
+}
+
+/*
+ * @sc has proved itself: it leaves those that may be sent away for another, and counts among those
+ * that are served; for a client that takes another one's place there is always room. Return: 0;
+ * -ECONNABORTED: it was sent away meanwhile; -EBUSY: there are too many; -ENOMEM.
+ */
+static int prove(struct srv_conn *sc, struct srv_conn **ret_old)
+{
+	struct pvfs_server *s = sc->s;
+	int err = 0;
+
+	*ret_old = NULL;
+	pthread_mutex_lock(&s->lock);
+	if (!sc->unproved) {
+		err = -ECONNABORTED;
+		goto out;
+	}
+	if (sc->peer.session && session_join(sc)) {
+		err = -ENOMEM;
+		goto out;
+	}
+	if (sc->peer.session && sc->peer.role == PVFS_ROLE_CLIENT)
+		*ret_old = take_place(sc);
+	if (s->p.max_conns && s->nproved >= s->p.max_conns && !*ret_old &&
+	    sc->peer.role == PVFS_ROLE_CLIENT) {
+		srv_hash_remove(sc);
+		srv_session_leave(sc);
+		err = -EBUSY;
+		goto out;
+	}
+	srv_unproved_remove(sc);
+	sc->proved = true;
+	s->nproved++;
+out:
+	pthread_mutex_unlock(&s->lock);
+	return err;
+}
+
 void pvfs_conn_set_session(struct pvfs_conn *c, u64 session)
 {
 	struct srv_conn *sc = srv_conn(c), *old = NULL;
+	bool lost = false;
 
 	pthread_mutex_lock(&sc->s->lock);
 	if (sc->peer.session != session) {
 		srv_hash_remove(sc);
+		srv_session_leave(sc);
 		__atomic_store_n(&sc->peer.session, session, __ATOMIC_RELAXED);
+		lost = session && session_join(sc);
 		if (session && sc->peer.role == PVFS_ROLE_CLIENT)
 			old = take_place(sc);
 	}
 	pthread_mutex_unlock(&sc->s->lock);
+	if (lost)	/* nobody would find it; the client comes again */
+		pvfs_conn_kill(c);
 	if (old) {
 		srv_conn_close_calls(old);
 		pvfs_conn_kill(&old->c);
@@ -266,6 +365,7 @@ static int handshake_auth(struct srv_conn *sc)
 	struct srv_conn *old = NULL;
 	struct pvfs_auth_req m;
 	char volume[PVFS_VOLUME_MAX + 1];
+	int err;
 
 	if (pvfs_auth_req_decode(&m, sc->small, len))
 		return refuse(sc, -EACCES, "malformed AUTH");
@@ -302,11 +402,14 @@ static int handshake_auth(struct srv_conn *sc)
 			  (unsigned long long)m.session);
 		return refuse(sc, -ESTALE, NULL);
 	}
-	if (m.session && m.role == PVFS_ROLE_CLIENT) {
-		pthread_mutex_lock(&s->lock);
-		old = take_place(sc);
-		pthread_mutex_unlock(&s->lock);
+	err = prove(sc, &old);
+	if (err == -EBUSY) {
+		atomic_fetch_add_explicit(&s->refused, 1, memory_order_relaxed);
+		pvfs_log_limited(PVFS_LOG_WARNING, "%s (%s): connection refused: there are as many "
+				 "as configured (max connections)", sc->c.name, sc->peer.host);
 	}
+	if (err)
+		return err;
 	if (old) {
 		srv_conn_close_calls(old);
 		pvfs_conn_kill(&old->c);

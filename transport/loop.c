@@ -11,7 +11,9 @@
  */
 #include "transport.h"
 #include <pthread.h>
+#include <linux/sockios.h>
 #include <stdlib.h>
+#include <sys/ioctl.h>
 #include <sys/eventfd.h>
 #include <unistd.h>
 
@@ -335,6 +337,13 @@ static ssize_t loop_recvv(struct pvfs_xprt *x, const struct iovec *iov, int n)
 	return k < 0 ? -errno : k;
 }
 
+static u64 loop_unsent(struct pvfs_xprt *x)
+{
+	int n = 0;
+
+	return ioctl(loop(x)->fd, SIOCOUTQ, &n) || n < 0 ? 0 : n;
+}
+
 static int loop_event_fd(struct pvfs_xprt *x)
 {
 	return loop(x)->fd;
@@ -373,6 +382,7 @@ const struct pvfs_xprt_ops pvfs_loop_ops = {
 	.connected = loop_connected,
 	.sendv = loop_sendv,
 	.recvv = loop_recvv,
+	.unsent = loop_unsent,
 	.event_fd = loop_event_fd,
 	.peer_name = loop_peer_name,
 	.shutdown = loop_shutdown,

@@ -512,6 +512,8 @@ int pvfs_peer_new(struct pvfs_engine *e, const struct pvfs_peer_params *pp, stru
 	p->pp = *pp;
 	p->key = *pp->key;
 	p->pp.key = &p->key;
+	p->pp.handshake_ms = pp->handshake_ms ?: HANDSHAKE_MS_DEFAULT;
+	p->pp.stall_ms = pp->stall_ms ?: PEER_STALL_MS_DEFAULT;
 	if (gethostname(p->host, sizeof(p->host) - 1))
 		strcpy(p->host, "localhost");
 	p->timer.fn = peer_tick;

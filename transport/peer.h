@@ -30,7 +30,8 @@
 #include "conn.h"
 
 #define CHAN_TAGS 256			/* power of two; requests in flight on a channel */
-#define CHAN_HANDSHAKE_NS 15000000000ull
+#define HANDSHAKE_MS_DEFAULT 15000u
+#define PEER_STALL_MS_DEFAULT 20000u
 #define BACKOFF_MIN_MS 50u
 #define BACKOFF_MAX_MS 5000u
 /* so long after a refusal requests fail without another try */

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0 OR LGPL-2.1
 /*
- * server.c - the serving side: listening, requests from header to reply, payload memory, stopping.
+ * server.c - the serving side: requests from header to reply, starting and stopping.
  *
  * What the thread that reads a connection does with a request: ordinary ones are dispatched right
  * there, and it reads on afterwards; before a SLOW one is dispatched the connection goes back to
@@ -18,8 +18,7 @@
 #include <unistd.h>
 
 #define AUTH_MS_DEFAULT 10000
-#define ACCEPT_RETRY_NS 100000000ull
-#define BACKLOG 512
+#define STALL_MS_DEFAULT 20000
 
 /* ---------------------------------------------------------------- calls */
 
@@ -48,25 +47,11 @@ struct srv_call *srv_call_new(struct pvfs_server *s, u32 body_len)
 	return k;
 }
 
-static void payload_put(struct srv_call *k)
-{
-	struct pvfs_server *s = k->call.server;
-	u8 *mem = k->call.payload;
-
-	if (!mem)
-		return;
-	k->call.payload = NULL;
-	if (s->p.ops->payload_get)
-		s->p.ops->payload_put(&k->sc->c, mem, k->call.payload_handle);
-	else
-		free(mem);
-}
-
 void srv_call_free(struct srv_call *k)
 {
 	struct pvfs_server *s = k->call.server;
 
-	payload_put(k);
+	srv_payload_put(k);
 	if (k->call.body != k->body_mem)
 		free(k->call.body);
 	if (k->reply != k->reply_mem)
@@ -125,6 +110,7 @@ static void reply_done(struct pvfs_send *send, int err)
 	struct srv_call *k = container_of(send, struct srv_call, send);
 	struct srv_conn *sc = k->sc;
 
+	srv_unread_sub(sc, k->unread);
 	if (err)
 		atomic_fetch_add_explicit(&sc->s->replies_dropped, 1, memory_order_relaxed);
 	if (k->out.release)
@@ -202,7 +188,10 @@ void pvfs_call_reply(struct pvfs_call *call, int err, const void *body, u32 body
 	h.body_crc = h.body_len ? pvfs_crc32c(0, k->send.body, h.body_len) : 0;
 	pvfs_head_encode(&h, &k->send.hdr);
 	k->send.done = reply_done;
-	payload_put(k);
+	srv_payload_put(k);
+	k->unread = sizeof(*k) + (h.body_len > sizeof(k->reply_mem) ? h.body_len : 0) +
+		    (k->send.npay ? h.payload_len : 0);
+	srv_unread_add(sc, k->unread);
 	srv_count_reply(k, err, PVFS_HDR_LEN + h.body_len + h.payload_len);
 
 	/*
@@ -219,153 +208,6 @@ void pvfs_call_reply(struct pvfs_call *call, int err, const void *body, u32 body
 	/* Before the send: the answer is the client's leave to send the next. */
 	srv_call_end(sc);
 	pvfs_conn_send(&sc->c, &k->send);
-}
-
-/* ---------------------------------------------------------------- payload memory */
-
-/*
- * Lock held: the next of the round, to be resumed without the lock; a reference comes with it.
- * Memory that came back during a round makes another one.
- */
-static struct srv_conn *pay_next(struct pvfs_server *s)
-{
-	struct srv_conn *sc;
-
-	for (;;) {
-		while ((sc = s->pay_round)) {
-			s->pay_round = sc->pnext;
-			sc->pay_queued = false;
-			if (!pvfs_conn_tryget(&sc->c))
-				continue;
-			sc->pay_trying = true;
-			s->pay_busy = true;
-			return sc;
-		}
-		s->pay_busy = false;
-		if (!s->pay_wait || s->pay_round_seq == s->pay_seq)
-			return NULL;
-		s->pay_round_seq = s->pay_seq;
-		s->pay_round = s->pay_wait;
-		s->pay_wait = NULL;
-		s->pay_wait_tail = &s->pay_wait;
-	}
-}
-
-static void pay_kick(struct srv_conn *sc)
-{
-	if (!sc)
-		return;
-	pvfs_conn_resume(&sc->c);
-	pvfs_conn_put(&sc->c);
-}
-
-/*
- * Everyone who waits is tried once, one after the other, so that those who are refused again stay
- * in order.
- */
-void pvfs_server_payload_ready(struct pvfs_server *s)
-{
-	struct srv_conn *sc;
-
-	pthread_mutex_lock(&s->lock);
-	s->pay_seq++;
-	sc = s->pay_busy ? NULL : pay_next(s);
-	pthread_mutex_unlock(&s->lock);
-	pay_kick(sc);
-}
-
-/* @sc had its try, or is gone. Lock held. */
-static struct srv_conn *pay_tried(struct srv_conn *sc)
-{
-	if (!sc->pay_trying)
-		return NULL;
-	sc->pay_trying = false;
-	return pay_next(sc->s);
-}
-
-/*
- * No memory: the connection waits in line. @seq: s->pay_seq before memory was asked for; when it
- * has moved since, there may be some now. Return: 1, see struct pvfs_conn_ops.
- */
-static int pay_wait(struct srv_conn *sc, u64 seq)
-{
-	struct pvfs_server *s = sc->s;
-	struct srv_conn *next;
-	bool again = false;
-
-	pvfs_conn_get(&sc->c);
-	pvfs_conn_park(&sc->c);
-	pthread_mutex_lock(&s->lock);
-	next = pay_tried(sc);
-	if (s->pay_seq != seq) {
-		again = true;
-	} else if (!sc->is_down) {
-		sc->pay_queued = true;
-		sc->pnext = NULL;
-		*s->pay_wait_tail = sc;
-		s->pay_wait_tail = &sc->pnext;
-	}
-	pthread_mutex_unlock(&s->lock);
-	if (again)
-		pvfs_conn_resume(&sc->c);
-	pay_kick(next);
-	pvfs_conn_put(&sc->c);
-	return 1;
-}
-
-/* Lock held. */
-static void pay_forget(struct srv_conn *sc)
-{
-	struct pvfs_server *s = sc->s;
-	struct srv_conn **p;
-
-	if (!sc->pay_queued)
-		return;
-	for (p = &s->pay_round; *p && *p != sc; p = &(*p)->pnext)
-		;
-	if (!*p) {
-		for (p = &s->pay_wait; *p != sc; p = &(*p)->pnext)
-			;
-		if (!sc->pnext)
-			s->pay_wait_tail = p;
-	}
-	*p = sc->pnext;
-	sc->pay_queued = false;
-}
-
-static int payload_get(struct srv_conn *sc)
-{
-	struct pvfs_server *s = sc->s;
-	struct pvfs_conn *c = &sc->c;
-	struct srv_call *k = sc->call;
-	struct srv_conn *next;
-	u64 seq;
-
-	if (!s->p.ops->payload_get) {
-		k->call.payload = malloc(c->h.payload_len);
-		if (!k->call.payload) {
-			c->why = "out of memory";
-			return -ENOMEM;
-		}
-	} else {
-		pthread_mutex_lock(&s->lock);
-		seq = s->pay_seq;
-		pthread_mutex_unlock(&s->lock);
-		k->call.payload = s->p.ops->payload_get(c, &c->h, c->h.payload_len,
-							&k->call.payload_handle);
-		if (!k->call.payload)
-			return pay_wait(sc, seq);
-		if (sc->pay_trying) {
-			pthread_mutex_lock(&s->lock);
-			next = pay_tried(sc);
-			pthread_mutex_unlock(&s->lock);
-			pay_kick(next);
-		}
-	}
-	sc->pay = (struct iovec){ .iov_base = k->call.payload, .iov_len = c->h.payload_len };
-	c->pay = &sc->pay;
-	c->npay = 1;
-	return 0;
 }
 
 /* ---------------------------------------------------------------- requests */
@@ -404,7 +246,7 @@ static int conn_head(struct pvfs_conn *c)
 	struct srv_conn *sc = srv_conn(c);
 	struct pvfs_head *h = &c->h;
 	struct srv_call *k;
-	u64 session;
+	u64 session, seq;
 
 	if (sc->state != SRV_OPEN) {
 		if (h->flags || h->payload_len || h->body_len > sizeof(sc->small) ||
@@ -425,6 +267,12 @@ static int conn_head(struct pvfs_conn *c)
 	 * Handlers, and the sharing out of memory, go by what the connection proved. SESSION_OPEN
 	 * may be changing it.
 	 */
+	if (sc->s->p.unread_max) {
+		seq = srv_pay_seq(sc->s);
+		if (!srv_may_begin(sc))
+			return srv_pay_wait(sc, seq);
+		srv_pay_success(sc);
+	}
 	session = __atomic_load_n(&sc->peer.session, __ATOMIC_RELAXED);
 	sc->verdict = check_request(sc, h, session);
 	h->session = session;
@@ -439,7 +287,7 @@ static int conn_head(struct pvfs_conn *c)
 		sc->call = k;
 	}
 	c->body = k->call.body;
-	return h->payload_len && !sc->verdict ? payload_get(sc) : 0;
+	return 0;
 }
 
 static void ping(struct srv_call *k)
@@ -526,10 +374,10 @@ static void conn_down(struct pvfs_conn *c, int err)
 	srv_set_state(sc, SRV_CLOSED);
 	sc->is_down = true;
 	srv_hash_remove(sc);
-	pay_forget(sc);
-	next = pay_tried(sc);
+	srv_unproved_remove(sc);
+	next = srv_pay_forget(sc);
 	pthread_mutex_unlock(&s->lock);
-	pay_kick(next);
+	srv_pay_kick(next);
 	callback_down(sc);
 	if (sc->call)
 		srv_call_free(sc->call);
@@ -544,7 +392,12 @@ static void conn_freed(struct pvfs_conn *c)
 
 	if (s->p.ops->closed)
 		s->p.ops->closed(c);
+	if (s->bufs)
+		pvfs_bufs_forget(s->bufs, &sc->bufwait);
 	pthread_mutex_lock(&s->lock);
+	srv_unproved_remove(sc);
+	srv_session_leave(sc);
+	s->nproved -= sc->proved;
 	*sc->link = sc->next;
 	if (sc->next)
 		sc->next->link = sc->link;
@@ -554,8 +407,9 @@ static void conn_freed(struct pvfs_conn *c)
 	free(sc);
 }
 
-static const struct pvfs_conn_ops server_conn_ops = {
+const struct pvfs_conn_ops srv_conn_ops = {
 	.head = conn_head,
+	.payload = srv_payload,
 	.message = conn_message,
 	.down = conn_down,
 	.freed = conn_freed,
@@ -576,51 +430,50 @@ void *pvfs_server_arg(struct pvfs_server *s)
 	return s->p.arg;
 }
 
-static int by_number(const void *a, const void *b)
+/* Lock held: the first connection of the sessions that @named stands for which @is so. */
+static struct srv_conn *conn_of(struct pvfs_server *s, u64 named, bool (*is)(struct srv_conn *sc))
 {
-	u64 x = *(const u64 *)a, y = *(const u64 *)b;
+	bool all = named & PVFS_SESSION_ALL;
+	u32 i = all ? 0 : named % SRV_SESSIONS, end = all ? SRV_SESSIONS : i + 1;
+	struct srv_session *ss;
+	struct srv_conn *sc;
 
-	return x < y ? -1 : x > y;
+	for (; i < end; i++)
+		LIST_FOREACH(ss, &s->sessions[i], link)
+			LIST_FOREACH(sc, &ss->conns, slink)
+				if (pvfs_session_named(named, ss->id) && is(sc))
+					return sc;
+	return NULL;
 }
 
-/* Lock held: is it a connection of one of them? "All up to one" is behind the others. */
-static bool of_sessions(const struct srv_conn *sc, const u64 *sessions, u32 n)
+/* Takes a reference. */
+static bool to_be_killed(struct srv_conn *sc)
 {
-	return sc->peer.session && sc->state >= SRV_WAITING &&
-	       (pvfs_session_named(sessions[n - 1], sc->peer.session) ||
-		bsearch(&sc->peer.session, sessions, n, sizeof(*sessions), by_number));
+	return !sc->killed && pvfs_conn_tryget(&sc->c);
+}
+
+static bool killed_and_busy(struct srv_conn *sc)
+{
+	return sc->killed && atomic_load(&sc->calls) != SRV_DEAD;
 }
 
 void pvfs_server_kill_begin(struct pvfs_server *s, const u64 *sessions, u32 n)
 {
 	struct srv_conn *sc;
+	u32 i;
 
 	pthread_mutex_lock(&s->lock);
-again:
-	for (sc = s->conns; sc; sc = sc->next) {
-		if (sc->killed || !of_sessions(sc, sessions, n) || !pvfs_conn_tryget(&sc->c))
-			continue;
-		sc->killed = true;
-		pthread_mutex_unlock(&s->lock);
-		srv_conn_close_calls(sc);
-		pvfs_conn_kill(&sc->c);
-		pvfs_conn_put(&sc->c);
-		pthread_mutex_lock(&s->lock);
-		goto again;
+	for (i = 0; i < n; i++) {
+		while ((sc = conn_of(s, sessions[i], to_be_killed))) {
+			sc->killed = true;
+			pthread_mutex_unlock(&s->lock);
+			srv_conn_close_calls(sc);
+			pvfs_conn_kill(&sc->c);
+			pvfs_conn_put(&sc->c);
+			pthread_mutex_lock(&s->lock);
+		}
 	}
 	pthread_mutex_unlock(&s->lock);
-}
-
-/* Lock held. */
-static bool sessions_busy(struct pvfs_server *s, const u64 *sessions, u32 n)
-{
-	struct srv_conn *sc;
-
-	for (sc = s->conns; sc; sc = sc->next)
-		if (sc->killed && of_sessions(sc, sessions, n) &&
-		    atomic_load(&sc->calls) != SRV_DEAD)
-			return true;
-	return false;
 }
 
 bool pvfs_server_session_busy(struct pvfs_server *s, u64 session)
@@ -628,16 +481,19 @@ bool pvfs_server_session_busy(struct pvfs_server *s, u64 session)
 	bool busy;
 
 	pthread_mutex_lock(&s->lock);
-	busy = sessions_busy(s, &session, 1);
+	busy = conn_of(s, session, killed_and_busy);
 	pthread_mutex_unlock(&s->lock);
 	return busy;
 }
 
 void pvfs_server_kill_wait(struct pvfs_server *s, const u64 *sessions, u32 n)
 {
+	u32 i;
+
 	pthread_mutex_lock(&s->lock);
-	while (sessions_busy(s, sessions, n))
-		pthread_cond_wait(&s->cond, &s->lock);
+	for (i = 0; i < n; i++)
+		while (conn_of(s, sessions[i], killed_and_busy))
+			pthread_cond_wait(&s->cond, &s->lock);
 	pthread_mutex_unlock(&s->lock);
 }
 
@@ -647,139 +503,17 @@ void pvfs_server_kill_session(struct pvfs_server *s, u64 session)
 	pvfs_server_kill_wait(s, &session, 1);
 }
 
-/* ---------------------------------------------------------------- listening */
-
-/* Listener's lock held. Return: false when the connection was not wanted. */
-static bool conn_new(struct pvfs_server *s, struct pvfs_xprt *x)
-{
-	struct srv_conn *sc;
-	char name[80];
-	bool full;
-
-	pthread_mutex_lock(&s->lock);
-	full = s->p.max_conns && s->nconns >= s->p.max_conns;
-	pthread_mutex_unlock(&s->lock);
-	sc = full ? NULL : calloc(1, sizeof(*sc));
-	if (!sc) {
-		x->ops->peer_name(x, name, sizeof(name));
-		x->ops->close(x);
-		atomic_fetch_add_explicit(&s->refused, 1, memory_order_relaxed);
-		pvfs_log_limited(PVFS_LOG_WARNING, "%s: connection refused: %s", name,
-				 full ? "there are as many as configured (max connections)" :
-					"out of memory");
-		return false;
-	}
-	sc->s = s;
-	sc->t_accept = pvfs_now();
-	pvfs_conn_init(&sc->c, s->e, x, &server_conn_ops);
-	snprintf(sc->peer.addr, sizeof(sc->peer.addr), "%s", sc->c.name);
-	pthread_mutex_lock(&s->lock);
-	sc->next = s->conns;
-	sc->link = &s->conns;
-	if (sc->next)
-		sc->next->link = &sc->next;
-	s->conns = sc;
-	s->nconns++;
-	pthread_mutex_unlock(&s->lock);
-	atomic_fetch_add_explicit(&s->accepted, 1, memory_order_relaxed);
-	if (pvfs_conn_start(&sc->c, false)) {
-		pvfs_log_limited(PVFS_LOG_WARNING, "%s: connection refused: can't wait for it",
-				 sc->c.name);
-		pvfs_conn_put(&sc->c);
-		return false;
-	}
-	return true;
-}
-
-static void accept_ready(struct pvfs_source *src, u32 events)
-{
-	struct srv_listener *l = container_of(src, struct srv_listener, src);
-	struct pvfs_xprt *x;
-	int err;
-
-	pthread_mutex_lock(&l->lock);
-	if (l->stopped)
-		goto out;
-	while (!(err = l->ops->accept(l->l, &x)))
-		conn_new(l->s, x);
-	if (err != -EAGAIN) {
-		/*
-		 * Out of descriptors, as a rule. The event would come again at once: wait a little.
-		 */
-		pvfs_log_limited(PVFS_LOG_ERROR, "can't accept connections: %s", strerror(-err));
-		pvfs_timer_set(l->s->e, &l->retry, pvfs_now() + ACCEPT_RETRY_NS);
-	} else if (pvfs_engine_arm(l->s->e, src, EPOLLIN)) {
-		pvfs_timer_set(l->s->e, &l->retry, pvfs_now() + ACCEPT_RETRY_NS);
-	}
-out:
-	pthread_mutex_unlock(&l->lock);
-}
-
-static void accept_retry(void *arg)
-{
-	struct srv_listener *l = arg;
-
-	accept_ready(&l->src, EPOLLIN);
-}
-
-static int listen_on(struct pvfs_server *s, const struct pvfs_addr *a)
-{
-	struct srv_listener *l = calloc(1, sizeof(*l));
-	int err;
-
-	if (!l)
-		return -ENOMEM;
-	l->s = s;
-	l->ops = pvfs_xprt_for(a);
-	l->src.ready = accept_ready;
-	l->retry.fn = accept_retry;
-	l->retry.arg = l;
-	pthread_mutex_init(&l->lock, NULL);
-	err = l->ops->listen(a, BACKLOG, &l->l, &l->src.fd);
-	if (err) {
-		free(l);
-		return err;
-	}
-	s->listeners[s->nlisteners++] = l;
-	return pvfs_engine_arm(s->e, &l->src, EPOLLIN);
-}
-
-static void unlisten(struct pvfs_server *s, struct srv_listener *l)
-{
-	pvfs_engine_del(s->e, &l->src);
-	pthread_mutex_lock(&l->lock);
-	l->stopped = true;
-	pthread_mutex_unlock(&l->lock);
-	pvfs_timer_cancel(s->e, &l->retry);
-	l->ops->unlisten(l->l);
-	pvfs_engine_defer(s->e, l);
-}
-
 /* ---------------------------------------------------------------- life */
 
-/* Connections that don't prove themselves in time go. */
 static void tick(void *arg)
 {
 	struct pvfs_server *s = arg;
-	u64 now = pvfs_now(), limit = s->p.auth_ms * 1000000ull;
-	struct srv_conn *sc;
+	u64 now = pvfs_now();
 
-	pthread_mutex_lock(&s->lock);
-again:
-	for (sc = s->conns; sc; sc = sc->next) {
-		if (sc->state > SRV_HELLOED || now - sc->t_accept < limit ||
-		    atomic_load(&sc->c.dead) || !pvfs_conn_tryget(&sc->c))
-			continue;
-		pthread_mutex_unlock(&s->lock);
-		pvfs_log_limited(PVFS_LOG_WARNING,
-				 "%s: connection closed: it did not prove itself within %u ms",
-				 sc->c.name, s->p.auth_ms);
-		pvfs_conn_kill(&sc->c);
-		pvfs_conn_put(&sc->c);
-		pthread_mutex_lock(&s->lock);
-		goto again;
-	}
-	pthread_mutex_unlock(&s->lock);
+	srv_cut_unproved(s, now);
+	srv_cut_stalled(s, now);
+	if (s->bufs)
+		pvfs_bufs_kick(s->bufs);
 }
 
 static void server_free(struct pvfs_server *s)
@@ -791,6 +525,7 @@ static void server_free(struct pvfs_server *s)
 		s->free_calls = k->next;
 		free(k);
 	}
+	pvfs_bufs_free(s->bufs);
 	pthread_mutex_destroy(&s->lock);
 	pthread_mutex_destroy(&s->free_lock);
 	pthread_cond_destroy(&s->cond);
@@ -812,6 +547,7 @@ int pvfs_server_start(struct pvfs_engine *e, const struct pvfs_addr *addrs, int 
 		      const char **ret_why)
 {
 	struct pvfs_server *s = calloc(1, sizeof(*s) + naddrs * sizeof(s->listeners[0]));
+	unsigned int every_ms;
 	int i, err;
 
 	*ret_why = "out of memory";
@@ -821,6 +557,8 @@ int pvfs_server_start(struct pvfs_engine *e, const struct pvfs_addr *addrs, int 
 	s->e = e;
 	s->p = *p;
 	s->p.auth_ms = p->auth_ms ?: AUTH_MS_DEFAULT;
+	s->p.stall_ms = p->stall_ms ?: STALL_MS_DEFAULT;
+	s->p.max_unproved = p->max_unproved ?: PVFS_UNPROVED_DEFAULT;
 	s->p.credits = min(max(p->credits, (u16)1), (u16)PVFS_CREDITS_MAX);
 	s->p.payload_max = min(p->payload_max, PVFS_PAYLOAD_MAX);
 	s->t_start = pvfs_now();
@@ -828,12 +566,20 @@ int pvfs_server_start(struct pvfs_engine *e, const struct pvfs_addr *addrs, int 
 	s->next_tag = 1;
 	s->tick.fn = tick;
 	s->tick.arg = s;
-	s->tick.every = max(s->p.auth_ms / 4, 20u) * 1000000ull;
+	every_ms = min(s->p.auth_ms / 4, s->p.stall_ms / 8);
+	every_ms = max(every_ms, 20u);
+	s->tick.every = min(every_ms, 1000u) * 1000000ull;
+	TAILQ_INIT(&s->unproved);
 	pthread_mutex_init(&s->lock, NULL);
 	pthread_mutex_init(&s->free_lock, NULL);
 	pthread_cond_init(&s->cond, NULL);
+	if (!p->ops->payload_get) {
+		err = srv_bufs_make(s);
+		if (err)
+			goto fail;
+	}
 	for (i = 0; i < naddrs; i++) {
-		err = listen_on(s, &addrs[i]);
+		err = srv_listen(s, &addrs[i]);
 		if (err) {
 			static _Thread_local char why[400];
 
@@ -876,7 +622,7 @@ void pvfs_server_stop(struct pvfs_server *s, unsigned int grace_ms)
 	if (!s)
 		return;
 	while (s->nlisteners)
-		unlisten(s, s->listeners[--s->nlisteners]);
+		srv_unlisten(s, s->listeners[--s->nlisteners]);
 	atomic_store(&s->stopping, true);
 	while (pvfs_now() < until && busy(s))
 		usleep(2000);

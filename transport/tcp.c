@@ -10,7 +10,9 @@
 #include <netdb.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
+#include <linux/sockios.h>
 #include <stdlib.h>
+#include <sys/ioctl.h>
 #include <sys/sendfile.h>
 #include <unistd.h>
 
@@ -305,6 +307,13 @@ static ssize_t tcp_recvv(struct pvfs_xprt *x, const struct iovec *iov, int n)
 	return k < 0 ? -errno : k;
 }
 
+static u64 tcp_unsent(struct pvfs_xprt *x)
+{
+	int n = 0;
+
+	return ioctl(tcp(x)->fd, SIOCOUTQ, &n) || n < 0 ? 0 : n;
+}
+
 static int tcp_event_fd(struct pvfs_xprt *x)
 {
 	return tcp(x)->fd;
@@ -349,6 +358,7 @@ const struct pvfs_xprt_ops pvfs_tcp_ops = {
 	.sendv = tcp_sendv,
 	.sendfile = tcp_sendfile,
 	.recvv = tcp_recvv,
+	.unsent = tcp_unsent,
 	.event_fd = tcp_event_fd,
 	.peer_name = tcp_peer_name,
 	.shutdown = tcp_shutdown,

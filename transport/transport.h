@@ -76,6 +76,8 @@ struct pvfs_xprt_ops {
 	/* NULL: not supported */
 	ssize_t (*sendfile)(struct pvfs_xprt *x, int fd, off_t *off, size_t n);
 	ssize_t (*recvv)(struct pvfs_xprt *x, const struct iovec *iov, int n);
+	/* Bytes that were taken and have not arrived at the other end. From any thread until close. */
+	u64 (*unsent)(struct pvfs_xprt *x);
 	/* A pollable descriptor with EPOLLIN/EPOLLOUT meaning; owned by the xprt. */
 	int (*event_fd)(struct pvfs_xprt *x);
 	int (*mem_register)(void *base, size_t len, void **ret_handle);	/* NULL: not needed */
@@ -239,7 +241,8 @@ struct pvfs_server_ops {
 	/*
 	 * Find @len bytes for a request's payload. Return memory and set *@ret_handle, or NULL:
 	 * server.c then stops reading this connection until pvfs_server_payload_ready() is called.
-	 * NULL op: plain malloc.
+	 * Called when the body is there and the first bytes of the payload are. NULL op: from
+	 * zones of the server's own, with a fair share for each session (bufmgr.h).
 	 */
 	u8 *(*payload_get)(struct pvfs_conn *conn, const struct pvfs_head *h, u32 len,
 			   void **ret_handle);
@@ -258,6 +261,8 @@ struct pvfs_server_ops {
 	void (*stats)(struct pvfs_server *s, FILE *f);
 };
 
+#define PVFS_UNPROVED_DEFAULT 256u
+
 struct pvfs_server_params {
 	const struct pvfs_server_ops *ops;
 	void *arg;			/* pvfs_server_arg() */
@@ -269,9 +274,20 @@ struct pvfs_server_params {
 	u64 epoch;			/* differs after every start */
 	u32 payload_max;		/* largest request payload accepted */
 	u16 credits;			/* requests one connection may have open */
-	u32 max_conns;			/* more are closed at once with a log line */
+	/* clients' connections that have proved themselves; more are closed with a log line */
+	u32 max_conns;
+	/* that have not, and don't count above: beyond it the oldest goes; 0: the default */
+	u32 max_unproved;
 	/* a connection that has not proved itself by then is closed; 0: 10,000 */
 	unsigned int auth_ms;
+	/* half a message, or a reply, that does not get on for so long ends it; 0: 20,000 */
+	unsigned int stall_ms;
+	u64 payload_mem;	/* bytes, without ops->payload_get; 0: the default */
+	/*
+	 * Bytes of replies in memory that are not sent: beyond half of it, sessions that have their
+	 * share wait. 0: they are bounded in another way.
+	 */
+	u64 unread_max;
 };
 
 /**
@@ -420,6 +436,10 @@ struct pvfs_peer_params {
 	unsigned int fail_ms;
 	/* for who looks after it: a line in the log as soon as it goes away, and when it is back */
 	bool watch;
+	/* a connection that is not up by then is closed, however it gets on; 0: 15,000 */
+	unsigned int handshake_ms;
+	/* as for a server: half a reply, or a request, that does not get on; 0: 20,000 */
+	unsigned int stall_ms;
 	/*
 	 * A connection is up (its AUTH answered). On an engine thread. @rep is the server's answer.
 	 * May submit requests with pvfs_peer_submit_on() for this channel: they go out at once.

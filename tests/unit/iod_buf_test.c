@@ -2,7 +2,7 @@
 /*
  * iod_buf_test.c - the buffer manager: the bound holds, shares are fair, nobody waits for ever.
  */
-#include "iod/bufmgr.h"
+#include "transport/bufmgr.h"
 #include <pthread.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -14,7 +14,7 @@
 
 #define MIB (1u << 20)
 
-static struct iod_bufs *m;
+static struct pvfs_bufs *m;
 static int calls;
 
 static void ready(void *arg)
@@ -25,12 +25,12 @@ static void ready(void *arg)
 static int setup(void **state)
 {
 	calls = 0;
-	return iod_bufs_new(16 * MIB, MIB, ready, NULL, &m);
+	return pvfs_bufs_new(16 * MIB, MIB, ready, NULL, &m);
 }
 
 static int teardown(void **state)
 {
-	iod_bufs_free(m);
+	pvfs_bufs_free(m);
 	return 0;
 }
 
@@ -39,7 +39,7 @@ static u64 used(void)
 	u64 u, a;
 	u32 w;
 
-	iod_bufs_usage(m, &u, &a, &w);
+	pvfs_bufs_usage(m, &u, &a, &w);
 	assert_true(u <= a && a <= 16 * MIB);
 	return u;
 }
@@ -49,7 +49,7 @@ static u32 waiting(void)
 	u64 u, a;
 	u32 w;
 
-	iod_bufs_usage(m, &u, &a, &w);
+	pvfs_bufs_usage(m, &u, &a, &w);
 	return w;
 }
 
@@ -59,126 +59,126 @@ static void test_zones(void **state)
 		{ 1, 4096 }, { 4096, 4096 }, { 4097, 16384 }, { 65536, 65536 }, { 65537, 262144 },
 		{ MIB, MIB },
 	};
-	struct iod_buf *b, *c;
+	struct pvfs_buf *b, *c;
 	u8 *mem, *mem2;
 	size_t i;
 
 	for (i = 0; i < ARRAY_SIZE(t); i++) {
-		b = iod_bufs_get(m, 1, t[i].len, NULL, &mem);
+		b = pvfs_bufs_get(m, 1, t[i].len, NULL, &mem);
 		assert_non_null(b);
 		assert_int_equal((uintptr_t)mem % 4096, 0);
 		memset(mem, 0x5a, t[i].size);
 		assert_int_equal(used(), t[i].size);
-		iod_bufs_put(b);
+		pvfs_bufs_put(b);
 		/* the warm one comes back */
-		c = iod_bufs_get(m, 2, t[i].len, NULL, &mem2);
+		c = pvfs_bufs_get(m, 2, t[i].len, NULL, &mem2);
 		assert_ptr_equal(mem, mem2);
-		iod_bufs_put(c);
+		pvfs_bufs_put(c);
 	}
-	assert_null(iod_bufs_get(m, 1, MIB + 1, NULL, &mem));
+	assert_null(pvfs_bufs_get(m, 1, MIB + 1, NULL, &mem));
 	assert_int_equal(used(), 0);
 }
 
 static void test_sizes_refused(void **state)
 {
-	struct iod_bufs *x;
+	struct pvfs_bufs *x;
 
-	assert_int_equal(iod_bufs_new(16 * MIB, 3000, NULL, NULL, &x), -EINVAL);
-	assert_int_equal(iod_bufs_new(16 * MIB, 2048, NULL, NULL, &x), -EINVAL);
-	assert_int_equal(iod_bufs_new(16 * MIB, 4 * MIB, NULL, NULL, &x), -EINVAL);
-	assert_int_equal(iod_bufs_new(128 * MIB, 8 * MIB, NULL, NULL, &x), -EINVAL);
-	assert_int_equal(iod_bufs_new(32 * MIB, 4 * MIB, NULL, NULL, &x), 0);
-	iod_bufs_free(x);
+	assert_int_equal(pvfs_bufs_new(16 * MIB, 3000, NULL, NULL, &x), -EINVAL);
+	assert_int_equal(pvfs_bufs_new(16 * MIB, 2048, NULL, NULL, &x), -EINVAL);
+	assert_int_equal(pvfs_bufs_new(16 * MIB, 4 * MIB, NULL, NULL, &x), -EINVAL);
+	assert_int_equal(pvfs_bufs_new(128 * MIB, 8 * MIB, NULL, NULL, &x), -EINVAL);
+	assert_int_equal(pvfs_bufs_new(32 * MIB, 4 * MIB, NULL, NULL, &x), 0);
+	pvfs_bufs_free(x);
 	/* the largest need not be a power of four */
-	assert_int_equal(iod_bufs_new(32 * MIB, 128 << 10, NULL, NULL, &x), 0);
-	iod_bufs_free(x);
-	iod_bufs_free(NULL);
+	assert_int_equal(pvfs_bufs_new(32 * MIB, 128 << 10, NULL, NULL, &x), 0);
+	pvfs_bufs_free(x);
+	pvfs_bufs_free(NULL);
 }
 
 /* One client alone may have everything; not a byte more is allocated. */
 static void test_bound(void **state)
 {
-	struct iod_bufwait w = { .queued = false };
-	struct iod_buf *b[16], *small;
+	struct pvfs_bufwait w = { .queued = false };
+	struct pvfs_buf *b[16], *small;
 	u8 *mem;
 	int i;
 
 	for (i = 0; i < 16; i++) {
-		b[i] = iod_bufs_get(m, 1, MIB, NULL, &mem);
+		b[i] = pvfs_bufs_get(m, 1, MIB, NULL, &mem);
 		assert_non_null(b[i]);
 	}
 	assert_int_equal(used(), 16 * MIB);
-	assert_null(iod_bufs_get(m, 1, 1, &w, &mem));
-	assert_null(iod_bufs_get(m, 1, 1, &w, &mem));
+	assert_null(pvfs_bufs_get(m, 1, 1, &w, &mem));
+	assert_null(pvfs_bufs_get(m, 1, 1, &w, &mem));
 	assert_int_equal(waiting(), 1);
-	iod_bufs_put(b[0]);
+	pvfs_bufs_put(b[0]);
 	assert_true(calls > 0);
-	small = iod_bufs_get(m, 1, 1, &w, &mem);
+	small = pvfs_bufs_get(m, 1, 1, &w, &mem);
 	assert_non_null(small);
 	assert_int_equal(waiting(), 0);
-	iod_bufs_put(small);
+	pvfs_bufs_put(small);
 	for (i = 1; i < 16; i++)
-		iod_bufs_put(b[i]);
+		pvfs_bufs_put(b[i]);
 	assert_int_equal(used(), 0);
 }
 
 /* What one zone keeps makes room for another. */
 static void test_zones_share(void **state)
 {
-	struct iod_buf *big[16], *small[4096];
+	struct pvfs_buf *big[16], *small[4096];
 	u8 *mem;
 	int i, round;
 
 	for (round = 0; round < 2; round++) {
 		for (i = 0; i < 16; i++) {
-			big[i] = iod_bufs_get(m, 1, MIB, NULL, &mem);
+			big[i] = pvfs_bufs_get(m, 1, MIB, NULL, &mem);
 			assert_non_null(big[i]);
 			mem[0] = mem[MIB - 1] = 1;
 		}
 		used();
 		for (i = 0; i < 16; i++)
-			iod_bufs_put(big[i]);
+			pvfs_bufs_put(big[i]);
 		for (i = 0; i < 4096; i++) {
-			small[i] = iod_bufs_get(m, 1, 4096, NULL, &mem);
+			small[i] = pvfs_bufs_get(m, 1, 4096, NULL, &mem);
 			assert_non_null(small[i]);
 			mem[0] = mem[4095] = 1;
 		}
 		assert_int_equal(used(), 16 * MIB);
 		for (i = 0; i < 4096; i++)
-			iod_bufs_put(small[i]);
+			pvfs_bufs_put(small[i]);
 	}
 }
 
 /* A big client leaves a quarter once another is there, and drops to its share. */
 static void test_fair(void **state)
 {
-	struct iod_bufwait wb = { .queued = false }, ws = { .queued = false };
-	struct iod_buf *b[16], *s[8], *x;
+	struct pvfs_bufwait wb = { .queued = false }, ws = { .queued = false };
+	struct pvfs_buf *b[16], *s[8], *x;
 	int nb = 0, ns = 0, i;
 	u8 *mem;
 
-	s[ns++] = iod_bufs_get(m, 2, MIB, NULL, &mem);
-	while ((x = iod_bufs_get(m, 1, MIB, &wb, &mem)) != NULL)
+	s[ns++] = pvfs_bufs_get(m, 2, MIB, NULL, &mem);
+	while ((x = pvfs_bufs_get(m, 1, MIB, &wb, &mem)) != NULL)
 		b[nb++] = x;
 	/* 1 + 11 fill three quarters; above that it is over its half */
 	assert_int_equal(nb, 11);
 	/* the small one goes on up to its half, though the big one waits longer */
-	while (ns < 8 && (x = iod_bufs_get(m, 2, MIB, &ws, &mem)) != NULL)
+	while (ns < 8 && (x = pvfs_bufs_get(m, 2, MIB, &ws, &mem)) != NULL)
 		s[ns++] = x;
 	assert_int_equal(ns, 4);	/* room for the one that waits longest is left */
-	iod_bufs_put(b[--nb]);
+	pvfs_bufs_put(b[--nb]);
 	assert_true(calls > 0);
-	assert_null(iod_bufs_get(m, 1, MIB, &wb, &mem));
-	x = iod_bufs_get(m, 2, MIB, &ws, &mem);
+	assert_null(pvfs_bufs_get(m, 1, MIB, &wb, &mem));
+	x = pvfs_bufs_get(m, 2, MIB, &ws, &mem);
 	assert_non_null(x);
 	s[ns++] = x;
 	for (i = 0; i < nb; i++)
-		iod_bufs_put(b[i]);
-	x = iod_bufs_get(m, 1, MIB, &wb, &mem);
+		pvfs_bufs_put(b[i]);
+	x = pvfs_bufs_get(m, 1, MIB, &wb, &mem);
 	assert_non_null(x);
-	iod_bufs_put(x);
+	pvfs_bufs_put(x);
 	for (i = 0; i < ns; i++)
-		iod_bufs_put(s[i]);
+		pvfs_bufs_put(s[i]);
 	assert_int_equal(waiting(), 0);
 	assert_int_equal(used(), 0);
 }
@@ -186,8 +186,8 @@ static void test_fair(void **state)
 /* More clients than buffers: each has one at most when memory is short, and each gets its turn. */
 static void test_thousand(void **state)
 {
-	static struct iod_bufwait w[1000];
-	static struct iod_buf *b[1000];
+	static struct pvfs_bufwait w[1000];
+	static struct pvfs_buf *b[1000];
 	static int turns[1000];
 	int i, round, done = 0;
 	u8 *mem;
@@ -197,12 +197,12 @@ static void test_thousand(void **state)
 		for (i = 0; i < 1000; i++) {
 			if (b[i] || turns[i])
 				continue;
-			b[i] = iod_bufs_get(m, 100 + i, MIB, &w[i], &mem);
+			b[i] = pvfs_bufs_get(m, 100 + i, MIB, &w[i], &mem);
 		}
 		used();
 		for (i = 0; i < 1000; i++) {
 			if (b[i]) {
-				iod_bufs_put(b[i]);
+				pvfs_bufs_put(b[i]);
 				b[i] = NULL;
 				turns[i]++;
 				done++;
@@ -216,47 +216,47 @@ static void test_thousand(void **state)
 
 static void test_forget(void **state)
 {
-	struct iod_bufwait w = { .queued = false }, v = { .queued = false };
-	struct iod_buf *b[16];
+	struct pvfs_bufwait w = { .queued = false }, v = { .queued = false };
+	struct pvfs_buf *b[16];
 	int i, before;
 	u8 *mem;
 
 	for (i = 0; i < 16; i++)
-		b[i] = iod_bufs_get(m, 1, MIB, NULL, &mem);
-	assert_null(iod_bufs_get(m, 2, MIB, &w, &mem));
-	assert_null(iod_bufs_get(m, 3, 4096, &v, &mem));
+		b[i] = pvfs_bufs_get(m, 1, MIB, NULL, &mem);
+	assert_null(pvfs_bufs_get(m, 2, MIB, &w, &mem));
+	assert_null(pvfs_bufs_get(m, 3, 4096, &v, &mem));
 	assert_int_equal(waiting(), 2);
 	before = calls;
-	iod_bufs_kick(m);
+	pvfs_bufs_kick(m);
 	assert_int_equal(calls, before + 1);
-	iod_bufs_forget(m, &w);
+	pvfs_bufs_forget(m, &w);
 	assert_int_equal(waiting(), 1);
 	assert_int_equal(calls, before + 2);
-	iod_bufs_forget(m, &w);
-	iod_bufs_forget(m, &v);
+	pvfs_bufs_forget(m, &w);
+	pvfs_bufs_forget(m, &v);
 	assert_int_equal(waiting(), 0);
-	iod_bufs_kick(m);
+	pvfs_bufs_kick(m);
 	assert_int_equal(calls, before + 2);
 	for (i = 0; i < 16; i++)
-		iod_bufs_put(b[i]);
+		pvfs_bufs_put(b[i]);
 }
 
 /* A wait begun under one session may end under another. */
 static void test_wait_moves(void **state)
 {
-	struct iod_bufwait w = { .queued = false };
-	struct iod_buf *b[16];
+	struct pvfs_bufwait w = { .queued = false };
+	struct pvfs_buf *b[16];
 	u8 *mem;
 	int i;
 
 	for (i = 0; i < 16; i++)
-		b[i] = iod_bufs_get(m, 1, MIB, NULL, &mem);
-	assert_null(iod_bufs_get(m, 0, MIB, &w, &mem));
-	iod_bufs_put(b[0]);
-	b[0] = iod_bufs_get(m, 7, MIB, &w, &mem);
+		b[i] = pvfs_bufs_get(m, 1, MIB, NULL, &mem);
+	assert_null(pvfs_bufs_get(m, 0, MIB, &w, &mem));
+	pvfs_bufs_put(b[0]);
+	b[0] = pvfs_bufs_get(m, 7, MIB, &w, &mem);
 	assert_non_null(b[0]);
 	for (i = 0; i < 16; i++)
-		iod_bufs_put(b[i]);
+		pvfs_bufs_put(b[i]);
 	assert_int_equal(used(), 0);
 }
 
@@ -265,20 +265,20 @@ static _Atomic int over;
 static void *hammer(void *arg)
 {
 	unsigned int seed = (unsigned int)(uintptr_t)arg;
-	struct iod_bufwait w = { .queued = false };
-	struct iod_buf *b[4] = { NULL };
+	struct pvfs_bufwait w = { .queued = false };
+	struct pvfs_buf *b[4] = { NULL };
 	int i, k;
 	u8 *mem;
 
 	for (i = 0; i < 20000; i++) {
 		k = rand_r(&seed) & 3;
 		if (b[k]) {
-			iod_bufs_put(b[k]);
+			pvfs_bufs_put(b[k]);
 			b[k] = NULL;
 		} else {
 			u32 len = 1u << (rand_r(&seed) % 21);
 
-			b[k] = iod_bufs_get(m, (uintptr_t)arg & 3, len, &w, &mem);
+			b[k] = pvfs_bufs_get(m, (uintptr_t)arg & 3, len, &w, &mem);
 			if (b[k])
 				mem[0] = mem[len - 1] = 1;
 		}
@@ -286,15 +286,15 @@ static void *hammer(void *arg)
 			u64 u, a;
 			u32 n;
 
-			iod_bufs_usage(m, &u, &a, &n);
+			pvfs_bufs_usage(m, &u, &a, &n);
 			if (u > a || a > 16 * MIB)
 				atomic_fetch_add(&over, 1);
 		}
 	}
-	iod_bufs_forget(m, &w);
+	pvfs_bufs_forget(m, &w);
 	for (k = 0; k < 4; k++) {
 		if (b[k])
-			iod_bufs_put(b[k]);
+			pvfs_bufs_put(b[k]);
 	}
 	return NULL;
 }
@@ -315,7 +315,7 @@ static void test_threads(void **state)
 	assert_int_equal(used(), 0);
 	assert_int_equal(waiting(), 0);
 	f = open_memstream(&text, &n);
-	iod_bufs_stats(m, f);
+	pvfs_bufs_stats(m, f);
 	fclose(f);
 	assert_non_null(strstr(text, "\"limit\":16777216,\"used\":0,"));
 	assert_non_null(strstr(text, "\"clients\":0,\"waiting\":0"));
@@ -334,5 +334,5 @@ int main(void)
 	};
 
 	cmocka_set_message_output(CM_OUTPUT_TAP);
-	return cmocka_run_group_tests_name("iod_buf", tests, NULL, NULL);
+	return cmocka_run_group_tests_name("pvfs_buf", tests, NULL, NULL);
 }

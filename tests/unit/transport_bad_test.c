@@ -798,6 +798,7 @@ static void test_200_connections(void **state)
 static void test_max_conns(void **state)
 {
 	struct pvfs_server_params p = fx_params;
+	struct pvfs_auth_req m = { .session = 6 };
 	struct raw r[3];
 	int i;
 
@@ -815,15 +816,20 @@ static void test_max_conns(void **state)
 		struct raw more;
 
 		raw_open(&more);
+		assert_true(raw_hello(&more));
+		assert_true(raw_auth_send(&more, &m, &fx.cluster));
 		assert_true(raw_closed(&more));
 		raw_close(&more);
 	}
 	expect_logged("as many as configured", 1);
+	/* In the place of another there is room. */
+	raw_close(&r[2]);
+	raw_login(&r[2], 5, 2);
 	for (i = 0; i < 3; i++) {
 		assert_true(raw_ping(&r[i]));
 		raw_close(&r[i]);
 	}
-	assert_true(fx_reach(&fx.closed, 3));
+	assert_true(fx_reach(&fx.closed, 4));
 	fx_sleep_ms(20);
 	witness = fx_peer(NULL);
 	pvfs_peer_set_session(witness, WITNESS_SESSION);

@@ -1,32 +1,32 @@
-/* SPDX-License-Identifier: GPL-2.0 */
+/* SPDX-License-Identifier: GPL-2.0 OR LGPL-2.1 */
 /*
- * bufmgr.h - memory for data on its way through an iod: zones of equal-sized buffers, bounded in
+ * bufmgr.h - memory for data on its way through a server: zones of equal-sized buffers, bounded in
  * total, shared fairly between the clients (PVFS over InfiniBand, section 5.2).
  *
  * Any thread. Nothing here waits: who gets no buffer is told so, and told again when it is worth
  * another try.
  */
-#ifndef PVFS_IOD_BUFMGR_H
-#define PVFS_IOD_BUFMGR_H
+#ifndef PVFS_BUFMGR_H
+#define PVFS_BUFMGR_H
 
 #include <stdio.h>
 #include <sys/queue.h>
 #include "../common/compat.h"
 
-struct iod_bufs;
-struct iod_buf;
+struct pvfs_bufs;
+struct pvfs_buf;
 
 /* One who was refused and will ask again. Owned by the asker, zeroed before its first use. */
-struct iod_bufwait {
+struct pvfs_bufwait {
 	/* bufmgr.c's, protected by its lock */
-	TAILQ_ENTRY(iod_bufwait) link;
-	struct iod_bufclient *client;
+	TAILQ_ENTRY(pvfs_bufwait) link;
+	struct pvfs_bufclient *client;
 	u32 size;
 	bool queued;
 };
 
 /**
- * iod_bufs_new - set up; allocates no buffer yet
+ * pvfs_bufs_new - set up; allocates no buffer yet
  * @limit: bytes that all buffers together may use, whether in use or kept for the next; at least
  *	8 x @largest
  * @largest: bytes of the largest buffer, a power of two of 4,096 or more
@@ -36,14 +36,14 @@ struct iod_bufwait {
  *
  * Return: 0, -EINVAL or -ENOMEM.
  */
-int iod_bufs_new(u64 limit, u32 largest, void (*ready)(void *arg), void *arg,
-		 struct iod_bufs **ret);
+int pvfs_bufs_new(u64 limit, u32 largest, void (*ready)(void *arg), void *arg,
+		 struct pvfs_bufs **ret);
 
 /* All buffers must have been given back and nobody may be waiting. NULL is fine. */
-void iod_bufs_free(struct iod_bufs *m);
+void pvfs_bufs_free(struct pvfs_bufs *m);
 
 /**
- * iod_bufs_get - a buffer of at least @len bytes for client @client
+ * pvfs_bufs_get - a buffer of at least @len bytes for client @client
  * @client: any number that tells clients apart
  * @len: 1 .. the largest
  * @w: where to wait when refused, or NULL: the caller has another way and will not ask again
@@ -53,22 +53,22 @@ void iod_bufs_free(struct iod_bufs *m);
  * client gets no more than its share: the limit divided by the clients that use or wait for
  * buffers, but one buffer at least. Who asks newly leaves room for the one that waits longest.
  *
- * Return: the buffer, given back with iod_bufs_put(); NULL when refused (@w is queued then).
+ * Return: the buffer, given back with pvfs_bufs_put(); NULL when refused (@w is queued then).
  */
-struct iod_buf *iod_bufs_get(struct iod_bufs *m, u64 client, u32 len, struct iod_bufwait *w,
+struct pvfs_buf *pvfs_bufs_get(struct pvfs_bufs *m, u64 client, u32 len, struct pvfs_bufwait *w,
 			     u8 **ret_mem);
-void iod_bufs_put(struct iod_buf *b);
+void pvfs_bufs_put(struct pvfs_buf *b);
 
 /* @w asks no more; to be called before its memory goes away. */
-void iod_bufs_forget(struct iod_bufs *m, struct iod_bufwait *w);
+void pvfs_bufs_forget(struct pvfs_bufs *m, struct pvfs_bufwait *w);
 
 /* Calls ready() if anyone waits: a periodic safety net for a call that came too early. */
-void iod_bufs_kick(struct iod_bufs *m);
+void pvfs_bufs_kick(struct pvfs_bufs *m);
 
 /* Bytes in use and allocated now. */
-void iod_bufs_usage(struct iod_bufs *m, u64 *ret_used, u64 *ret_allocated, u32 *ret_waiting);
+void pvfs_bufs_usage(struct pvfs_bufs *m, u64 *ret_used, u64 *ret_allocated, u32 *ret_waiting);
 
 /* Appends members of a JSON object, without braces. */
-void iod_bufs_stats(struct iod_bufs *m, FILE *f);
+void pvfs_bufs_stats(struct pvfs_bufs *m, FILE *f);
 
 #endif

@@ -1,4 +1,4 @@
-// SPDX-License-Identifier: GPL-2.0
+// SPDX-License-Identifier: GPL-2.0 OR LGPL-2.1
 /*
  * bufmgr.c - zones of buffers with a bound and fair shares; see bufmgr.h.
  *
@@ -22,55 +22,55 @@
 #define ZONES 6			/* 4 KiB .. 4 MiB */
 #define CLIENT_BUCKETS 1024u
 
-struct iod_bufclient {
-	struct iod_bufclient *next;
+struct pvfs_bufclient {
+	struct pvfs_bufclient *next;
 	u64 id;
 	u64 used;		/* bytes */
 	u32 waiting;		/* waits queued */
 };
 
-struct iod_buf {
-	struct iod_bufs *m;
-	struct iod_bufclient *client;	/* while in use */
-	struct iod_buf *next;		/* while kept */
+struct pvfs_buf {
+	struct pvfs_bufs *m;
+	struct pvfs_bufclient *client;	/* while in use */
+	struct pvfs_buf *next;		/* while kept */
 	u8 *mem;
 	u32 zone;
 };
 
 struct zone {
 	u32 size;
-	struct iod_buf *kept;
+	struct pvfs_buf *kept;
 	u32 nkept, nused;
 	u64 gets, allocs, refused;
 };
 
-struct iod_bufs {
+struct pvfs_bufs {
 	pthread_mutex_t lock;	/* protects all below */
 	u64 limit, used, allocated;
 	u64 freed;		/* bytes given back since ready() was called */
 	u32 nzones, nclients;
 	struct zone zone[ZONES];
-	TAILQ_HEAD(bufwaits, iod_bufwait) waits;	/* longest waiting first */
+	TAILQ_HEAD(bufwaits, pvfs_bufwait) waits;	/* longest waiting first */
 	u32 nwaits;
 	u64 calls;		/* of ready() */
-	struct iod_bufclient *client[CLIENT_BUCKETS];
+	struct pvfs_bufclient *client[CLIENT_BUCKETS];
 	/* constant */
 	void (*ready)(void *arg);
 	void *arg;
 };
 
-static struct iod_bufclient **client_link(struct iod_bufs *m, u64 id)
+static struct pvfs_bufclient **client_link(struct pvfs_bufs *m, u64 id)
 {
-	struct iod_bufclient **l = &m->client[(id * 0x9e3779b97f4a7c15ull) >> 54];
+	struct pvfs_bufclient **l = &m->client[(id * 0x9e3779b97f4a7c15ull) >> 54];
 
 	while (*l && (*l)->id != id)
 		l = &(*l)->next;
 	return l;
 }
 
-static struct iod_bufclient *client_get(struct iod_bufs *m, u64 id)
+static struct pvfs_bufclient *client_get(struct pvfs_bufs *m, u64 id)
 {
-	struct iod_bufclient **l = client_link(m, id);
+	struct pvfs_bufclient **l = client_link(m, id);
 
 	if (!*l) {
 		*l = calloc(1, sizeof(**l));
@@ -83,9 +83,9 @@ static struct iod_bufclient *client_get(struct iod_bufs *m, u64 id)
 }
 
 /* Drops the client when it neither uses nor waits for anything. */
-static void client_idle(struct iod_bufs *m, struct iod_bufclient *c)
+static void client_idle(struct pvfs_bufs *m, struct pvfs_bufclient *c)
 {
-	struct iod_bufclient **l;
+	struct pvfs_bufclient **l;
 
 	if (c->used || c->waiting)
 		return;
@@ -95,7 +95,7 @@ static void client_idle(struct iod_bufs *m, struct iod_bufclient *c)
 	free(c);
 }
 
-static void unwait(struct iod_bufs *m, struct iod_bufwait *w)
+static void unwait(struct pvfs_bufs *m, struct pvfs_bufwait *w)
 {
 	if (!w || !w->queued)
 		return;
@@ -106,9 +106,9 @@ static void unwait(struct iod_bufs *m, struct iod_bufwait *w)
 }
 
 /* The policy; bufmgr.h has it in words. */
-static bool may_have(struct iod_bufs *m, struct iod_bufclient *c, u32 size, struct iod_bufwait *w)
+static bool may_have(struct pvfs_bufs *m, struct pvfs_bufclient *c, u32 size, struct pvfs_bufwait *w)
 {
-	struct iod_bufwait *first = TAILQ_FIRST(&m->waits);
+	struct pvfs_bufwait *first = TAILQ_FIRST(&m->waits);
 	u64 after = m->used + size;
 
 	if (after > m->limit)
@@ -120,7 +120,7 @@ static bool may_have(struct iod_bufs *m, struct iod_bufclient *c, u32 size, stru
 	return !c->used || c->used + size <= m->limit / m->nclients;
 }
 
-static void buf_free(struct iod_bufs *m, struct iod_buf *b)
+static void buf_free(struct pvfs_bufs *m, struct pvfs_buf *b)
 {
 	m->allocated -= m->zone[b->zone].size;
 	munmap(b->mem, m->zone[b->zone].size);
@@ -128,7 +128,7 @@ static void buf_free(struct iod_bufs *m, struct iod_buf *b)
 }
 
 /* Kept buffers of other zones go until @size more bytes may be allocated; largest first. */
-static void make_room(struct iod_bufs *m, u32 size)
+static void make_room(struct pvfs_bufs *m, u32 size)
 {
 	u32 z = m->nzones;
 
@@ -136,7 +136,7 @@ static void make_room(struct iod_bufs *m, u32 size)
 		struct zone *zn = &m->zone[z];
 
 		while (zn->kept && m->allocated + size > m->limit) {
-			struct iod_buf *b = zn->kept;
+			struct pvfs_buf *b = zn->kept;
 
 			zn->kept = b->next;
 			zn->nkept--;
@@ -145,10 +145,10 @@ static void make_room(struct iod_bufs *m, u32 size)
 	}
 }
 
-static struct iod_buf *buf_alloc(struct iod_bufs *m, u32 z)
+static struct pvfs_buf *buf_alloc(struct pvfs_bufs *m, u32 z)
 {
 	u32 size = m->zone[z].size;
-	struct iod_buf *b;
+	struct pvfs_buf *b;
 
 	make_room(m, size);
 	b = calloc(1, sizeof(*b));
@@ -166,11 +166,11 @@ static struct iod_buf *buf_alloc(struct iod_bufs *m, u32 z)
 	return b;
 }
 
-struct iod_buf *iod_bufs_get(struct iod_bufs *m, u64 client, u32 len, struct iod_bufwait *w,
+struct pvfs_buf *pvfs_bufs_get(struct pvfs_bufs *m, u64 client, u32 len, struct pvfs_bufwait *w,
 			     u8 **ret_mem)
 {
-	struct iod_bufclient *c, *waited;
-	struct iod_buf *b = NULL;
+	struct pvfs_bufclient *c, *waited;
+	struct pvfs_buf *b = NULL;
 	struct zone *zn;
 	u32 z = 0;
 
@@ -225,7 +225,7 @@ out:
  * Is it worth it to call all who wait? Not after every buffer, when a thousand wait: after a
  * sixteenth of the limit was given back, or when half of it is free.
  */
-static bool worth_a_call(struct iod_bufs *m)
+static bool worth_a_call(struct pvfs_bufs *m)
 {
 	if (!m->nwaits || (m->used > m->limit / 2 && m->freed < m->limit / 16))
 		return false;
@@ -234,9 +234,9 @@ static bool worth_a_call(struct iod_bufs *m)
 	return true;
 }
 
-void iod_bufs_put(struct iod_buf *b)
+void pvfs_bufs_put(struct pvfs_buf *b)
 {
-	struct iod_bufs *m = b->m;
+	struct pvfs_bufs *m = b->m;
 	struct zone *zn = &m->zone[b->zone];
 	bool call;
 
@@ -256,7 +256,7 @@ void iod_bufs_put(struct iod_buf *b)
 		m->ready(m->arg);
 }
 
-void iod_bufs_forget(struct iod_bufs *m, struct iod_bufwait *w)
+void pvfs_bufs_forget(struct pvfs_bufs *m, struct pvfs_bufwait *w)
 {
 	bool call = false;
 
@@ -272,7 +272,7 @@ void iod_bufs_forget(struct iod_bufs *m, struct iod_bufwait *w)
 		m->ready(m->arg);
 }
 
-void iod_bufs_kick(struct iod_bufs *m)
+void pvfs_bufs_kick(struct pvfs_bufs *m)
 {
 	bool call;
 
@@ -284,7 +284,7 @@ void iod_bufs_kick(struct iod_bufs *m)
 		m->ready(m->arg);
 }
 
-void iod_bufs_usage(struct iod_bufs *m, u64 *ret_used, u64 *ret_allocated, u32 *ret_waiting)
+void pvfs_bufs_usage(struct pvfs_bufs *m, u64 *ret_used, u64 *ret_allocated, u32 *ret_waiting)
 {
 	pthread_mutex_lock(&m->lock);
 	*ret_used = m->used;
@@ -293,7 +293,7 @@ void iod_bufs_usage(struct iod_bufs *m, u64 *ret_used, u64 *ret_allocated, u32 *
 	pthread_mutex_unlock(&m->lock);
 }
 
-void iod_bufs_stats(struct iod_bufs *m, FILE *f)
+void pvfs_bufs_stats(struct pvfs_bufs *m, FILE *f)
 {
 	u32 z;
 
@@ -315,9 +315,9 @@ void iod_bufs_stats(struct iod_bufs *m, FILE *f)
 	pthread_mutex_unlock(&m->lock);
 }
 
-int iod_bufs_new(u64 limit, u32 largest, void (*ready)(void *arg), void *arg, struct iod_bufs **ret)
+int pvfs_bufs_new(u64 limit, u32 largest, void (*ready)(void *arg), void *arg, struct pvfs_bufs **ret)
 {
-	struct iod_bufs *m;
+	struct pvfs_bufs *m;
 	u32 size;
 
 	if (largest < ZONE_MIN || largest > ZONE_MIN << (2 * (ZONES - 1)) ||
@@ -339,14 +339,14 @@ int iod_bufs_new(u64 limit, u32 largest, void (*ready)(void *arg), void *arg, st
 	return 0;
 }
 
-void iod_bufs_free(struct iod_bufs *m)
+void pvfs_bufs_free(struct pvfs_bufs *m)
 {
 	u32 z;
 
 	if (!m)
 		return;
 	for (z = 0; z < m->nzones; z++) {
-		struct iod_buf *b;
+		struct pvfs_buf *b;
 
 		while ((b = m->zone[z].kept) != NULL) {
 			m->zone[z].kept = b->next;
