@@ -69,6 +69,8 @@ kill -KILL "$(pid_of mgr)"
 flip session.db "$(pages session.db 5 | head -n 1)"
 ok "a manager with damaged sessions starts" "$PVFS" start "$C"
 like "... and says what it did" "$(cat "$C/log/mgr.log")" "all clients that were there are evicted"
+# What they had is nobody's before the I/O daemons refuse them.
+ok "a new client is served" wait_for 30 p --soft --timeout 10 cp --no-progress pvfs:/tree/large "$T/back"
 is "all is there" "$(readable)" 41
 ok "the sessions are put aside" ls "$C"/mgr/db/session.db.damaged-*
 ok "stop" "$PVFS" stop "$C"
