@@ -526,18 +526,21 @@ bounded_pool()
 {
 	local i n
 
+	: >"$M/third"
+	setfattr -n pvfs.layout -v "base=3 pcount=1 ssize=65536" "$M/third"
+	head -c 1048576 /dev/zero >"$M/third"
 	"$cluster" mount -o rsize=65536 /mnt/pool
 	for i in 0 1 2; do
 		"$cluster" kill iod$i STOP
 	done
 	for ((i = 0; i < 160; i++)); do
-		dd if=/mnt/pool/big of=/dev/null bs=1M count=1 status=none &
+		dd if=/mnt/pool/big of=/dev/null bs=1M count=1 iflag=direct status=none &
 	done
 	sleep 3
 	grep pvfs /proc/slabinfo
 	n=$(awk '$1 == "pvfs_request" { print $3 }' /proc/slabinfo)
-	# Another mount is none the worse: this is on iod 3.
-	within 20 dd if="$M/big" of=/dev/null bs=64k skip=3 count=1 iflag=direct status=none
+	# Another mount is none the worse: this is on iod 3, and a transfer of the large kind.
+	within 20 dd if="$M/third" of=/dev/null bs=1M count=1 iflag=direct status=none
 	for i in 0 1 2; do
 		"$cluster" kill iod$i CONT
 	done
