@@ -16,12 +16,12 @@
 #include <linux/xattr.h>
 #include "vfs.h"
 
-static const char *name_of(int type)
+static const char *acl_name_of(int type)
 {
 	return type == ACL_TYPE_ACCESS ? XATTR_NAME_POSIX_ACL_ACCESS : XATTR_NAME_POSIX_ACL_DEFAULT;
 }
 
-static u32 flag_of(int type)
+static u32 acl_flag_of(int type)
 {
 	return type == ACL_TYPE_ACCESS ? PVFS_AF_ACL : PVFS_AF_DEFACL;
 }
@@ -68,7 +68,7 @@ static struct posix_acl *acl_fetch(struct inode *inode, int type)
 	value = kmalloc(PVFS_ACL_BYTES_MAX, GFP_KERNEL);
 	if (!value)
 		return ERR_PTR(-ENOMEM);
-	n = pvfs_meta_getxattr(inode, name_of(type), value, PVFS_ACL_BYTES_MAX, &version);
+	n = pvfs_meta_getxattr(inode, acl_name_of(type), value, PVFS_ACL_BYTES_MAX, &version);
 	if (n < 0) {
 		kfree(value);
 		return n == -ENODATA ? NULL : ERR_PTR(n);
@@ -104,7 +104,7 @@ struct posix_acl *pvfs_acl_for_check(struct inode *inode, int type, bool rcu)
 	struct posix_acl *acl = NULL;
 
 	/* On every path walk: without a lock for nearly all inodes. */
-	if (!(READ_ONCE(pi->has) & flag_of(type)))
+	if (!(READ_ONCE(pi->has) & acl_flag_of(type)))
 		return NULL;
 	spin_lock(&pi->lock);
 	if (type == ACL_TYPE_ACCESS && pi->acl_have == pi->acl_version)
@@ -127,7 +127,7 @@ struct posix_acl *pvfs_get_acl(struct pvfs_idmap *idmap, struct dentry *dentry, 
 {
 	struct inode *inode = d_inode(dentry);
 
-	return pvfs_xattr_absent(inode, flag_of(type)) ? NULL : acl_fetch(inode, type);
+	return pvfs_xattr_absent(inode, acl_flag_of(type)) ? NULL : acl_fetch(inode, type);
 }
 
 /**
@@ -148,14 +148,14 @@ int pvfs_set_acl(struct pvfs_idmap *idmap, struct pvfs_acl_target *target, struc
 	int err;
 
 	if (!acl)
-		return pvfs_meta_removexattr(inode, name_of(type));
+		return pvfs_meta_removexattr(inode, acl_name_of(type));
 	size = posix_acl_xattr_size(acl->a_count);
 	value = kmalloc(size, GFP_KERNEL);
 	if (!value)
 		return -ENOMEM;
 	err = posix_acl_to_xattr(&init_user_ns, acl, value, size);
 	if (err >= 0)
-		err = pvfs_meta_setxattr(inode, name_of(type), value, size, 0);
+		err = pvfs_meta_setxattr(inode, acl_name_of(type), value, size, 0);
 	kfree(value);
 	return err;
 }

@@ -20,7 +20,7 @@
 #include "vfs.h"
 
 /* Reads @io, whose memory is pages of the cache, whole; what is not in the file is zeros. */
-static int fill(struct pvfs_io *io)
+static int addr_fill(struct pvfs_io *io)
 {
 	int err = pvfs_io_run(io);
 
@@ -43,7 +43,7 @@ static int pvfs_read_folio(struct file *file, struct folio *folio)
 	io->mem[0] = (struct bio_vec){ .bv_page = folio_page(folio, 0),
 				       .bv_len = folio_size(folio) };
 	io->nmem = 1;
-	err = fill(io);
+	err = addr_fill(io);
 	pvfs_io_put(io);
 	if (!err)
 		folio_mark_uptodate(folio);
@@ -75,7 +75,7 @@ static void pvfs_readahead(struct readahead_control *rac)
 			len += PAGE_SIZE;
 		}
 		io->len = len;
-		err = len ? fill(io) : -EIO;
+		err = len ? addr_fill(io) : -EIO;
 		for (i = 0; i < io->nmem; i++) {
 			struct folio *f = page_folio(io->mem[i].bv_page);
 
@@ -108,7 +108,7 @@ struct writeback {
  * Killed before it was written: it stays to be written by somebody else. Any other error is told by
  * fsync, and close; then what was stored is lost, as on any file system.
  */
-static void wb_end(struct writeback *wb, struct folio *folio, int err)
+static void addr_wb_end(struct writeback *wb, struct folio *folio, int err)
 {
 	if (err == -EINTR && wb->wbc)
 		folio_redirty_for_writepage(wb->wbc, folio);
@@ -120,7 +120,7 @@ static void wb_end(struct writeback *wb, struct folio *folio, int err)
 }
 
 /* Writes them and waits. A transfer may be cut shorter than asked. */
-static int wb_flush(struct writeback *wb)
+static int addr_wb_flush(struct writeback *wb)
 {
 	unsigned int done = 0, full, i;
 	int err = 0;
@@ -150,23 +150,23 @@ static int wb_flush(struct writeback *wb)
 		if (!err && !full)
 			err = -EIO;	/* not even a page: can't be */
 		for (i = 0; !err && i < full; i++)
-			wb_end(wb, wb->folio[done++], 0);
+			addr_wb_end(wb, wb->folio[done++], 0);
 	}
 	while (done < wb->n)
-		wb_end(wb, wb->folio[done++], err);
+		addr_wb_end(wb, wb->folio[done++], err);
 	wb->n = 0;
 	wb->bytes = 0;
 	return err;
 }
 
 /* @folio: locked, and no longer dirty; not locked on return. */
-static int wb_add(struct writeback *wb, struct folio *folio)
+static int addr_wb_add(struct writeback *wb, struct folio *folio)
 {
 	loff_t size = i_size_read(wb->inode), pos = folio_pos(folio);
 	int err = 0;
 
 	if (wb->n && (wb->n == WB_BATCH || pos != wb->pos + wb->bytes))
-		err = wb_flush(wb);
+		err = addr_wb_flush(wb);
 	if (pos >= size) {	/* cut off meanwhile */
 		folio_unlock(folio);
 		return err;
@@ -180,9 +180,9 @@ static int wb_add(struct writeback *wb, struct folio *folio)
 	return err;
 }
 
-static int wb_page(struct pvfs_writepage_arg *arg, struct writeback_control *wbc, void *data)
+static int addr_wb_page(struct pvfs_writepage_arg *arg, struct writeback_control *wbc, void *data)
 {
-	return wb_add(data, pvfs_writepage_folio(arg));
+	return addr_wb_add(data, pvfs_writepage_folio(arg));
 }
 
 static int pvfs_writepages(struct address_space *mapping, struct writeback_control *wbc)
@@ -190,9 +190,9 @@ static int pvfs_writepages(struct address_space *mapping, struct writeback_contr
 	struct writeback wb = { .inode = mapping->host, .wbc = wbc };
 	int err, last = 0;
 
-	err = write_cache_pages(mapping, wbc, wb_page, &wb);
+	err = write_cache_pages(mapping, wbc, addr_wb_page, &wb);
 	if (wb.n)
-		last = wb_flush(&wb);
+		last = addr_wb_flush(&wb);
 	return err ?: last;
 }
 
@@ -211,7 +211,7 @@ static int pvfs_launder_folio(struct folio *folio)
 		return 0;
 	wb.bytes = min_t(loff_t, PAGE_SIZE, size - wb.pos);
 	folio_start_writeback(folio);
-	return wb_flush(&wb);
+	return addr_wb_flush(&wb);
 }
 
 const struct address_space_operations pvfs_aops = {

@@ -19,7 +19,7 @@ struct batch {
 	u8 raw[PVFS_CLOSE_MAX * PVFS_CLOSING_LEN];
 };
 
-static void ended(struct pvfs_volume *vol, const struct pvfs_ending *e, int err)
+static void close_ended(struct pvfs_volume *vol, const struct pvfs_ending *e, int err)
 {
 	struct pvfs_use *use = e->use;
 
@@ -41,22 +41,22 @@ static void ended(struct pvfs_volume *vol, const struct pvfs_ending *e, int err)
 	pvfs_use_put(use);
 }
 
-static void batch_ended(struct batch *b, int err)
+static void close_batch_ended(struct batch *b, int err)
 {
 	u32 i;
 
 	for (i = 0; i < b->n; i++)
-		ended(b->vol, &b->end[i], err);
+		close_ended(b->vol, &b->end[i], err);
 	kfree(b);
 }
 
 static void close_done(struct pvfs_request *req)
 {
-	batch_ended(req->priv, req->err);
+	close_batch_ended(req->priv, req->err);
 }
 
 /* Takes @b. */
-static void batch_send(struct batch *b)
+static void close_batch_send(struct batch *b)
 {
 	struct pvfs_volume *vol = b->vol;
 	struct pvfs_close_req m = { .closings.p = b->raw };
@@ -72,7 +72,7 @@ static void batch_send(struct batch *b)
 	if (IS_ERR(req)) {		/* every slot is taken, and none comes free */
 		pr_warn_ratelimited("%s: cannot close inode %llu at the mgr\n", vol->opts.volume,
 				    b->end[0].c.fid.ino);
-		batch_ended(b, PTR_ERR(req));
+		close_batch_ended(b, PTR_ERR(req));
 		return;
 	}
 	req->flags = PVFS_RF_ASYNC;
@@ -83,7 +83,7 @@ static void batch_send(struct batch *b)
 	pvfs_req_put(req);
 }
 
-static struct batch *batch_alloc(struct pvfs_volume *vol)
+static struct batch *close_batch_alloc(struct pvfs_volume *vol)
 {
 	struct batch *b = kmalloc(sizeof(*b), GFP_NOFS | __GFP_NOFAIL);
 
@@ -99,7 +99,7 @@ static void closes_send(struct pvfs_volume *vol)
 
 	if (!READ_ONCE(w->n))
 		return;
-	b = batch_alloc(vol);
+	b = close_batch_alloc(vol);
 	spin_lock(&w->lock);
 	b->n = w->n;
 	memcpy(b->end, w->end, b->n * sizeof(b->end[0]));
@@ -109,7 +109,7 @@ static void closes_send(struct pvfs_volume *vol)
 		kfree(b);
 		return;
 	}
-	batch_send(b);
+	close_batch_send(b);
 	/* They counted as one from the first on. */
 	if (atomic_dec_and_test(&vol->async))
 		wake_up_all(&vol->async_wait);
@@ -176,10 +176,10 @@ void pvfs_close_at_mgr(struct pvfs_volume *vol, const struct pvfs_fid *fid, u32 
 	}
 	ihold(inode);
 	atomic_inc(&vol->closing);
-	b = batch_alloc(vol);
+	b = close_batch_alloc(vol);
 	b->n = 1;
 	b->end[0] = e;
-	batch_send(b);
+	close_batch_send(b);
 }
 
 /**

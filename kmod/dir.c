@@ -62,7 +62,7 @@ static void dir_build_end(struct pvfs_dir *d)
 /*
  * The buffer as the lower half wants it: one bio_vec, or one a page when it had to be put together.
  */
-static unsigned int buf_bvecs(u8 *buf, struct bio_vec *bv)
+static unsigned int dir_buf_bvecs(u8 *buf, struct bio_vec *bv)
 {
 	unsigned int i;
 
@@ -82,7 +82,7 @@ static unsigned int buf_bvecs(u8 *buf, struct bio_vec *bv)
 }
 
 /* Are names and inodes to be filled in? */
-static bool primes(const struct inode *dir)
+static bool dir_primes(const struct inode *dir)
 {
 	const struct pvfs_opts *o = &PVFS_VOL(dir)->opts;
 
@@ -111,8 +111,8 @@ static int dir_ask(struct inode *dir, struct pvfs_dir *d, loff_t pos)
 		dir_build_end(d);
 		pvfs_listing_begin(dir, &d->owns);
 	}
-	err = pvfs_meta_readdir(dir, pos > 2 ? pos : 0, primes(dir), bv,
-				buf_bvecs(d->buf, bv), PVFS_READDIR_MAX, &rep, &len, &d->ask,
+	err = pvfs_meta_readdir(dir, pos > 2 ? pos : 0, dir_primes(dir), bv,
+				dir_buf_bvecs(d->buf, bv), PVFS_READDIR_MAX, &rep, &len, &d->ask,
 				&d->token);
 	kfree(bv);
 	if (err)
@@ -130,7 +130,7 @@ static int dir_ask(struct inode *dir, struct pvfs_dir *d, loff_t pos)
 	return 0;
 }
 
-static bool name_sane(const struct pvfs_str *s)
+static bool dir_name_sane(const struct pvfs_str *s)
 {
 	if (!s->len || s->len > PVFS_NAME_MAX || memchr(s->p, '/', s->len) ||
 	    memchr(s->p, 0, s->len))
@@ -138,14 +138,14 @@ static bool name_sane(const struct pvfs_str *s)
 	return !(s->p[0] == '.' && (s->len == 1 || (s->len == 2 && s->p[1] == '.')));
 }
 
-static bool dent_sane(const struct pvfs_dent *e)
+static bool dir_dent_sane(const struct pvfs_dent *e)
 {
-	return e->cookie > 2 && e->cookie <= LLONG_MAX && name_sane(&e->name) && e->attr.fid.ino &&
-	       pvfs_mode_sane(e->attr.mode);
+	return e->cookie > 2 && e->cookie <= LLONG_MAX && dir_name_sane(&e->name) &&
+	       e->attr.fid.ino && pvfs_mode_sane(e->attr.mode);
 }
 
 /* Does a dentry stand for what the entry says? */
-static bool dent_is(const struct pvfs_dent *e, const struct dentry *dentry)
+static bool dir_dent_is(const struct pvfs_dent *e, const struct dentry *dentry)
 {
 	const struct inode *inode = d_inode(dentry);
 
@@ -174,7 +174,7 @@ static void dir_prime(struct dentry *parent, const struct pvfs_dent *e, const st
 			return;
 		if (d_in_lookup(dentry))
 			break;
-		if (dent_is(e, dentry)) {
+		if (dir_dent_is(e, dentry)) {
 			if (!pvfs_inode_update(d_inode(dentry), &e->attr, &d->ask))
 				pvfs_dentry_validated(dentry, d->token);
 			dput(dentry);
@@ -200,7 +200,7 @@ static void dir_prime(struct dentry *parent, const struct pvfs_dent *e, const st
 }
 
 /* Would a stat of an entry ask nothing? */
-static bool dent_known(struct dentry *parent, const struct pvfs_dent *e, unsigned long token)
+static bool dir_dent_known(struct dentry *parent, const struct pvfs_dent *e, unsigned long token)
 {
 	struct qstr name = QSTR_INIT(e->name.p, e->name.len);
 	struct dentry *dentry;
@@ -210,7 +210,7 @@ static bool dent_known(struct dentry *parent, const struct pvfs_dent *e, unsigne
 	dentry = d_lookup(parent, &name);
 	if (!dentry)
 		return false;
-	ret = READ_ONCE(dentry->d_time) == token && dent_is(e, dentry) &&
+	ret = READ_ONCE(dentry->d_time) == token && dir_dent_is(e, dentry) &&
 	      pvfs_attrs_leased(d_inode(dentry));
 	dput(dentry);
 	return ret;
@@ -231,13 +231,13 @@ static bool dir_use_kept(struct dentry *parent, struct pvfs_dir *d, loff_t pos)
 	for (i = 0; i < l->count; i++) {
 		at = w;
 		pvfs_get_dent(&w, &e);
-		if (w.err || !dent_sane(&e))
+		if (w.err || !dir_dent_sane(&e))
 			break;
 		if (e.cookie <= pos)
 			continue;
 		if (!behind++)
 			d->next = at;
-		if (!dent_known(parent, &e, l->token) && ++unknown > 1 + l->count / 64)
+		if (!dir_dent_known(parent, &e, l->token) && ++unknown > 1 + l->count / 64)
 			break;
 	}
 	if (i < l->count) {
@@ -265,7 +265,7 @@ static int pvfs_iterate(struct file *file, struct dir_context *ctx)
 {
 	struct inode *dir = file_inode(file);
 	struct pvfs_dir *d = file->private_data;
-	bool prime = primes(dir);
+	bool prime = dir_primes(dir);
 	int err = 0;
 
 	/*
@@ -293,7 +293,7 @@ static int pvfs_iterate(struct file *file, struct dir_context *ctx)
 		}
 		at = d->next;
 		pvfs_get_dent(&d->next, &e);
-		if (d->next.err || !dent_sane(&e)) {
+		if (d->next.err || !dir_dent_sane(&e)) {
 			err = pvfs_bogus(PVFS_VOL(dir), "a directory entry", PVFS_I(dir)->fid.ino);
 			d->left = 0;
 			break;

@@ -39,7 +39,7 @@ struct pvfs_draft {
 	struct pvfs_setattr_req set;	/* valid, and what it says */
 };
 
-static bool dirty(const struct pvfs_draft *d)
+static bool draft_dirty(const struct pvfs_draft *d)
 {
 	return d->len || d->set.valid;
 }
@@ -61,7 +61,7 @@ struct flushing {
 	bool done;
 };
 
-static int flush_once(struct inode *inode, const struct pvfs_cap *cap, void *arg)
+static int draft_flush_once(struct inode *inode, const struct pvfs_cap *cap, void *arg)
 {
 	struct bio_vec bv[PVFS_STUFF_MAX / PAGE_SIZE];
 	struct flushing *f = arg;
@@ -97,18 +97,18 @@ static int flush_once(struct inode *inode, const struct pvfs_cap *cap, void *arg
 	return err;
 }
 
-static int flush(struct pvfs_draft *d, u32 flags)
+static int draft_flush(struct pvfs_draft *d, u32 flags)
 {
 	struct flushing f = { .d = d, .flags = flags };
 	const struct cred *old = d->cred ? override_creds(d->cred) : NULL;
 	struct inode *inode = d->inode;
 	int err;
 
-	err = pvfs_with_cap(inode, PVFS_CAP_WRITE, true, flush_once, &f);
+	err = pvfs_with_cap(inode, PVFS_CAP_WRITE, true, draft_flush_once, &f);
 	if (old)
 		revert_creds(old);
 	/* We were gone for so long that others went on without us. */
-	if (!err && !f.done && dirty(d)) {
+	if (!err && !f.done && draft_dirty(d)) {
 		pvfs_attr_distrust(inode);
 		pr_warn_ratelimited("%s: inode %llu was changed by others while the manager did not hear of us: what was written here is lost\n",
 				    PVFS_VOL(inode)->opts.volume, PVFS_I(inode)->fid.ino);
@@ -122,7 +122,7 @@ static int flush(struct pvfs_draft *d, u32 flags)
  * exchange, and the iods get what was written. The mgr tells nobody of it before we have given up
  * our lease, or closed it. We don't believe in that from then on.
  */
-static int write_striped(struct pvfs_draft *d)
+static int draft_write_striped(struct pvfs_draft *d)
 {
 	u32 done = 0;
 	int err;
@@ -150,7 +150,7 @@ static int write_striped(struct pvfs_draft *d)
 }
 
 /* Takes it from the inode, which it does not come back to. The mutex is held. */
-static int end(struct inode *inode, u32 flags)
+static int draft_end_held(struct inode *inode, u32 flags)
 {
 	struct pvfs_inode *pi = PVFS_I(inode);
 	struct pvfs_draft *d = pi->draft;
@@ -159,8 +159,8 @@ static int end(struct inode *inode, u32 flags)
 	if (!d)
 		return 0;
 	/* Also with nothing in it, if it was recalled: that answers the RECALL. */
-	if (dirty(d) || flags)
-		err = d->outgrown ? write_striped(d) : flush(d, flags);
+	if (draft_dirty(d) || flags)
+		err = d->outgrown ? draft_write_striped(d) : draft_flush(d, flags);
 	if (err == -EINTR)		/* killed: it stays for somebody else */
 		return err;
 	WRITE_ONCE(pi->draft, NULL);
@@ -177,7 +177,7 @@ static int draft_end(struct inode *inode, u32 flags)
 	int err;
 
 	mutex_lock(&pi->draft_mutex);
-	err = end(inode, flags);
+	err = draft_end_held(inode, flags);
 	mutex_unlock(&pi->draft_mutex);
 	return err;
 }
@@ -197,7 +197,7 @@ int pvfs_draft_end(struct inode *inode)
 }
 
 /* @flags: of the FLUSH */
-static int settle(struct inode *inode, u32 flags)
+static int draft_settle(struct inode *inode, u32 flags)
 {
 	int err = draft_end(inode, flags);
 
@@ -215,7 +215,7 @@ static int settle(struct inode *inode, u32 flags)
  */
 int pvfs_draft_settle(struct inode *inode)
 {
-	return likely(!READ_ONCE(PVFS_I(inode)->draft)) ? 0 : settle(inode, 0);
+	return likely(!READ_ONCE(PVFS_I(inode)->draft)) ? 0 : draft_settle(inode, 0);
 }
 
 /**
@@ -234,9 +234,9 @@ int pvfs_draft_show(struct inode *inode)
 	if (likely(!READ_ONCE(pi->draft)))
 		return 0;
 	mutex_lock(&pi->draft_mutex);
-	told = !pi->draft || !dirty(pi->draft);
+	told = !pi->draft || !draft_dirty(pi->draft);
 	mutex_unlock(&pi->draft_mutex);
-	return told ? 0 : settle(inode, 0);
+	return told ? 0 : draft_settle(inode, 0);
 }
 
 static void draft_work(struct work_struct *work)
@@ -245,7 +245,7 @@ static void draft_work(struct work_struct *work)
 	struct pvfs_inode *pi = PVFS_I(d->inode);
 
 	/* Or somebody else is ending it: that is over when we get the mutex. */
-	if (settle(d->inode, 0)) {
+	if (draft_settle(d->inode, 0)) {
 		queue_delayed_work(pvfs_vfs_wq, &d->work, msecs_to_jiffies(DRAFT_MS));
 		return;
 	}
@@ -258,11 +258,11 @@ struct recalled {
 	struct inode *inode;
 };
 
-static void recalled_work(struct work_struct *work)
+static void draft_recalled_work(struct work_struct *work)
 {
 	struct recalled *r = container_of(work, struct recalled, work);
 
-	settle(r->inode, PVFS_FL_RECALLED);
+	draft_settle(r->inode, PVFS_FL_RECALLED);
 	pvfs_use_iput(PVFS_I(r->inode)->use);
 	kfree(r);
 }
@@ -289,7 +289,7 @@ bool pvfs_draft_recalled(struct inode *inode)
 		return false;
 	}
 	atomic_inc(&PVFS_VOL(inode)->closing);
-	INIT_WORK(&r->work, recalled_work);
+	INIT_WORK(&r->work, draft_recalled_work);
 	r->inode = inode;
 	queue_work(pvfs_vfs_wq, &r->work);
 	return true;
@@ -331,7 +331,7 @@ void pvfs_draft_begin(struct inode *inode, const struct pvfs_attr *attr)
 }
 
 /* Is it @d's to take what this task brings? Not when the mgr may be telling others of it. */
-static bool takes(struct pvfs_draft *d)
+static bool draft_takes(struct pvfs_draft *d)
 {
 	if (d->again)
 		return false;
@@ -340,7 +340,7 @@ static bool takes(struct pvfs_draft *d)
 	return d->cred == current_cred();
 }
 
-static bool fits(const struct inode *inode, const struct pvfs_draft *d, loff_t pos, size_t n)
+static bool draft_fits(const struct inode *inode, const struct pvfs_draft *d, loff_t pos, size_t n)
 {
 	u32 max = READ_ONCE(PVFS_I(inode)->layout.stuff_max);
 
@@ -352,7 +352,7 @@ static bool fits(const struct inode *inode, const struct pvfs_draft *d, loff_t p
  * Page faults are off: they take locks that mmap(2) holds when it wants the mutex. Return: bytes
  * that were there, or -ENOMEM.
  */
-static ssize_t fill(struct pvfs_draft *d, u32 pos, struct iov_iter *from)
+static ssize_t draft_fill(struct pvfs_draft *d, u32 pos, struct iov_iter *from)
 {
 	u32 done = 0, n = iov_iter_count(from);
 	size_t part, copied;
@@ -387,7 +387,7 @@ out:
 }
 
 /* Return: bytes written, none when they are not in memory; -EAGAIN: it is not for a draft. */
-static ssize_t write_some(struct inode *inode, loff_t pos, struct iov_iter *from)
+static ssize_t draft_write_some(struct inode *inode, loff_t pos, struct iov_iter *from)
 {
 	struct pvfs_inode *pi = PVFS_I(inode);
 	struct pvfs_draft *d;
@@ -396,9 +396,9 @@ static ssize_t write_some(struct inode *inode, loff_t pos, struct iov_iter *from
 	mutex_lock(&pi->draft_mutex);
 	d = pi->draft;
 	/* What was set comes after what was written. */
-	if (d && !d->set.valid && takes(d)) {
-		d->outgrown |= !fits(inode, d, pos, iov_iter_count(from));
-		n = d->outgrown ? end(inode, 0) ?: -EAGAIN : fill(d, pos, from);
+	if (d && !d->set.valid && draft_takes(d)) {
+		d->outgrown |= !draft_fits(inode, d, pos, iov_iter_count(from));
+		n = d->outgrown ? draft_end_held(inode, 0) ?: -EAGAIN : draft_fill(d, pos, from);
 	}
 	mutex_unlock(&pi->draft_mutex);
 	return n;
@@ -429,7 +429,7 @@ ssize_t pvfs_draft_write(struct kiocb *iocb, struct iov_iter *from)
 			n = -EFAULT;
 			break;
 		}
-		n = write_some(inode, iocb->ki_pos, from);
+		n = draft_write_some(inode, iocb->ki_pos, from);
 		if (n < 0)
 			break;
 		iocb->ki_pos += n;
@@ -461,7 +461,7 @@ bool pvfs_draft_setattr(struct inode *inode, const struct pvfs_setattr_req *m)
 		return false;
 	mutex_lock(&pi->draft_mutex);
 	d = pi->draft;
-	if (!d || !takes(d))
+	if (!d || !draft_takes(d))
 		goto out;
 	set = &d->set;
 	/* A chown may take bits of the mode away; the mgr does the chown first. */

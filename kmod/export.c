@@ -14,7 +14,7 @@
 #define FH_WITH_PARENT 0x71
 #define FH_WORDS 3
 
-static void put_fid(u32 *fh, const struct inode *inode)
+static void export_put_fid(u32 *fh, const struct inode *inode)
 {
 	const struct pvfs_fid *fid = &PVFS_I(inode)->fid;
 
@@ -30,13 +30,13 @@ static int pvfs_encode_fh(struct inode *inode, u32 *fh, int *max_len, struct ino
 	*max_len = words;
 	if (room < words)
 		return FILEID_INVALID;
-	put_fid(fh, inode);
+	export_put_fid(fh, inode);
 	if (parent)
-		put_fid(fh + FH_WORDS, parent);
+		export_put_fid(fh + FH_WORDS, parent);
 	return parent ? FH_WITH_PARENT : FH_INODE;
 }
 
-static struct dentry *dentry_of(struct super_block *sb, const struct pvfs_fid *fid)
+static struct dentry *export_dentry_of(struct super_block *sb, const struct pvfs_fid *fid)
 {
 	struct pvfs_attr attr;
 	struct inode *inode;
@@ -55,25 +55,25 @@ static struct dentry *dentry_of(struct super_block *sb, const struct pvfs_fid *f
 	return d_obtain_alias(inode);
 }
 
-static struct dentry *from_words(struct super_block *sb, const u32 *fh)
+static struct dentry *export_from_words(struct super_block *sb, const u32 *fh)
 {
 	struct pvfs_fid fid = { .ino = (u64)fh[1] << 32 | fh[0], .gen = fh[2] };
 
-	return dentry_of(sb, &fid);
+	return export_dentry_of(sb, &fid);
 }
 
 static struct dentry *pvfs_fh_to_dentry(struct super_block *sb, struct fid *fid, int len, int type)
 {
 	if ((type != FH_INODE && type != FH_WITH_PARENT) || len < FH_WORDS)
 		return NULL;
-	return from_words(sb, fid->raw);
+	return export_from_words(sb, fid->raw);
 }
 
 static struct dentry *pvfs_fh_to_parent(struct super_block *sb, struct fid *fid, int len, int type)
 {
 	if (type != FH_WITH_PARENT || len < 2 * FH_WORDS)
 		return NULL;
-	return from_words(sb, fid->raw + FH_WORDS);
+	return export_from_words(sb, fid->raw + FH_WORDS);
 }
 
 /* The answer to every listing says which directory it is in. */
@@ -93,7 +93,7 @@ static struct dentry *pvfs_get_parent(struct dentry *child)
 	err = pvfs_meta_readdir(d_inode(child), S64_MAX, false, &bv, 1, PAGE_SIZE, &rep, &len,
 				&ask, &token);
 	__free_page(page);
-	return err ? ERR_PTR(err) : dentry_of(child->d_sb, &rep.parent);
+	return err ? ERR_PTR(err) : export_dentry_of(child->d_sb, &rep.parent);
 }
 
 const struct export_operations pvfs_export_operations = {

@@ -67,7 +67,7 @@ void pvfs_session_sample(struct pvfs_volume *vol, u64 *session, u64 *epoch)
 	spin_unlock(&vol->lock);
 }
 
-static int keep_cap(struct inode *inode, const struct pvfs_cap *cap, u32 class, u64 session)
+static int file_keep_cap(struct inode *inode, const struct pvfs_cap *cap, u32 class, u64 session)
 {
 	struct pvfs_inode *pi = PVFS_I(inode);
 
@@ -85,7 +85,7 @@ static int keep_cap(struct inode *inode, const struct pvfs_cap *cap, u32 class, 
 }
 
 /* Tells the mgr all opens of an inode. */
-static int reclaim_inode(struct inode *inode, bool recovery)
+static int file_reclaim_inode(struct inode *inode, bool recovery)
 {
 	struct pvfs_volume *vol = PVFS_VOL(inode);
 	struct pvfs_inode *pi = PVFS_I(inode);
@@ -117,7 +117,7 @@ static int reclaim_inode(struct inode *inode, bool recovery)
 			return 0;
 		}
 		if (!err)
-			err = keep_cap(inode, &rep.cap, class, session);
+			err = file_keep_cap(inode, &rep.cap, class, session);
 		if (err)
 			return err;
 	}
@@ -144,7 +144,7 @@ int pvfs_files_reclaim(struct pvfs_volume *vol)
 				       offsetof(struct pvfs_inode, opened));
 		if (!inode)
 			break;
-		err = reclaim_inode(inode, true);
+		err = file_reclaim_inode(inode, true);
 		pvfs_iput_later(inode);
 	}
 	return err;
@@ -182,7 +182,7 @@ int pvfs_file_opened(struct inode *inode, struct pvfs_file *pf, const struct pvf
 		list_add_tail(&pi->opened.link, &vol->open_list);
 	}
 	spin_unlock(&vol->open_lock);
-	err = keep_cap(inode, cap, class, session);
+	err = file_keep_cap(inode, cap, class, session);
 	/*
 	 * Was it another mgr, or another session, that opened it, or is it another by now? Then
 	 * recovery may have passed before this open was on the list. A RECLAIM sets the count, so
@@ -190,7 +190,7 @@ int pvfs_file_opened(struct inode *inode, struct pvfs_file *pf, const struct pvf
 	 */
 	pvfs_session_sample(vol, &session_now, &epoch_now);
 	if (!err && (session_now != session || epoch_now != epoch))
-		err = reclaim_inode(inode, false);
+		err = file_reclaim_inode(inode, false);
 	if (err)
 		pvfs_close_at_mgr(vol, &pi->fid, pf->flags, inode);
 	return err;
@@ -265,7 +265,7 @@ int pvfs_open_noop(struct inode *inode, struct file *file)
  * say so: others here may have found that out after pvfs_d_revalidate() left it to our open to ask.
  * The NFS server and other threads of the kernel don't come by names.
  */
-static bool open_nameless(const struct dentry *dentry)
+static bool file_open_nameless(const struct dentry *dentry)
 {
 	if (IS_ROOT(dentry))
 		return true;
@@ -279,8 +279,8 @@ static bool open_nameless(const struct dentry *dentry)
  * over from the path (EOPENSTALE). An open that did not come by the path then comes again as
  * nameless.
  */
-static int open_by_name(struct inode *inode, struct dentry *dentry, u32 flags, struct pvfs_cap *cap,
-			struct pvfs_head_mem *head)
+static int file_open_by_name(struct inode *inode, struct dentry *dentry, u32 flags,
+			     struct pvfs_cap *cap, struct pvfs_head_mem *head)
 {
 	struct pvfs_inode *pi = PVFS_I(inode);
 	struct pvfs_create_rep rep;
@@ -362,10 +362,10 @@ static int pvfs_file_open(struct inode *inode, struct file *file)
 			pvfs_unlease(inode);
 		else if (pvfs_stuffed(inode) && !inode->i_mapping->nrpages)
 			head = pvfs_head_alloc(PVFS_EAGER_MAX, GFP_KERNEL);
-		if (open_nameless(dentry))
+		if (file_open_nameless(dentry))
 			err = pvfs_meta_open(inode, flags, &rep);
 		else
-			err = open_by_name(inode, dentry, flags, &rep.cap, head);
+			err = file_open_by_name(inode, dentry, flags, &rep.cap, head);
 		if (changes)
 			pvfs_unlease_end(inode);
 		pvfs_head_free(head);
@@ -412,7 +412,7 @@ struct late_close {
 	u32 flags;
 };
 
-static void late_close_work(struct work_struct *work)
+static void file_late_close_work(struct work_struct *work)
 {
 	struct late_close *late = container_of(work, struct late_close, work);
 	struct inode *inode = late->inode;
@@ -437,7 +437,7 @@ static int pvfs_file_release(struct inode *inode, struct file *file)
 	    (pvfs_draft_settle(inode) || mapping_tagged(inode->i_mapping, PAGECACHE_TAG_DIRTY)))
 		late = kmalloc(sizeof(*late), GFP_KERNEL | __GFP_NOFAIL);
 	if (late) {
-		INIT_WORK(&late->work, late_close_work);
+		INIT_WORK(&late->work, file_late_close_work);
 		late->inode = inode;
 		late->flags = pf->flags;
 		ihold(inode);
@@ -453,7 +453,7 @@ static int pvfs_file_release(struct inode *inode, struct file *file)
 /* ---------------------------------------------------------------- memory for a transfer */
 
 /* Takes the iterator's own pages. Return: 0 with io->len what could be had, or -errno. */
-static int mem_pin(struct pvfs_io *io, struct iov_iter *iter)
+static int file_mem_pin(struct pvfs_io *io, struct iov_iter *iter)
 {
 	struct page *pages[PIN_BATCH];
 	u32 got = 0;
@@ -483,7 +483,7 @@ static int mem_pin(struct pvfs_io *io, struct iov_iter *iter)
 	return 0;
 }
 
-static void mem_unpin(struct pvfs_io *io, bool user, bool dirty)
+static void file_mem_unpin(struct pvfs_io *io, bool user, bool dirty)
 {
 	unsigned int i;
 
@@ -491,7 +491,7 @@ static void mem_unpin(struct pvfs_io *io, bool user, bool dirty)
 		pvfs_iter_page_put(io->mem[i].bv_page, user, dirty);
 }
 
-static void mem_free(struct pvfs_io *io)
+static void file_mem_free(struct pvfs_io *io)
 {
 	unsigned int i;
 
@@ -500,7 +500,7 @@ static void mem_free(struct pvfs_io *io)
 }
 
 /* Pages of our own, filled from the iterator for a write. */
-static int mem_bounce(struct pvfs_io *io, struct iov_iter *from)
+static int file_mem_bounce(struct pvfs_io *io, struct iov_iter *from)
 {
 	u32 got = 0;
 
@@ -530,7 +530,7 @@ static int mem_bounce(struct pvfs_io *io, struct iov_iter *from)
 }
 
 /* Can the pages behind this iterator be had? */
-static bool can_pin(const struct iov_iter *iter)
+static bool file_can_pin(const struct iov_iter *iter)
 {
 	return user_backed_iter(iter) || iov_iter_is_bvec(iter);
 }
@@ -546,7 +546,7 @@ static bool can_pin(const struct iov_iter *iter)
  * Return: 0, -EAGAIN when it has to be read again (nothing else here is answered by that), or
  * another -errno.
  */
-static int read_is_hole(struct pvfs_io *io)
+static int file_read_is_hole(struct pvfs_io *io)
 {
 	struct pvfs_inode *pi = PVFS_I(io->inode);
 	int err;
@@ -567,7 +567,7 @@ static int read_is_hole(struct pvfs_io *io)
  * One transfer of a read, with io->mem filled, that begins below the size that we know. @past: the
  * caller wants more than that, so the mgr is asked for the size beside it.
  */
-static int read_transfer(struct pvfs_io *io, bool past)
+static int file_read_transfer(struct pvfs_io *io, bool past)
 {
 	struct pvfs_request *req = NULL;
 	struct pvfs_getattr_ask ask;
@@ -593,7 +593,7 @@ static int read_transfer(struct pvfs_io *io, bool past)
 	}
 	if (err && !io->good)
 		return err;
-	err = io->is_short ? read_is_hole(io) : 0;
+	err = io->is_short ? file_read_is_hole(io) : 0;
 	if (!err)
 		pvfs_io_zero(io, io->pos + io->good);
 	return err;
@@ -603,11 +603,12 @@ static int read_transfer(struct pvfs_io *io, bool past)
  * @keep: for the page cache, too. Return: bytes read, 0 at the end, or -errno; -EAGAIN: once more.
  * *@eof: that was all.
  */
-static ssize_t read_some(struct inode *inode, loff_t pos, struct iov_iter *to, bool keep, bool *eof)
+static ssize_t file_read_some(struct inode *inode, loff_t pos, struct iov_iter *to, bool keep,
+			      bool *eof)
 {
 	/* Under a lease nobody writes to it: it ends where we know. */
 	bool trusted = pvfs_attr_trusted(inode) || pvfs_inode_leased(inode), past;
-	bool pin = can_pin(to), user = user_backed_iter(to);
+	bool pin = file_can_pin(to), user = user_backed_iter(to);
 	size_t want = iov_iter_count(to);
 	loff_t size = i_size_read(inode);
 	struct pvfs_io *io;
@@ -630,22 +631,22 @@ static ssize_t read_some(struct inode *inode, loff_t pos, struct iov_iter *to, b
 	io->keep = keep;
 	err = -EFAULT;
 	if (pin)
-		err = mem_pin(io, to);
+		err = file_mem_pin(io, to);
 	if (err == -EFAULT) {
 		/* No pages to be had; perhaps it can be copied to all the same. */
 		pin = false;
 		io->len = min(io->len, BOUNCE_MAX);
-		err = mem_bounce(io, NULL);
+		err = file_mem_bounce(io, NULL);
 	}
 	if (err)
 		goto out_io;
 	want = io->len;
 	past = !trusted && iov_iter_count(to) + (pin ? want : 0) > size - pos && pos + want == size;
-	err = read_transfer(io, past);
+	err = file_read_transfer(io, past);
 	n = err ? 0 : io->good;
 	*eof = past && n == want && pos + want >= i_size_read(inode);
 	if (pin) {
-		mem_unpin(io, user, true);
+		file_mem_unpin(io, user, true);
 		iov_iter_revert(to, want - n);
 	} else {
 		u32 done = 0;
@@ -663,7 +664,7 @@ static ssize_t read_some(struct inode *inode, loff_t pos, struct iov_iter *to, b
 		if (n && !done && !err)
 			err = -EFAULT;
 		n = done;
-		mem_free(io);
+		file_mem_free(io);
 	}
 out_io:
 	pvfs_io_put(io);
@@ -688,7 +689,7 @@ static ssize_t pvfs_read_iter(struct kiocb *iocb, struct iov_iter *to)
 	/* An error is told by fsync; what could be had is read all the same. */
 	pvfs_cache_flush(inode, iocb->ki_pos, iov_iter_count(to));
 	while (iov_iter_count(to) && !eof) {
-		n = read_some(inode, iocb->ki_pos, to, !(iocb->ki_flags & IOCB_DIRECT), &eof);
+		n = file_read_some(inode, iocb->ki_pos, to, !(iocb->ki_flags & IOCB_DIRECT), &eof);
 		if (n == -EAGAIN && !fatal_signal_pending(current))
 			continue;	/* somebody has truncated it */
 		if (n <= 0) {
@@ -711,11 +712,11 @@ static ssize_t pvfs_read_iter(struct kiocb *iocb, struct iov_iter *to)
  * @appender: who holds the lock then, if that is needed. Return: bytes written, or -errno; -EAGAIN:
  * the lock was lost, or is needed, or the end has to be asked for again, and nothing was written.
  */
-static ssize_t write_some(struct inode *inode, loff_t *ppos, struct iov_iter *from, size_t most,
-			  bool append, struct lock_owner *appender)
+static ssize_t file_write_some(struct inode *inode, loff_t *ppos, struct iov_iter *from,
+			       size_t most, bool append, struct lock_owner *appender)
 {
 	loff_t pos = *ppos;
-	bool pin = can_pin(from), user = user_backed_iter(from);
+	bool pin = file_can_pin(from), user = user_backed_iter(from);
 	struct pvfs_io *io;
 	size_t want = min(iov_iter_count(from), most);
 	u32 n = 0, had;
@@ -728,11 +729,11 @@ static ssize_t write_some(struct inode *inode, loff_t *ppos, struct iov_iter *fr
 	io->appender = appender;
 	err = -EFAULT;
 	if (pin)
-		err = mem_pin(io, from);
+		err = file_mem_pin(io, from);
 	if (err == -EFAULT) {
 		pin = false;
 		io->len = min(io->len, BOUNCE_MAX);
-		err = mem_bounce(io, from);
+		err = file_mem_bounce(io, from);
 		if (!err)
 			pvfs_count(PVFS_VOL(inode), PVFS_CNT_COPIED, io->len);
 	}
@@ -762,9 +763,9 @@ out_mem:
 	if (!err || io->nparts)
 		n = err ? io->good : io->len;
 	if (pin)
-		mem_unpin(io, user, false);
+		file_mem_unpin(io, user, false);
 	else
-		mem_free(io);
+		file_mem_free(io);
 	iov_iter_revert(from, had - n);
 	if (n)
 		err = 0;
@@ -777,7 +778,7 @@ out_io:
  * Must a write change the mode, or take security.capability away? As far as we know; the mgr sees
  * to the rest.
  */
-static bool has_priv_bits(struct inode *inode)
+static bool file_has_priv_bits(struct inode *inode)
 {
 	return (READ_ONCE(inode->i_mode) & (S_ISUID | S_ISGID)) ||
 	       (READ_ONCE(PVFS_I(inode)->has) & PVFS_AF_CAPS);
@@ -787,7 +788,7 @@ static bool has_priv_bits(struct inode *inode)
  * Can the mgr append it? It is one request of a file that is still stuffed then. Where the end is
  * nobody knows before; so not where that matters.
  */
-static bool mgr_appends(struct inode *inode, const struct iov_iter *from)
+static bool file_mgr_appends(struct inode *inode, const struct iov_iter *from)
 {
 	return pvfs_stuffed(inode) && rlimit(RLIMIT_FSIZE) == RLIM_INFINITY &&
 	       i_size_read(inode) + iov_iter_count(from) <=
@@ -799,13 +800,13 @@ static bool mgr_appends(struct inode *inode, const struct iov_iter *from)
  * mgr is to do it: *@appender, which is NULL, or the one that was lost. @again: it was not done.
  * Return: bytes, or -errno.
  */
-static ssize_t write_begin(struct kiocb *iocb, struct iov_iter *from, struct lock_owner **appender,
-			   bool again)
+static ssize_t file_write_begin(struct kiocb *iocb, struct iov_iter *from,
+				struct lock_owner **appender, bool again)
 {
 	struct inode *inode = file_inode(iocb->ki_filp);
 	int err;
 
-	if ((iocb->ki_flags & IOCB_APPEND) && (again || !mgr_appends(inode, from))) {
+	if ((iocb->ki_flags & IOCB_APPEND) && (again || !file_mgr_appends(inode, from))) {
 		if (*appender)
 			pvfs_append_end(*appender);
 		*appender = NULL;
@@ -822,7 +823,7 @@ static ssize_t pvfs_write_iter(struct kiocb *iocb, struct iov_iter *from)
 	struct file *file = iocb->ki_filp;
 	struct inode *inode = file_inode(file);
 	bool append = iocb->ki_flags & IOCB_APPEND;
-	bool excl = append || has_priv_bits(inode);
+	bool excl = append || file_has_priv_bits(inode);
 	struct lock_owner *appender = NULL;
 	size_t most = SIZE_MAX;
 	ssize_t n, total = 0;
@@ -843,19 +844,19 @@ static ssize_t pvfs_write_iter(struct kiocb *iocb, struct iov_iter *from)
 	err = excl ? down_write_killable(&inode->i_rwsem) : down_read_killable(&inode->i_rwsem);
 	if (err)
 		return err;
-	n = write_begin(iocb, from, &appender, false);
+	n = file_write_begin(iocb, from, &appender, false);
 	if (n <= 0) {
 		err = n;
 		goto out_unlock;
 	}
-	if (excl && has_priv_bits(inode)) {
+	if (excl && file_has_priv_bits(inode)) {
 		err = file_remove_privs(file);
 		if (err)
 			goto out_unlock;
 	}
 	pvfs_cache_prepare(inode, iocb->ki_pos, iov_iter_count(from));
 	while (iov_iter_count(from)) {
-		n = write_some(inode, &iocb->ki_pos, from, most, append, appender);
+		n = file_write_some(inode, &iocb->ki_pos, from, most, append, appender);
 		/*
 		 * What fits below the largest size of the iods' file systems, which only they know,
 		 * is written.
@@ -867,7 +868,7 @@ static ssize_t pvfs_write_iter(struct kiocb *iocb, struct iov_iter *from)
 		}
 		/* What had been written of it stays where it is: it was a short write. */
 		if (n == -EAGAIN && !total) {
-			n = write_begin(iocb, from, &appender, true);
+			n = file_write_begin(iocb, from, &appender, true);
 			if (n > 0) {
 				pvfs_cache_prepare(inode, iocb->ki_pos, n);
 				continue;

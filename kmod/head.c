@@ -55,7 +55,7 @@ struct pvfs_head_mem *pvfs_head_alloc(u32 len, gfp_t gfp)
 }
 
 /* May they go into the page cache? mapping->invalidate_lock is held exclusively. */
-static bool may_keep(struct inode *inode, const struct pvfs_attr *attr)
+static bool head_may_keep(struct inode *inode, const struct pvfs_attr *attr)
 {
 	struct pvfs_inode *pi = PVFS_I(inode);
 	bool ret;
@@ -89,7 +89,7 @@ void pvfs_head_keep(struct inode *inode, struct pvfs_head_mem *h, const struct p
 		return;
 	if (!down_write_trylock(&mapping->invalidate_lock))
 		return;
-	if (!may_keep(inode, attr))
+	if (!head_may_keep(inode, attr))
 		goto out;
 	for (i = 0; i * PAGE_SIZE < size; i++) {
 		struct folio *folio = page_folio(h->bv[i].bv_page);
@@ -140,7 +140,7 @@ static void head_copy(const struct pvfs_io *io, const struct pvfs_head_mem *h, u
 	}
 }
 
-static int read_head(struct pvfs_io *io, const struct pvfs_cap *cap)
+static int head_read_head(struct pvfs_io *io, const struct pvfs_cap *cap)
 {
 	struct pvfs_head_read_req m = { .fid = fid_of(io->inode), .cap = *cap };
 	struct pvfs_volume *vol = PVFS_VOL(io->inode);
@@ -181,7 +181,7 @@ out:
 
 /* ---------------------------------------------------------------- writing */
 
-static int write_head(struct pvfs_io *io, const struct pvfs_cap *cap)
+static int head_write_head(struct pvfs_io *io, const struct pvfs_cap *cap)
 {
 	struct pvfs_head_write_req m = {
 		.fid = fid_of(io->inode), .off = io->append ? 0 : io->pos, .cap = *cap,
@@ -239,7 +239,7 @@ int pvfs_with_cap(struct inode *inode, u32 rights, bool twice,
 	return -EIO;
 }
 
-static int unstuff(struct inode *inode, const struct pvfs_cap *cap, void *arg)
+static int head_unstuff(struct inode *inode, const struct pvfs_cap *cap, void *arg)
 {
 	struct pvfs_unstuff_req m = { .fid = fid_of(inode), .cap = *cap };
 	struct pvfs_unstuff_rep r;
@@ -260,10 +260,12 @@ static int unstuff(struct inode *inode, const struct pvfs_cap *cap, void *arg)
  */
 int pvfs_unstuff(struct inode *inode)
 {
-	return pvfs_stuffed(inode) ? pvfs_with_cap(inode, PVFS_CAP_WRITE, true, unstuff, NULL) : 0;
+	if (!pvfs_stuffed(inode))
+		return 0;
+	return pvfs_with_cap(inode, PVFS_CAP_WRITE, true, head_unstuff, NULL);
 }
 
-static int transfer(struct inode *inode, const struct pvfs_cap *cap, void *arg)
+static int head_transfer(struct inode *inode, const struct pvfs_cap *cap, void *arg)
 {
 	struct pvfs_io *io = arg;
 
@@ -271,10 +273,10 @@ static int transfer(struct inode *inode, const struct pvfs_cap *cap, void *arg)
 	if (io->appender && !pvfs_append_holds(io->appender))
 		return -EAGAIN;
 	if (!io->write)
-		return read_head(io, cap);
+		return head_read_head(io, cap);
 	if (io->pos + io->len > READ_ONCE(PVFS_I(inode)->layout.stuff_max))
-		return unstuff(inode, cap, NULL) ?: -EREMCHG;
-	return write_head(io, cap);
+		return head_unstuff(inode, cap, NULL) ?: -EREMCHG;
+	return head_write_head(io, cap);
 }
 
 /**
@@ -286,7 +288,7 @@ static int transfer(struct inode *inode, const struct pvfs_cap *cap, void *arg)
 int pvfs_head_run(struct pvfs_io *io)
 {
 	int err = pvfs_with_cap(io->inode, io->write ? PVFS_CAP_WRITE : PVFS_CAP_READ,
-				!io->append, transfer, io);
+				!io->append, head_transfer, io);
 
 	/* The end that was asked for may have been moved by appends to the head. */
 	return err == -EREMCHG && io->append ? -EAGAIN : err;

@@ -50,7 +50,7 @@ bool pvfs_mode_sane(u32 mode)
 	       S_ISFIFO(mode) || S_ISSOCK(mode);
 }
 
-static bool ts_sane(const struct pvfs_ts *t)
+static bool inode_ts_sane(const struct pvfs_ts *t)
 {
 	return t->nsec < NSEC_PER_SEC;
 }
@@ -64,8 +64,8 @@ bool pvfs_attr_sane(struct pvfs_volume *vol, const struct pvfs_attr *attr)
 {
 	if (!attr->fid.ino || !pvfs_mode_sane(attr->mode) || attr->size > PVFS_FILE_MAX)
 		return false;
-	if (!ts_sane(&attr->atime) || !ts_sane(&attr->mtime) || !ts_sane(&attr->ctime) ||
-	    !ts_sane(&attr->btime))
+	if (!inode_ts_sane(&attr->atime) || !inode_ts_sane(&attr->mtime) ||
+	    !inode_ts_sane(&attr->ctime) || !inode_ts_sane(&attr->btime))
 		return false;
 	if (S_ISREG(attr->mode) && !pvfs_layout_valid(&attr->layout, vol->niods))
 		return false;
@@ -572,7 +572,7 @@ int pvfs_revalidate(struct inode *inode)
 
 /* ---------------------------------------------------------------- what a CLOSE leaves behind */
 
-static void use_put_work(struct work_struct *work)
+static void inode_use_put_work(struct work_struct *work)
 {
 	struct pvfs_use *use = container_of(work, struct pvfs_use, put_work);
 	int n = atomic_xchg(&use->puts, 0), i;
@@ -656,7 +656,7 @@ int pvfs_use_init(struct inode *inode)
 	use->vol = PVFS_VOL(inode);
 	use->pi = pi;
 	spin_lock_init(&use->lock);
-	INIT_WORK(&use->put_work, use_put_work);
+	INIT_WORK(&use->put_work, inode_use_put_work);
 	spin_lock(&pi->lock);
 	if (!pi->use) {
 		/* Pairs with smp_load_acquire() of those who do not take the lock. */
@@ -685,7 +685,7 @@ void pvfs_use_put(struct pvfs_use *use)
  * behind the new end goes to the iods first, so that nothing comes after the cut. What a mapping
  * holds behind the end of the last page becomes zeros when the file grows.
  */
-static int set_size(struct inode *inode, struct pvfs_setattr_req *m)
+static int inode_set_size(struct inode *inode, struct pvfs_setattr_req *m)
 {
 	struct address_space *mapping = inode->i_mapping;
 	loff_t from = min_t(loff_t, m->size, i_size_read(inode));
@@ -815,11 +815,11 @@ int pvfs_setattr(struct pvfs_idmap *idmap, struct dentry *dentry, struct iattr *
 	}
 	if (!m.valid || (draft && pvfs_draft_setattr(inode, &m)))
 		return 0;
-	return m.valid & PVFS_SA_SIZE ? set_size(inode, &m) : pvfs_meta_setattr(inode, &m);
+	return m.valid & PVFS_SA_SIZE ? inode_set_size(inode, &m) : pvfs_meta_setattr(inode, &m);
 }
 
 /* Is root less than all-powerful, or another more than its uid says? */
-static bool unusual_caps(const struct cred *cred)
+static bool inode_unusual_caps(const struct cred *cred)
 {
 	kernel_cap_t caps = cred->cap_effective;
 	/* Up to Linux 6.2 cap_raised() gives a mask. */
@@ -845,7 +845,8 @@ bool pvfs_checked_here(struct pvfs_volume *vol, struct pvfs_idmap *idmap)
 
 	if (unlikely(idmap != PVFS_NOP_IDMAP))
 		WRITE_ONCE(vol->idmapped, true);
-	return READ_ONCE(vol->idmapped) || cred->user_ns != &init_user_ns || unusual_caps(cred);
+	return READ_ONCE(vol->idmapped) || cred->user_ns != &init_user_ns ||
+	       inode_unusual_caps(cred);
 }
 
 /*

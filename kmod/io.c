@@ -83,7 +83,7 @@ void pvfs_io_room_fini(struct pvfs_volume *vol)
 	mempool_destroy(vol->room.ios);
 }
 
-static bool take_permits(struct pvfs_room *room, unsigned int n)
+static bool io_take_permits(struct pvfs_room *room, unsigned int n)
 {
 	int old = atomic_read(&room->permits);
 
@@ -96,7 +96,7 @@ static bool take_permits(struct pvfs_room *room, unsigned int n)
 
 int pvfs_io_permits_get(struct pvfs_volume *vol, unsigned int n)
 {
-	return pvfs_wait_event(vol->room.io_wait, take_permits(&vol->room, n)) ? -EINTR : 0;
+	return pvfs_wait_event(vol->room.io_wait, io_take_permits(&vol->room, n)) ? -EINTR : 0;
 }
 
 void pvfs_io_permits_put(struct pvfs_volume *vol, unsigned int n)
@@ -108,7 +108,7 @@ void pvfs_io_permits_put(struct pvfs_volume *vol, unsigned int n)
 		wake_up_all(&vol->room.io_wait);
 }
 
-static void big_put(struct pvfs_room *room)
+static void io_big_put(struct pvfs_room *room)
 {
 	atomic_inc(&room->big);
 	if (wq_has_sleeper(&room->io_wait))
@@ -116,7 +116,7 @@ static void big_put(struct pvfs_room *room)
 }
 
 /* There is room for one more big one. */
-static struct pvfs_io *big_get(struct pvfs_room *room, size_t len)
+static struct pvfs_io *io_big_get(struct pvfs_room *room, size_t len)
 {
 	unsigned int mem_room = len / PAGE_SIZE + 34;
 	unsigned int bv_room = mem_room + len / PVFS_SSIZE_MIN + 2;
@@ -127,7 +127,7 @@ static struct pvfs_io *big_get(struct pvfs_room *room, size_t len)
 	       BIG_PARTS * (sizeof(struct pvfs_io_part) + sizeof(u16));
 	io = kvmalloc(size, GFP_NOFS);
 	if (!io) {
-		big_put(room);
+		io_big_put(room);
 		return ERR_PTR(-ENOMEM);
 	}
 	memset(io, 0, sizeof(*io));
@@ -174,7 +174,7 @@ struct pvfs_io *pvfs_io_get(struct inode *inode, bool write, loff_t pos, size_t 
 			return ERR_PTR(-EINTR);
 	}
 	if (len > PVFS_IO_SMALL) {
-		io = big_get(room, len);
+		io = io_big_get(room, len);
 		if (IS_ERR(io))
 			return io;
 	} else {
@@ -210,7 +210,7 @@ void pvfs_io_put(struct pvfs_io *io)
 	room = &PVFS_VOL(io->inode)->room;
 	if (io->big) {
 		kvfree(io);
-		big_put(room);
+		io_big_put(room);
 	} else {
 		mempool_free(container_of(io, struct small_io, io), room->ios);
 	}
@@ -228,7 +228,7 @@ struct cursor {
  * Steps over @n bytes. Return: how many bio_vecs they are in, which are written to @out unless it
  * is NULL.
  */
-static unsigned int advance(struct cursor *c, u32 n, struct bio_vec *out)
+static unsigned int io_advance(struct cursor *c, u32 n, struct bio_vec *out)
 {
 	unsigned int count = 0;
 
@@ -257,7 +257,7 @@ static unsigned int advance(struct cursor *c, u32 n, struct bio_vec *out)
  * stripe units, first to count, then to fill: @fill. They go the same way because the second stops
  * where the first did.
  */
-static void cut(struct pvfs_io *io, u32 xsize, bool fill)
+static void io_cut(struct pvfs_io *io, u32 xsize, bool fill)
 {
 	struct cursor c = { .bv = io->mem };
 	unsigned int nbv = 0, unit = 0, seen = 0;
@@ -294,9 +294,9 @@ static void cut(struct pvfs_io *io, u32 xsize, bool fill)
 			}
 			n = min_t(u64, e.len, xsize - p->filled);
 			if (fill) {
-				p->bv += advance(&c, n, p->bv);
+				p->bv += io_advance(&c, n, p->bv);
 			} else {
-				count = advance(&c, n, NULL);
+				count = io_advance(&c, n, NULL);
 				if (nbv + count > io->bv_room) {
 					c = before;
 					goto out;
@@ -320,12 +320,12 @@ out:
 	io->len = done;
 }
 
-static void plan(struct pvfs_io *io, u32 xsize)
+static void io_plan(struct pvfs_io *io, u32 xsize)
 {
 	unsigned int i;
 
-	cut(io, xsize, false);
-	cut(io, xsize, true);
+	io_cut(io, xsize, false);
+	io_cut(io, xsize, true);
 	for (i = 0; i < io->nparts; i++)
 		io->part[i].bv -= io->part[i].nbv;
 }
@@ -337,7 +337,7 @@ struct pvfs_server *pvfs_io_iod(const struct pvfs_volume *vol, const struct pvfs
 	return vol->iods[pvfs_stripe_iod(l, df, vol->niods)];
 }
 
-static void part_submit(struct pvfs_io *io, struct pvfs_io_part *p)
+static void io_part_submit(struct pvfs_io *io, struct pvfs_io_part *p)
 {
 	struct pvfs_volume *vol = PVFS_VOL(io->inode);
 	struct pvfs_fid fid = PVFS_I(io->inode)->fid;
@@ -437,20 +437,20 @@ int pvfs_io_start(struct pvfs_io *io)
 	io->trunc_gen = pi->trunc_gen;
 	io->size = i_size_read(io->inode);
 	spin_unlock(&pi->lock);
-	plan(io, io->write ? vol->wsize : vol->rsize);
+	io_plan(io, io->write ? vol->wsize : vol->rsize);
 	/* One more: for the GETATTR that may be made beside a read. */
 	err = pvfs_io_permits_get(PVFS_VOL(io->inode), io->nparts + 1);
 	if (err)
 		return err;
 	io->permits = io->nparts + 1;
 	for (i = 0; i < io->nparts; i++)
-		part_submit(io, &io->part[i]);
+		io_part_submit(io, &io->part[i]);
 	return 0;
 }
 
 /* ---------------------------------------------------------------- gathering */
 
-static int bogus_answer(struct pvfs_io *io, const struct pvfs_io_part *p)
+static int io_bogus_answer(struct pvfs_io *io, const struct pvfs_io_part *p)
 {
 	struct pvfs_volume *vol = PVFS_VOL(io->inode);
 
@@ -460,40 +460,40 @@ static int bogus_answer(struct pvfs_io *io, const struct pvfs_io_part *p)
 	return -EIO;
 }
 
-static int part_read_done(struct pvfs_io *io, struct pvfs_io_part *p)
+static int io_part_read_done(struct pvfs_io *io, struct pvfs_io_part *p)
 {
 	struct pvfs_request *req = p->req;
 	struct pvfs_read_rep rep;
 
 	if (pvfs_read_rep_decode(&rep, req->rep, req->rep_len) || rep.size > PVFS_FILE_MAX)
-		return bogus_answer(io, p);
+		return io_bogus_answer(io, p);
 	/* Less than was asked for although there is more would be read as a hole. */
 	if (req->in_len < p->len && p->off + req->in_len < rep.size)
-		return bogus_answer(io, p);
+		return io_bogus_answer(io, p);
 	p->got = req->in_len;
 	return 0;
 }
 
-static int part_write_done(struct pvfs_io *io, struct pvfs_io_part *p)
+static int io_part_write_done(struct pvfs_io *io, struct pvfs_io_part *p)
 {
 	struct pvfs_request *req = p->req;
 	struct pvfs_write_rep rep;
 
 	if (pvfs_write_rep_decode(&rep, req->rep, req->rep_len) || rep.wtime.nsec >= NSEC_PER_SEC)
-		return bogus_answer(io, p);
+		return io_bogus_answer(io, p);
 	pvfs_unstable_note(io->inode, &io->layout, p->df, rep.verifier, &io->cap, io->session);
 	if (pvfs_ts_after(&rep.wtime, &io->wtime))
 		io->wtime = rep.wtime;
 	return 0;
 }
 
-static void part_wait(struct pvfs_io *io, struct pvfs_io_part *p)
+static void io_part_wait(struct pvfs_io *io, struct pvfs_io_part *p)
 {
 	if (!p->req)
 		return;
 	p->err = pvfs_req_wait(p->req);
 	if (!p->err)
-		p->err = io->write ? part_write_done(io, p) : part_read_done(io, p);
+		p->err = io->write ? io_part_write_done(io, p) : io_part_read_done(io, p);
 	pvfs_req_put(p->req);
 	p->req = NULL;
 	if (p->err == -ESHUTDOWN || p->err == -EAGAIN)	/* an iod has no cause to say "again" */
@@ -522,7 +522,7 @@ bool pvfs_session_over(struct pvfs_volume *vol, u64 session)
  * Refused because the capability was a former session's: again with that of the new one. But not
  * what was to go to the end of the file, which may be elsewhere by now: that gets EAGAIN.
  */
-static void ask_in_new_session(struct pvfs_io *io)
+static void io_ask_in_new_session(struct pvfs_io *io)
 {
 	unsigned int i, tries, refused;
 
@@ -542,9 +542,9 @@ static void ask_in_new_session(struct pvfs_io *io)
 			return;
 		for (i = 0; i < io->nparts; i++)
 			if (io->part[i].err == -EACCES)
-				part_submit(io, &io->part[i]);
+				io_part_submit(io, &io->part[i]);
 		for (i = 0; i < io->nparts; i++)
-			part_wait(io, &io->part[i]);
+			io_part_wait(io, &io->part[i]);
 	}
 }
 
@@ -566,8 +566,8 @@ int pvfs_io_finish(struct pvfs_io *io)
 	if (io->head)
 		return io->err;
 	for (i = 0; i < io->nparts; i++)
-		part_wait(io, &io->part[i]);
-	ask_in_new_session(io);
+		io_part_wait(io, &io->part[i]);
+	io_ask_in_new_session(io);
 	pvfs_io_permits_put(PVFS_VOL(io->inode), io->permits);
 	io->permits = 0;
 	io->err = 0;
@@ -604,7 +604,7 @@ int pvfs_io_finish(struct pvfs_io *io)
 }
 
 /* Behind the end of a head. */
-static void zero_behind(const struct pvfs_io *io, u64 limit)
+static void io_zero_behind(const struct pvfs_io *io, u64 limit)
 {
 	u32 end = min_t(u64, io->len, limit - io->pos), at = 0;
 	const struct bio_vec *to = io->mem;
@@ -629,7 +629,7 @@ void pvfs_io_zero(struct pvfs_io *io, u64 limit)
 	unsigned int i;
 
 	if (io->head)
-		zero_behind(io, limit);
+		io_zero_behind(io, limit);
 	for (i = 0; i < io->nparts; i++) {
 		const struct pvfs_io_part *p = &io->part[i];
 		struct cursor c = { .bv = p->bv };
@@ -637,7 +637,7 @@ void pvfs_io_zero(struct pvfs_io *io, u64 limit)
 
 		if (p->err || at == p->len)
 			continue;
-		advance(&c, at, NULL);
+		io_advance(&c, at, NULL);
 		while (at < p->len) {
 			u64 pos = pvfs_stripe_file_off(&io->layout, p->df, p->off + at);
 			u32 n = c.bv->bv_len - c.skip;

@@ -26,7 +26,7 @@
  * The time that goes on while the machine is suspended: the manager's does. As of the last tick,
  * which an eighth of a lease makes good.
  */
-static u64 boot_ns(void)
+static u64 lease_boot_ns(void)
 {
 	return ktime_get_coarse_boottime_ns();
 }
@@ -45,7 +45,7 @@ void pvfs_lease_ask(struct pvfs_volume *vol, struct pvfs_ask *ask)
 {
 	struct pvfs_leases *l = &vol->leases;
 
-	ask->sent = boot_ns();
+	ask->sent = lease_boot_ns();
 	ask->gen = atomic64_read(&l->gen);
 	ask->owns = atomic64_read(&l->owns);
 	ask->recalls = READ_ONCE(l->recalls);
@@ -78,14 +78,14 @@ void pvfs_leases_unsure(struct pvfs_volume *vol, int delta)
 }
 
 /* Until when an answer may be believed: the mgr counts from when it got the question. */
-static u64 ask_end(const struct pvfs_volume *vol, const struct pvfs_ask *ask)
+static u64 lease_ask_end(const struct pvfs_volume *vol, const struct pvfs_ask *ask)
 {
 	u32 ms = READ_ONCE(vol->lease_ms);
 
 	return ask->sent + (u64)(ms - ms / 8) * NSEC_PER_MSEC;
 }
 
-static bool recalled_since(struct pvfs_leases *l, u64 ino, u64 since)
+static bool lease_recalled_since(struct pvfs_leases *l, u64 ino, u64 since)
 {
 	bool ret;
 	u64 i;
@@ -115,9 +115,9 @@ void pvfs_lease_take(struct inode *inode, const struct pvfs_attr *attr, const st
 
 	if (!ask || !(attr->flags & PVFS_AF_LEASE) || !vol->opts.lease || pi->own_pending)
 		return;
-	end = ask_end(vol, ask);
-	if (boot_ns() >= end || atomic64_read(&l->gen) != ask->gen ||
-	    recalled_since(l, pi->fid.ino, ask->recalls))
+	end = lease_ask_end(vol, ask);
+	if (lease_boot_ns() >= end || atomic64_read(&l->gen) != ask->gen ||
+	    lease_recalled_since(l, pi->fid.ino, ask->recalls))
 		return;
 	if (!pvfs_lease_token(inode)) {
 		WRITE_ONCE(pi->lease_token, 0);
@@ -151,7 +151,7 @@ unsigned long pvfs_lease_token(const struct inode *inode)
 
 	if (!token || READ_ONCE(pi->own_pending) ||
 	    READ_ONCE(pi->lease_gen) != atomic64_read(&l->gen) || atomic_read(&l->unsure) ||
-	    boot_ns() >= READ_ONCE(pi->lease_end))
+	    lease_boot_ns() >= READ_ONCE(pi->lease_end))
 		return 0;
 	return token;
 }
@@ -171,8 +171,8 @@ unsigned long pvfs_lease_since(struct inode *dir, const struct pvfs_ask *ask)
 
 	spin_lock(&pi->lock);
 	token = pvfs_lease_token(dir);
-	if (pi->lease_gen != ask->gen || boot_ns() >= ask_end(vol, ask) ||
-	    recalled_since(&vol->leases, pi->fid.ino, ask->recalls))
+	if (pi->lease_gen != ask->gen || lease_boot_ns() >= lease_ask_end(vol, ask) ||
+	    lease_recalled_since(&vol->leases, pi->fid.ino, ask->recalls))
 		token = 0;
 	spin_unlock(&pi->lock);
 	return token;
@@ -279,7 +279,7 @@ void pvfs_unlease_end(struct inode *inode)
 	spin_unlock(&pi->lock);
 }
 
-static int test_ino(struct inode *inode, void *data)
+static int lease_test_ino(struct inode *inode, void *data)
 {
 	return PVFS_I(inode)->fid.ino == *(u64 *)data;
 }
@@ -315,7 +315,7 @@ int pvfs_leases_recalled(struct pvfs_volume *vol, const struct pvfs_recall_req *
 		if (!sb)
 			continue;
 		rcu_read_lock();
-		inode = find_inode_rcu(sb, ino, test_ino, &ino);
+		inode = find_inode_rcu(sb, ino, lease_test_ino, &ino);
 		if (inode) {
 			spin_lock(&PVFS_I(inode)->lock);
 			lease_drop(PVFS_I(inode));

@@ -22,7 +22,7 @@
 
 struct workqueue_struct *pvfs_lock_wq;
 
-static bool locks_local(const struct inode *inode)
+static bool lock_local(const struct inode *inode)
 {
 	return PVFS_VOL(inode)->opts.locks_local;
 }
@@ -41,8 +41,8 @@ struct held {
  * flc_lock held. Those of one list; @at < @room are filled in. Return: the number with those
  * before.
  */
-static unsigned int held_list(struct list_head *list, struct held *held, unsigned int at,
-			      unsigned int room)
+static unsigned int lock_held_list(struct list_head *list, struct held *held, unsigned int at,
+				   unsigned int room)
 {
 	struct file_lock *fl;
 
@@ -62,8 +62,8 @@ static unsigned int held_list(struct list_head *list, struct held *held, unsigne
 }
 
 /* The lock on appending, as the others. Return: the number with the @at before. */
-static unsigned int held_append(struct inode *inode, struct held *held, unsigned int at,
-				unsigned int room)
+static unsigned int lock_held_append(struct inode *inode, struct held *held, unsigned int at,
+				     unsigned int room)
 {
 	struct pvfs_inode *pi = PVFS_I(inode);
 	struct lock_owner *o;
@@ -84,7 +84,7 @@ static unsigned int held_append(struct inode *inode, struct held *held, unsigned
 	return at;
 }
 
-static unsigned int held_fill(struct inode *inode, struct held *held, unsigned int room)
+static unsigned int lock_held_fill(struct inode *inode, struct held *held, unsigned int room)
 {
 	/* Pairs with the VFS's publishing of it. */
 	struct file_lock_context *ctx = smp_load_acquire(&inode->i_flctx);
@@ -92,15 +92,15 @@ static unsigned int held_fill(struct inode *inode, struct held *held, unsigned i
 
 	if (ctx) {
 		spin_lock(&ctx->flc_lock);
-		n = held_list(&ctx->flc_flock, held, n, room);
-		n = held_list(&ctx->flc_posix, held, n, room);
+		n = lock_held_list(&ctx->flc_flock, held, n, room);
+		n = lock_held_list(&ctx->flc_posix, held, n, room);
 		spin_unlock(&ctx->flc_lock);
 	}
-	return held_append(inode, held, n, room);
+	return lock_held_append(inode, held, n, room);
 }
 
 /* All locks of an inode, to be freed by kvfree(). Return: how many, or -ENOMEM. */
-static int held_get(struct inode *inode, struct held **ret)
+static int lock_held_get(struct inode *inode, struct held **ret)
 {
 	unsigned int n, room = 16;
 	struct held *held;
@@ -109,7 +109,7 @@ static int held_get(struct inode *inode, struct held **ret)
 		held = kvmalloc_array(room, sizeof(*held), GFP_KERNEL);
 		if (!held)
 			return -ENOMEM;
-		n = held_fill(inode, held, room);
+		n = lock_held_fill(inode, held, room);
 		if (n <= room)
 			break;
 		kvfree(held);
@@ -138,7 +138,7 @@ bool pvfs_lock_owner_holds(const struct lock_owner *o)
 }
 
 /* Takes a lock, all of it or @fl's range, out of the kernel's lists. */
-static void unlock_here(struct inode *inode, const void *key, u8 kind, u64 start, u64 end)
+static void lock_unlock_here(struct inode *inode, const void *key, u8 kind, u64 start, u64 end)
 {
 	struct file_lock fl;
 
@@ -161,7 +161,7 @@ static void unlock_here(struct inode *inode, const void *key, u8 kind, u64 start
  * The lock is ours: enter it into the kernel's lists. Another owner of this node may just be
  * leaving them.
  */
-static int enter_here(struct file *file, struct file_lock *fl)
+static int lock_enter_here(struct file *file, struct file_lock *fl)
 {
 	unsigned int flags = pvfs_fl(fl, flags);
 	int err;
@@ -176,7 +176,7 @@ static int enter_here(struct file *file, struct file_lock *fl)
  * Waits until it is time to ask again. Return: 0; -ERESTARTSYS a signal came: *@granted says
  * whether the lock had come first and is kept; -EIO umount -f.
  */
-static int call_pause(struct lock_call *call, bool *granted)
+static int lock_call_pause(struct lock_call *call, bool *granted)
 {
 	u8 state = call->state;
 	long left;
@@ -204,7 +204,7 @@ static int call_pause(struct lock_call *call, bool *granted)
 }
 
 /* What was cached may be older than the lock. */
-static void refresh(struct inode *inode)
+static void lock_refresh(struct inode *inode)
 {
 	if (!S_ISREG(inode->i_mode))
 		return;
@@ -217,7 +217,7 @@ static void refresh(struct inode *inode)
 		pvfs_cache_check(inode);
 }
 
-static void owner_lost(struct inode *inode, const struct held *h);
+static void lock_owner_lost(struct inode *inode, const struct held *h);
 
 static int lock_set(struct file *file, struct file_lock *fl, u8 kind, bool wait)
 {
@@ -253,16 +253,16 @@ static int lock_set(struct file *file, struct file_lock *fl, u8 kind, bool wait)
 		 * used it; but what the owner had before can't be told from it any more.
 		 */
 		if (!granted && entered && held) {
-			owner_lost(inode, &(struct held){ .key = o->key,
-							  .kind = kind,
-							  .pid = call->m.pid });
+			lock_owner_lost(inode, &(struct held){ .key = o->key,
+							       .kind = kind,
+							       .pid = call->m.pid });
 			if (call->state == PVFS_LK_QUEUED)
 				pvfs_lock_call_submit(call, PVFS_OP_LOCK_CANCEL, 0, true);
 			err = -EIO;
 			break;
 		}
 		if (!granted && entered) {
-			unlock_here(inode, o->key, kind, call->m.start, call->m.end);
+			lock_unlock_here(inode, o->key, kind, call->m.start, call->m.end);
 			entered = false;
 		}
 		if (call->state == PVFS_LK_CONFLICT || call->state == PVFS_LK_DEADLOCK) {
@@ -271,7 +271,7 @@ static int lock_set(struct file *file, struct file_lock *fl, u8 kind, bool wait)
 		}
 		if (!granted) {
 			queued |= call->state == PVFS_LK_QUEUED;
-			err = call_pause(call, &granted);
+			err = lock_call_pause(call, &granted);
 			if (err)
 				break;
 			if (!granted)
@@ -281,7 +281,7 @@ static int lock_set(struct file *file, struct file_lock *fl, u8 kind, bool wait)
 			spin_lock(&vol->locks_lock);
 			held = pvfs_lock_owner_holds(o);
 			spin_unlock(&vol->locks_lock);
-			err = enter_here(file, fl);
+			err = lock_enter_here(file, fl);
 		}
 		if (err) {
 			pvfs_lock_call_submit(call, PVFS_OP_LOCK_CANCEL, 0, true);
@@ -300,13 +300,13 @@ static int lock_set(struct file *file, struct file_lock *fl, u8 kind, bool wait)
 	 * As the kernel's own flock: what was held goes when one begins to wait for another type.
 	 */
 	if (err && queued && kind == PVFS_LK_FLOCK)
-		unlock_here(inode, o->key, kind, 0, OFFSET_MAX);
+		lock_unlock_here(inode, o->key, kind, 0, OFFSET_MAX);
 	else if (err && entered)
-		unlock_here(inode, o->key, kind, call->m.start, call->m.end);
+		lock_unlock_here(inode, o->key, kind, call->m.start, call->m.end);
 	pvfs_lock_call_put(call);
 	pvfs_lock_owner_put(o);
 	if (!err)
-		refresh(inode);
+		lock_refresh(inode);
 	return err == -ESHUTDOWN ? -EIO : err;
 }
 
@@ -395,12 +395,12 @@ int pvfs_file_lock(struct file *file, int cmd, struct file_lock *fl)
 	if (!(pvfs_fl(fl, flags) & FL_POSIX))
 		return -ENOLCK;
 	if (cmd == F_GETLK) {
-		if (!locks_local(file_inode(file)))
+		if (!lock_local(file_inode(file)))
 			return lock_get(file, fl, pvfs_lock_kind(fl));
 		posix_test_lock(file, fl);
 		return 0;
 	}
-	if (locks_local(file_inode(file)))
+	if (lock_local(file_inode(file)))
 		return locks_lock_file_wait(file, fl);
 	if (pvfs_fl(fl, type) == F_UNLCK)
 		return lock_unset(file, fl, pvfs_lock_kind(fl));
@@ -417,7 +417,7 @@ int pvfs_file_flock(struct file *file, int cmd, struct file_lock *fl)
 {
 	if (!(pvfs_fl(fl, flags) & FL_FLOCK))
 		return -ENOLCK;
-	if (locks_local(file_inode(file)))
+	if (lock_local(file_inode(file)))
 		return locks_lock_file_wait(file, fl);
 	if (pvfs_fl(fl, type) == F_UNLCK)
 		return lock_unset(file, fl, PVFS_LK_FLOCK);
@@ -426,7 +426,7 @@ int pvfs_file_flock(struct file *file, int cmd, struct file_lock *fl)
 
 /* ---------------------------------------------------------------- close */
 
-static void forget_lost(struct inode *inode, const void *key, u8 kind)
+static void lock_forget_lost(struct inode *inode, const void *key, u8 kind)
 {
 	struct lock_owner *o = pvfs_lock_owner_get(inode, key, kind, false);
 	struct lock_call *call;
@@ -462,7 +462,7 @@ void pvfs_locks_flushed(struct file *file, fl_owner_t id)
 	struct inode *inode = file_inode(file);
 
 	if (!list_empty_careful(&PVFS_I(inode)->lock_owners))
-		forget_lost(inode, id, PVFS_LK_RECORD);
+		lock_forget_lost(inode, id, PVFS_LK_RECORD);
 }
 
 /**
@@ -474,8 +474,8 @@ void pvfs_locks_released(struct inode *inode, struct file *file)
 {
 	if (list_empty_careful(&PVFS_I(inode)->lock_owners))
 		return;
-	forget_lost(inode, file, PVFS_LK_OFD);
-	forget_lost(inode, file, PVFS_LK_FLOCK);
+	lock_forget_lost(inode, file, PVFS_LK_OFD);
+	lock_forget_lost(inode, file, PVFS_LK_FLOCK);
 }
 
 /**
@@ -504,7 +504,7 @@ void pvfs_locks_evict(struct inode *inode)
 
 /* ---------------------------------------------------------------- another mgr, another session */
 
-static void owner_lost(struct inode *inode, const struct held *h)
+static void lock_owner_lost(struct inode *inode, const struct held *h)
 {
 	struct lock_owner *o = pvfs_lock_owner_get(inode, h->key, h->kind, false);
 	bool tell = false;
@@ -525,13 +525,13 @@ static void owner_lost(struct inode *inode, const struct held *h)
 	if (tell)
 		pr_warn_ratelimited("%s: inode %llu: locks of process %u are lost: it gets EIO for them until it closes the file\n",
 				    PVFS_VOL(inode)->opts.volume, PVFS_I(inode)->fid.ino, h->pid);
-	unlock_here(inode, h->key, h->kind, 0, OFFSET_MAX);
+	lock_unlock_here(inode, h->key, h->kind, 0, OFFSET_MAX);
 	if (o)
 		pvfs_lock_owner_put(o);
 }
 
 /* Tells a new mgr of one lock. 0 also when it would not have it. */
-static int reclaim_one(struct inode *inode, const struct held *h)
+static int lock_reclaim_one(struct inode *inode, const struct held *h)
 {
 	struct pvfs_volume *vol = PVFS_VOL(inode);
 	struct lock_owner *o = pvfs_lock_owner_get(inode, h->key, h->kind, false);
@@ -564,16 +564,16 @@ static int reclaim_one(struct inode *inode, const struct held *h)
 		return 0;
 	if (err && err != -ENOLCK && err != -ESTALE && err != -EINVAL && err != -ENOENT)
 		return err;
-	owner_lost(inode, h);
+	lock_owner_lost(inode, h);
 	return 0;
 }
 
-static int each_held(struct inode *inode, int (*fn)(struct inode *inode, const struct held *h))
+static int lock_each_held(struct inode *inode, int (*fn)(struct inode *inode, const struct held *h))
 {
 	struct held *held;
 	int n, i, err = 0;
 
-	n = held_get(inode, &held);
+	n = lock_held_get(inode, &held);
 	if (n < 0)
 		return n;
 	for (i = 0; i < n && !err; i++)
@@ -582,13 +582,14 @@ static int each_held(struct inode *inode, int (*fn)(struct inode *inode, const s
 	return err;
 }
 
-static int lose_one(struct inode *inode, const struct held *h)
+static int lock_lose_one(struct inode *inode, const struct held *h)
 {
-	owner_lost(inode, h);
+	lock_owner_lost(inode, h);
 	return 0;
 }
 
-static int each_inode(struct pvfs_volume *vol, int (*fn)(struct inode *inode, const struct held *h))
+static int lock_each_inode(struct pvfs_volume *vol,
+			   int (*fn)(struct inode *inode, const struct held *h))
 {
 	u64 walk = pvfs_walk_begin();
 	struct inode *inode;
@@ -599,7 +600,7 @@ static int each_inode(struct pvfs_volume *vol, int (*fn)(struct inode *inode, co
 				       offsetof(struct pvfs_inode, locked));
 		if (!inode)
 			break;
-		err = each_held(inode, fn);
+		err = lock_each_held(inode, fn);
 		pvfs_iput_later(inode);
 	}
 	return err;
@@ -615,7 +616,7 @@ static int each_inode(struct pvfs_volume *vol, int (*fn)(struct inode *inode, co
  */
 int pvfs_locks_lost(struct pvfs_volume *vol)
 {
-	return each_inode(vol, lose_one);
+	return lock_each_inode(vol, lock_lose_one);
 }
 
 /**
@@ -629,7 +630,7 @@ int pvfs_locks_lost(struct pvfs_volume *vol)
  */
 int pvfs_locks_reclaim(struct pvfs_volume *vol)
 {
-	return each_inode(vol, reclaim_one);
+	return lock_each_inode(vol, lock_reclaim_one);
 }
 
 /* ---------------------------------------------------------------- start and end */

@@ -41,7 +41,7 @@ void pvfs_lock_owner_put(struct lock_owner *o)
 		kfree(o);
 }
 
-static void owner_work(struct work_struct *work);
+static void lock_owner_work(struct work_struct *work);
 
 /* @make: if there is none. Return: a user, or NULL. */
 struct lock_owner *pvfs_lock_owner_get(struct inode *inode, const void *key, u8 kind, bool make)
@@ -56,7 +56,7 @@ struct lock_owner *pvfs_lock_owner_get(struct inode *inode, const void *key, u8 
 			return NULL;
 		INIT_LIST_HEAD(&new->link);
 		INIT_LIST_HEAD(&new->calls);
-		INIT_WORK(&new->work, owner_work);
+		INIT_WORK(&new->work, lock_owner_work);
 		INIT_DELAYED_WORK(&new->append_work, pvfs_lock_append_late);
 		new->vol = vol;
 		new->pi = pi;
@@ -143,7 +143,7 @@ void pvfs_lock_call_put(struct lock_call *call)
  * It was answered, or could not be sent. A lock that nobody waits for any more is taken back: the
  * answer to the LOCK has come, so the LOCK_CANCEL can't be overtaken by it.
  */
-static void call_answered(struct lock_call *call, int err, u8 state)
+static void lock_call_answered(struct lock_call *call, int err, u8 state)
 {
 	struct lock_owner *o = call->o;
 	struct pvfs_volume *vol = o->vol;
@@ -170,7 +170,7 @@ static void call_answered(struct lock_call *call, int err, u8 state)
 		o->users++;
 	}
 	if (!undo) {
-		/* Pairs with call_done(). */
+		/* Pairs with lock_call_done(). */
 		smp_store_release(&call->done, true);
 		wake_up(&call->wait);
 	}
@@ -181,7 +181,7 @@ static void call_answered(struct lock_call *call, int err, u8 state)
 		pvfs_lock_call_put(call);
 }
 
-static void call_request_done(struct pvfs_request *req)
+static void lock_call_request_done(struct pvfs_request *req)
 {
 	struct lock_call *call = req->priv;
 	struct pvfs_lock_cancel_rep cancelled = {};
@@ -197,11 +197,11 @@ static void call_request_done(struct pvfs_request *req)
 	if (err && call->m.type == PVFS_LK_UNLOCK)
 		pr_warn_ratelimited("%s: inode %llu: cannot unlock at the mgr: error %d\n",
 				    call->o->vol->opts.volume, call->m.fid.ino, err);
-	call_answered(call, err, req->op == PVFS_OP_LOCK ? rep.state : cancelled.granted);
+	lock_call_answered(call, err, req->op == PVFS_OP_LOCK ? rep.state : cancelled.granted);
 }
 
 /* It is the first of its owner's calls, which is busy with it. */
-static void call_send(struct lock_call *call)
+static void lock_call_send(struct lock_call *call)
 {
 	struct pvfs_volume *vol = call->o->vol;
 	struct pvfs_request *req;
@@ -209,7 +209,7 @@ static void call_send(struct lock_call *call)
 	req = READ_ONCE(vol->locks_dead) ? ERR_PTR(-ESHUTDOWN) :
 					   pvfs_req_alloc(vol->mgr, call->op, 0);
 	if (IS_ERR(req)) {
-		call_answered(call, PTR_ERR(req), 0);
+		lock_call_answered(call, PTR_ERR(req), 0);
 		return;
 	}
 	if (call->op == PVFS_OP_LOCK) {
@@ -229,13 +229,13 @@ static void call_send(struct lock_call *call)
 		req->body_len = pvfs_lock_cancel_req_encode(&m, req->body, req->body_room);
 	}
 	req->flags = PVFS_RF_ASYNC;
-	req->done = call_request_done;
+	req->done = lock_call_request_done;
 	req->priv = call;
 	pvfs_req_submit(req);
 	pvfs_req_put(req);
 }
 
-static void owner_work(struct work_struct *work)
+static void lock_owner_work(struct work_struct *work)
 {
 	struct lock_owner *o = container_of(work, struct lock_owner, work);
 	struct lock_call *call;
@@ -248,7 +248,7 @@ static void owner_work(struct work_struct *work)
 		o->busy = false;	/* its caller left */
 	spin_unlock(&o->vol->locks_lock);
 	if (call)
-		call_send(call);
+		lock_call_send(call);
 	pvfs_lock_owner_put(o);
 }
 
@@ -271,12 +271,12 @@ void pvfs_lock_call_submit(struct lock_call *call, u16 op, u32 flags, bool left)
 	o->busy = true;
 	spin_unlock(&o->vol->locks_lock);
 	if (send)
-		call_send(call);
+		lock_call_send(call);
 }
 
-static bool call_done(struct lock_call *call)
+static bool lock_call_done(struct lock_call *call)
 {
-	return smp_load_acquire(&call->done);	/* pairs with call_answered() */
+	return smp_load_acquire(&call->done);	/* pairs with lock_call_answered() */
 }
 
 /*
@@ -289,7 +289,7 @@ int pvfs_lock_call_wait(struct lock_call *call)
 	bool withdrawn = false, done;
 	long left;
 
-	left = pvfs_wait_event_timeout(call->wait, call_done(call),
+	left = pvfs_wait_event_timeout(call->wait, lock_call_done(call),
 					   vol->opts.soft ? msecs_to_jiffies(vol->opts.timeo_ms) :
 							    MAX_SCHEDULE_TIMEOUT);
 	if (left > 0)

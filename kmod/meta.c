@@ -395,7 +395,7 @@ int pvfs_meta_statfs(struct pvfs_volume *vol, struct pvfs_statfs_rep *rep)
 	return meta_statfs(vol, META_ROOM, &m, rep);
 }
 
-static void relayout_done(struct pvfs_request *req)
+static void meta_relayout_done(struct pvfs_request *req)
 {
 	struct pvfs_use *use = req->priv;
 	struct pvfs_inode *pi = use->pi;
@@ -407,37 +407,37 @@ static void relayout_done(struct pvfs_request *req)
 	if (err)
 		WRITE_ONCE(pi->relayouts_lost, pi->relayouts_lost + 1);
 	pi->relayout_err = err;
-	/* Pairs with relayout_wait(). */
+	/* Pairs with meta_relayout_wait(). */
 	smp_store_release(&pi->relayout, false);
 	wake_up_all(&use->vol->async_wait);
 	pvfs_use_iput(use);		/* also counts vol->closing down */
 }
 
-static bool relayout_over(struct pvfs_inode *pi)
+static bool meta_relayout_over(struct pvfs_inode *pi)
 {
-	return !smp_load_acquire(&pi->relayout);	/* pairs with relayout_done() */
+	return !smp_load_acquire(&pi->relayout);	/* pairs with meta_relayout_done() */
 }
 
 /*
  * Waits until no SETLAYOUT is under way: as long as for any request. Return: 0, -EINTR, -EIO
  * (soft).
  */
-static int relayout_wait(struct inode *inode)
+static int meta_relayout_wait(struct inode *inode)
 {
 	struct pvfs_volume *vol = PVFS_VOL(inode);
 	struct pvfs_inode *pi = PVFS_I(inode);
 	long left = MAX_SCHEDULE_TIMEOUT;
 
-	if (likely(relayout_over(pi)))
+	if (likely(meta_relayout_over(pi)))
 		return 0;
 	if (vol->opts.soft)
 		left = msecs_to_jiffies(vol->opts.timeo_ms);
-	left = pvfs_wait_event_timeout(vol->async_wait, relayout_over(pi), left);
+	left = pvfs_wait_event_timeout(vol->async_wait, meta_relayout_over(pi), left);
 	return left > 0 ? 0 : left ? -EINTR : -EIO;
 }
 
 /* Not safe to run twice for one inode at once. */
-static int relayout(struct inode *inode, const struct pvfs_setlayout_req *m, u32 body_room)
+static int meta_relayout(struct inode *inode, const struct pvfs_setlayout_req *m, u32 body_room)
 {
 	struct pvfs_volume *vol = PVFS_VOL(inode);
 	struct pvfs_inode *pi = PVFS_I(inode);
@@ -457,7 +457,7 @@ static int relayout(struct inode *inode, const struct pvfs_setlayout_req *m, u32
 	}
 	req->body_len = err;
 	req->flags = PVFS_RF_ASYNC;
-	req->done = relayout_done;
+	req->done = meta_relayout_done;
 	/* Pairs with pvfs_use_init(). */
 	req->priv = smp_load_acquire(&pi->use);
 	ihold(inode);
@@ -466,7 +466,7 @@ static int relayout(struct inode *inode, const struct pvfs_setlayout_req *m, u32
 	WRITE_ONCE(pi->relayout, true);
 	pvfs_req_submit(req);
 	pvfs_req_put(req);
-	return relayout_wait(inode) ?: pi->relayout_err;
+	return meta_relayout_wait(inode) ?: pi->relayout_err;
 }
 
 /**
@@ -495,7 +495,7 @@ int pvfs_meta_setlayout(struct inode *inode, const struct pvfs_layout *layout)
 		return err;
 	do {
 		err = pvfs_layout_settled(inode);
-		err = err ?: relayout(inode, &m, room(&w));
+		err = err ?: meta_relayout(inode, &m, room(&w));
 		if (err == -EAGAIN)
 			err = pvfs_ask_again(vol, &again);
 	} while (err == -EAGAIN);
@@ -516,7 +516,7 @@ int pvfs_layout_settled(struct inode *inode)
 	u32 lost;
 	int err;
 
-	err = relayout_wait(inode);
+	err = meta_relayout_wait(inode);
 	if (err)
 		return err;
 	lost = READ_ONCE(pi->relayouts_lost);

@@ -21,7 +21,7 @@ struct bounce {
 	struct payload p;
 };
 
-static int bounce_init(struct bounce *b, u32 size, bool write)
+static int meta_bounce_init(struct bounce *b, u32 size, bool write)
 {
 	u32 done, n;
 
@@ -51,7 +51,7 @@ static int bounce_init(struct bounce *b, u32 size, bool write)
 /*
  * What came, @size bytes as the answer says, to the caller, who has @room (0: wants only the size).
  */
-static int bounce_take(struct bounce *b, struct inode *inode, void *to, u32 size, u32 room)
+static int meta_bounce_take(struct bounce *b, struct inode *inode, void *to, u32 size, u32 room)
 {
 	if (size > PVFS_XATTR_VALUE_MAX || (room && (size > room || b->p.got != size)))
 		return pvfs_bogus(PVFS_VOL(inode), "an extended attribute's size",
@@ -61,7 +61,7 @@ static int bounce_take(struct bounce *b, struct inode *inode, void *to, u32 size
 	return size;
 }
 
-static void bounce_fini(struct bounce *b)
+static void meta_bounce_fini(struct bounce *b)
 {
 	kvfree(b->mem);
 }
@@ -92,7 +92,7 @@ int pvfs_meta_getxattr(struct inode *inode, const char *name, void *value, size_
 	err = pvfs_draft_settle(inode) ?: pvfs_who_get(&w, inode, PVFS_NOP_IDMAP, &m.cred);
 	if (err)
 		return err;
-	err = bounce_init(&b, m.size, false);
+	err = meta_bounce_init(&b, m.size, false);
 	if (!err)
 		err = data_getxattr(PVFS_VOL(inode), room(&w), &m, &r, &b.p);
 	pvfs_who_put(&w);
@@ -101,8 +101,8 @@ int pvfs_meta_getxattr(struct inode *inode, const char *name, void *value, size_
 	if (!err && acl_version)
 		*acl_version = r.acl_version;
 	if (!err)
-		err = bounce_take(&b, inode, value, r.size, m.size);
-	bounce_fini(&b);
+		err = meta_bounce_take(&b, inode, value, r.size, m.size);
+	meta_bounce_fini(&b);
 	return err;
 }
 
@@ -132,7 +132,7 @@ int pvfs_meta_setxattr(struct inode *inode, const char *name, const void *value,
 	err = pvfs_draft_settle(inode) ?: pvfs_who_get(&w, inode, PVFS_NOP_IDMAP, &m.cred);
 	if (err)
 		return err;
-	err = bounce_init(&b, size, true);
+	err = meta_bounce_init(&b, size, true);
 	if (!err) {
 		if (size)
 			memcpy(b.mem, value, size);
@@ -141,7 +141,7 @@ int pvfs_meta_setxattr(struct inode *inode, const char *name, const void *value,
 		err = pvfs_own_changed(inode, err, &r.attr);
 	}
 	pvfs_who_put(&w);
-	bounce_fini(&b);
+	meta_bounce_fini(&b);
 	return err;
 }
 
@@ -171,19 +171,19 @@ int pvfs_meta_listxattr(struct inode *inode, char *list, size_t size)
 		m.cred.flags = 0;
 		m.cred.uid = from_kuid_munged(&init_user_ns, INVALID_UID);
 	}
-	err = bounce_init(&b, m.size, false);
+	err = meta_bounce_init(&b, m.size, false);
 	if (!err)
 		err = data_listxattr(PVFS_VOL(inode), room(&w), &m, &r, &b.p);
 	pvfs_who_put(&w);
 	if (err == -ESTALE)
 		pvfs_inode_stale(inode);
 	if (!err)
-		err = bounce_take(&b, inode, list, r.size, m.size);
+		err = meta_bounce_take(&b, inode, list, r.size, m.size);
 	/* Whoever walks over the names stops at their ends. */
 	if (err > 0 && m.size && list[err - 1])
 		err = pvfs_bogus(PVFS_VOL(inode), "a list of names without an end",
 				 PVFS_I(inode)->fid.ino);
-	bounce_fini(&b);
+	meta_bounce_fini(&b);
 	return err;
 }
 

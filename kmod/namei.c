@@ -28,7 +28,7 @@ void pvfs_dentry_validated(struct dentry *dentry, unsigned long token)
 	WRITE_ONCE(dentry->d_time, vol->opts.actimeo_ms ? jiffies : token);
 }
 
-static void dentry_distrust(struct dentry *dentry)
+static void namei_dentry_distrust(struct dentry *dentry)
 {
 	const struct pvfs_volume *vol = PVFS_D_VOL(dentry);
 
@@ -36,7 +36,7 @@ static void dentry_distrust(struct dentry *dentry)
 }
 
 /* @dir: where it is; the caller has a reference, or the RCU read lock. */
-static bool dentry_trusted(const struct dentry *dentry, const struct inode *dir)
+static bool namei_dentry_trusted(const struct dentry *dentry, const struct inode *dir)
 {
 	const struct pvfs_volume *vol = PVFS_D_VOL(dentry);
 	unsigned long time = READ_ONCE(dentry->d_time), token;
@@ -55,7 +55,7 @@ static bool dentry_trusted(const struct dentry *dentry, const struct inode *dir)
  * looks the same from here, does need to know the type, because the VFS refuses by it before we are
  * called.
  */
-static bool in_unlink(void)
+static bool namei_in_unlink(void)
 {
 	unsigned long args[6];
 
@@ -75,7 +75,7 @@ static bool in_unlink(void)
 }
 
 /* Is this task in link(2)? */
-static bool in_link(void)
+static bool namei_in_link(void)
 {
 	switch (pvfs_syscall_nr()) {
 #ifdef __NR_link
@@ -88,7 +88,7 @@ static bool in_link(void)
 }
 
 /* Is this task in rename(2)? */
-static bool in_rename(void)
+static bool namei_in_rename(void)
 {
 	switch (pvfs_syscall_nr()) {
 #ifdef __NR_rename
@@ -107,7 +107,7 @@ static bool in_rename(void)
  * The name by which the rename that this task is in has found the inode already, with a reference;
  * or NULL.
  */
-static struct dentry *found_before(struct inode *inode, const struct dentry *dentry)
+static struct dentry *namei_found_before(struct inode *inode, const struct dentry *dentry)
 {
 	struct dentry *d, *ret = NULL;
 
@@ -137,7 +137,7 @@ static struct dentry *found_before(struct inode *inode, const struct dentry *den
  * Return: 0; -ESTALE: the VFS is to begin anew, or -EBUSY if it has done that (LOOKUP_REVAL) and it
  * happened again.
  */
-static int renamed_meanwhile(struct inode *inode, struct dentry *dentry, unsigned int flags)
+static int namei_renamed_meanwhile(struct inode *inode, struct dentry *dentry, unsigned int flags)
 {
 	int err = 0, gone = flags & LOOKUP_REVAL ? -EBUSY : -ESTALE;
 	struct dentry *first, *parent;
@@ -145,10 +145,10 @@ static int renamed_meanwhile(struct inode *inode, struct dentry *dentry, unsigne
 	struct name_snapshot name;
 	bool any = false;
 
-	if ((flags & LOOKUP_PARENT) || likely(!in_rename()))
+	if ((flags & LOOKUP_PARENT) || likely(!namei_in_rename()))
 		return 0;
 	WRITE_ONCE(dentry->d_fsdata, current);
-	while (!err && unlikely(first = found_before(inode, dentry))) {
+	while (!err && unlikely(first = namei_found_before(inode, dentry))) {
 		WRITE_ONCE(first->d_fsdata, NULL);
 		parent = dget_parent(first);
 		take_dentry_name_snapshot(&name, first);
@@ -170,7 +170,7 @@ static int renamed_meanwhile(struct inode *inode, struct dentry *dentry, unsigne
  * A symbolic link never changes, so its target is read once, with the LOOKUP or else by READLINK.
  * From then on the VFS finds it in i_link and does not ask; pvfs_free_inode() frees it.
  */
-static void link_target_set(struct inode *inode, const char *target)
+static void namei_link_target_set(struct inode *inode, const char *target)
 {
 	char *copy;
 
@@ -187,9 +187,9 @@ static void link_target_set(struct inode *inode, const char *target)
  * The cached inode only has to pass the VFS's own checks, which a directory, or a file that is
  * another's in a sticky directory, may not.
  */
-static bool unlink_follows(struct inode *dir, struct inode *inode, unsigned int flags)
+static bool namei_unlink_follows(struct inode *dir, struct inode *inode, unsigned int flags)
 {
-	return !flags && !S_ISDIR(inode->i_mode) && !(dir->i_mode & S_ISVTX) && in_unlink();
+	return !flags && !S_ISDIR(inode->i_mode) && !(dir->i_mode & S_ISVTX) && namei_in_unlink();
 }
 
 /*
@@ -197,7 +197,7 @@ static bool unlink_follows(struct inode *dir, struct inode *inode, unsigned int 
  * set, but it stays set while a symbolic link found there is followed; those components are not
  * regular files, or not the last.
  */
-static bool open_follows(struct dentry *dentry, struct inode *inode, unsigned int flags)
+static bool namei_open_follows(struct dentry *dentry, struct inode *inode, unsigned int flags)
 {
 	flags &= LOOKUP_OPEN | LOOKUP_DIRECTORY | LOOKUP_EXCL | LOOKUP_REVAL;
 	return flags == LOOKUP_OPEN &&
@@ -209,7 +209,7 @@ static bool open_follows(struct dentry *dentry, struct inode *inode, unsigned in
  * dentry is given up, so that pvfs_atomic_open() finds and opens in one request: the VFS does not
  * begin a third time.
  */
-static bool opened_anew(struct dentry *dentry, struct inode *inode, unsigned int flags)
+static bool namei_opened_anew(struct dentry *dentry, struct inode *inode, unsigned int flags)
 {
 	flags &= LOOKUP_OPEN | LOOKUP_DIRECTORY | LOOKUP_EXCL | LOOKUP_REVAL;
 	return flags == (LOOKUP_OPEN | LOOKUP_REVAL) && S_ISREG(inode->i_mode) &&
@@ -221,7 +221,7 @@ static bool opened_anew(struct dentry *dentry, struct inode *inode, unsigned int
  * component, but not of a link that is followed, nor if it must be a directory and is none. Before
  * it only of directories, and only if it is here that their permissions are checked.
  */
-static bool stat_follows(struct inode *dir, struct inode *inode, unsigned int flags)
+static bool namei_stat_follows(struct inode *dir, struct inode *inode, unsigned int flags)
 {
 	if (flags & LOOKUP_PARENT)
 		return S_ISDIR(inode->i_mode) && pvfs_checked_here(PVFS_VOL(dir), PVFS_NOP_IDMAP);
@@ -230,8 +230,8 @@ static bool stat_follows(struct inode *dir, struct inode *inode, unsigned int fl
 	return S_ISDIR(inode->i_mode) || !(flags & LOOKUP_DIRECTORY);
 }
 
-static int revalidate(struct inode *dir, struct dentry *dentry, struct inode *inode,
-		      unsigned int flags)
+static int namei_revalidate(struct inode *dir, struct dentry *dentry, struct inode *inode,
+			    unsigned int flags)
 {
 	struct pvfs_inode *pi = PVFS_I(inode);
 	struct name_snapshot name;
@@ -250,29 +250,29 @@ static int revalidate(struct inode *dir, struct dentry *dentry, struct inode *in
 	err = pvfs_inode_update(inode, &found.attr, &found.ask);
 	if (err)
 		return err;
-	link_target_set(inode, found.target);
+	namei_link_target_set(inode, found.target);
 	pvfs_dentry_validated(dentry, found.token);
-	if (stat_follows(dir, inode, flags))
+	if (namei_stat_follows(dir, inode, flags))
 		pvfs_fresh_leave(inode, &found.ask);
-	return renamed_meanwhile(inode, dentry, flags) ?: 1;
+	return namei_renamed_meanwhile(inode, dentry, flags) ?: 1;
 }
 
 /*
  * Is the name believed, for who walks a path? "Must not exist" is asked always: lock files live by
- * it. Under a lease what rename(2) moves is asked about, too: renamed_meanwhile() must have seen it.
- * And a LOOKUP would have checked that the directory may be searched: pvfs_permission() relies on
- * that, but where it checks by itself.
+ * it. Under a lease what rename(2) moves is asked about, too: namei_renamed_meanwhile() must have
+ * seen it. And a LOOKUP would have checked that the directory may be searched: pvfs_permission()
+ * relies on that, but where it checks by itself.
  */
-static bool name_trusted(const struct dentry *dentry, struct inode *dir, unsigned int flags)
+static bool namei_name_trusted(const struct dentry *dentry, struct inode *dir, unsigned int flags)
 {
 	struct pvfs_volume *vol = PVFS_VOL(dir);
 	int mask = MAY_EXEC | (flags & LOOKUP_RCU ? MAY_NOT_BLOCK : 0);
 
-	if ((flags & (LOOKUP_REVAL | LOOKUP_EXCL)) || !dentry_trusted(dentry, dir))
+	if ((flags & (LOOKUP_REVAL | LOOKUP_EXCL)) || !namei_dentry_trusted(dentry, dir))
 		return false;
 	if (vol->opts.actimeo_ms)
 		return true;
-	if (!(flags & LOOKUP_PARENT) && in_rename())
+	if (!(flags & LOOKUP_PARENT) && namei_in_rename())
 		return false;
 	return pvfs_checked_here(vol, PVFS_NOP_IDMAP) ||
 	       !generic_permission(PVFS_NOP_IDMAP, dir, mask);
@@ -291,21 +291,22 @@ static int pvfs_d_revalidate(struct dentry *dentry, unsigned int flags)
 		 * nothing: see lookup.
 		 */
 		if (dir && !(flags & (LOOKUP_CREATE | LOOKUP_RENAME_TARGET)) &&
-		    name_trusted(dentry, dir, flags))
+		    namei_name_trusted(dentry, dir, flags))
 			return 1;
 		return -ECHILD;
 	}
 	inode = d_inode(dentry);
 	parent = dget_parent(dentry);
 	dir = d_inode(parent);
-	if (name_trusted(dentry, dir, flags))
+	if (namei_name_trusted(dentry, dir, flags))
 		ret = inode || !(flags & (LOOKUP_CREATE | LOOKUP_RENAME_TARGET));
-	else if (!inode || opened_anew(dentry, inode, flags))
+	else if (!inode || namei_opened_anew(dentry, inode, flags))
 		ret = 0;
-	else if (open_follows(dentry, inode, flags) || unlink_follows(dir, inode, flags))
+	else if (namei_open_follows(dentry, inode, flags) ||
+		 namei_unlink_follows(dir, inode, flags))
 		ret = 1;
 	else
-		ret = revalidate(dir, dentry, inode, flags);
+		ret = namei_revalidate(dir, dentry, inode, flags);
 	dput(parent);
 	return ret;
 }
@@ -323,7 +324,7 @@ static int pvfs_d_weak_revalidate(struct dentry *dentry, unsigned int flags)
 
 static int pvfs_d_init(struct dentry *dentry)
 {
-	dentry_distrust(dentry);	/* d_time is not the VFS's to set */
+	namei_dentry_distrust(dentry);	/* d_time is not the VFS's to set */
 	return 0;
 }
 
@@ -332,7 +333,7 @@ static int pvfs_d_delete(const struct dentry *dentry)
 {
 	const struct inode *dir = d_inode(dentry->d_parent);
 
-	return d_really_is_negative(dentry) && !(dir && dentry_trusted(dentry, dir));
+	return d_really_is_negative(dentry) && !(dir && namei_dentry_trusted(dentry, dir));
 }
 
 const struct dentry_operations pvfs_dentry_operations = {
@@ -349,14 +350,14 @@ const struct dentry_operations pvfs_dentry_operations = {
  * that does it. But when the VFS would refuse for other reasons before it comes to that, the user
  * is owed the better reason, EEXIST.
  */
-static bool lookup_needless(struct inode *dir, unsigned int flags)
+static bool namei_lookup_needless(struct inode *dir, unsigned int flags)
 {
 	if (flags & LOOKUP_RENAME_TARGET)
 		return true;
 	if ((flags & (LOOKUP_CREATE | LOOKUP_EXCL | LOOKUP_OPEN)) != (LOOKUP_CREATE | LOOKUP_EXCL))
 		return false;
 	/* That it is a directory which is to be linked the VFS says (EPERM) before it asks us. */
-	if (in_link())
+	if (namei_in_link())
 		return false;
 	return !sb_rdonly(dir->i_sb) &&
 	       !generic_permission(PVFS_NOP_IDMAP, dir, MAY_WRITE | MAY_EXEC);
@@ -371,17 +372,17 @@ static struct dentry *pvfs_lookup(struct inode *dir, struct dentry *dentry, unsi
 
 	if (dentry->d_name.len > PVFS_NAME_MAX)
 		return ERR_PTR(-ENAMETOOLONG);
-	if (lookup_needless(dir, flags))
+	if (namei_lookup_needless(dir, flags))
 		return NULL;		/* negative, and not hashed: nothing is known of it */
 	err = pvfs_meta_lookup(dir, &dentry->d_name, &found);
 	if (!err) {
 		inode = pvfs_iget(dir->i_sb, &found.attr, &found.ask);
 		if (IS_ERR(inode))
 			return ERR_CAST(inode);
-		link_target_set(inode, found.target);
-		if (stat_follows(dir, inode, flags))
+		namei_link_target_set(inode, found.target);
+		if (namei_stat_follows(dir, inode, flags))
 			pvfs_fresh_leave(inode, &found.ask);
-		err = renamed_meanwhile(inode, dentry, flags);
+		err = namei_renamed_meanwhile(inode, dentry, flags);
 		if (err) {
 			iput(inode);
 			return ERR_PTR(err);
@@ -393,7 +394,7 @@ static struct dentry *pvfs_lookup(struct inode *dir, struct dentry *dentry, unsi
 	alias = d_splice_alias(inode, dentry);
 	if (!IS_ERR_OR_NULL(alias)) {
 		pvfs_dentry_validated(alias, found.token);
-		if (dentry->d_fsdata)		/* see renamed_meanwhile() */
+		if (dentry->d_fsdata)		/* see namei_renamed_meanwhile() */
 			WRITE_ONCE(alias->d_fsdata, dentry->d_fsdata);
 	}
 	return alias;
@@ -402,7 +403,7 @@ static struct dentry *pvfs_lookup(struct inode *dir, struct dentry *dentry, unsi
 /* ---------------------------------------------------------------- opening by name */
 
 /* What is there can't be opened by CREATE: find it, and let the VFS go on with it. */
-static int no_open(struct inode *dir, struct dentry *dentry, struct file *file)
+static int namei_no_open(struct inode *dir, struct dentry *dentry, struct file *file)
 {
 	struct dentry *alias;
 
@@ -418,7 +419,7 @@ static int no_open(struct inode *dir, struct dentry *dentry, struct file *file)
  * Ties an inode to a dentry that was negative. The inode's reference is taken. @token: of the
  * directory, from before the request that told us.
  */
-static struct dentry *splice(struct inode *inode, struct dentry *dentry, unsigned long token)
+static struct dentry *namei_splice(struct inode *inode, struct dentry *dentry, unsigned long token)
 {
 	struct dentry *alias;
 
@@ -432,7 +433,7 @@ static struct dentry *splice(struct inode *inode, struct dentry *dentry, unsigne
 }
 
 /* Is it likely to be written a little, and closed? */
-static bool wants_draft(struct inode *dir, unsigned int oflags)
+static bool namei_wants_draft(struct inode *dir, unsigned int oflags)
 {
 	return (oflags & O_CREAT) && (oflags & O_ACCMODE) != O_RDONLY &&
 	       !(oflags & (O_APPEND | O_DIRECT | O_DSYNC)) && PVFS_VOL(dir)->opts.lease &&
@@ -440,9 +441,9 @@ static bool wants_draft(struct inode *dir, unsigned int oflags)
 }
 
 /* @token: the directory's. @head: room for what comes along of a stuffed file, or NULL. */
-static int atomic_open(struct inode *dir, struct dentry *dentry, struct file *file,
-		       unsigned int oflags, umode_t mode, unsigned long token,
-		       struct pvfs_head_mem *head)
+static int namei_atomic_open(struct inode *dir, struct dentry *dentry, struct file *file,
+			     unsigned int oflags, umode_t mode, unsigned long token,
+			     struct pvfs_head_mem *head)
 {
 	struct pvfs_volume *vol = PVFS_VOL(dir);
 	struct pvfs_create_rep rep;
@@ -462,12 +463,12 @@ static int atomic_open(struct inode *dir, struct dentry *dentry, struct file *fi
 		return -ENOMEM;
 	pvfs_session_sample(vol, &session, &epoch);
 	err = pvfs_meta_create(pvfs_file_idmap(file), dir, &dentry->d_name,
-			       pf->flags | (wants_draft(dir, oflags) ? PVFS_O_DRAFT : 0), mode, 0,
-			       &rep, &ask, head);
+			       pf->flags | (namei_wants_draft(dir, oflags) ? PVFS_O_DRAFT : 0),
+			       mode, 0, &rep, &ask, head);
 	if (err == -ELOOP || err == -EISDIR || err == -ENXIO) {
 		/* A symbolic link, a directory, a fifo or the like: the VFS knows what to do. */
 		kfree(pf);
-		return no_open(dir, dentry, file);
+		return namei_no_open(dir, dentry, file);
 	}
 	if (err)
 		goto out_free;
@@ -484,7 +485,7 @@ static int atomic_open(struct inode *dir, struct dentry *dentry, struct file *fi
 	if (!S_ISREG(inode->i_mode)) {		/* found, but not opened */
 		kfree(pf);
 		pvfs_fresh_leave(inode, &ask);
-		alias = splice(inode, dentry, token);
+		alias = namei_splice(inode, dentry, token);
 		return IS_ERR(alias) ? PTR_ERR(alias) : finish_no_open(file, alias);
 	}
 	err = pvfs_file_opened(inode, pf, &rep.cap, session, epoch);
@@ -498,9 +499,9 @@ static int atomic_open(struct inode *dir, struct dentry *dentry, struct file *fi
 		pvfs_draft_begin(inode, &rep.attr);
 	if (head)
 		pvfs_head_keep(inode, head, &rep.attr);
-	/* Held across splice(), which takes a reference and may fail. */
+	/* Held across namei_splice(), which takes a reference and may fail. */
 	ihold(inode);
-	alias = splice(inode, dentry, token);
+	alias = namei_splice(inode, dentry, token);
 	if (IS_ERR(alias)) {
 		err = PTR_ERR(alias);
 		goto out_close;
@@ -549,7 +550,7 @@ static int pvfs_atomic_open(struct inode *dir, struct dentry *dentry, struct fil
 	if ((oflags & O_DIRECTORY) || !(file->f_mode & (FMODE_READ | FMODE_WRITE))) {
 		if (oflags & O_CREAT)
 			return -EINVAL;
-		return no_open(dir, dentry, file);
+		return namei_no_open(dir, dentry, file);
 	}
 	/* What it will be nobody knows; where new files are stuffed, old ones are too, probably. */
 	if (PVFS_VOL(dir)->opts.lease && READ_ONCE(PVFS_I(dir)->layout.stuff_max) &&
@@ -557,7 +558,7 @@ static int pvfs_atomic_open(struct inode *dir, struct dentry *dentry, struct fil
 		head = pvfs_head_alloc(PVFS_EAGER_MAX, GFP_KERNEL);
 	if (oflags & O_CREAT)
 		pvfs_own_begin(dir);
-	err = atomic_open(dir, dentry, file, oflags, mode, token, head);
+	err = namei_atomic_open(dir, dentry, file, oflags, mode, token, head);
 	if (oflags & O_CREAT)
 		pvfs_own_end(dir);
 	pvfs_head_free(head);
@@ -623,8 +624,8 @@ out_free:
 /* ---------------------------------------------------------------- making */
 
 /* @token: the directory's, from before. */
-static int made(struct inode *dir, struct dentry *dentry, const struct pvfs_attr *attr,
-		unsigned long token)
+static int namei_made(struct inode *dir, struct dentry *dentry, const struct pvfs_attr *attr,
+		      unsigned long token)
 {
 	struct dentry *alias;
 	struct inode *inode;
@@ -635,7 +636,7 @@ static int made(struct inode *dir, struct dentry *dentry, const struct pvfs_attr
 		d_drop(dentry);
 		return PTR_ERR(inode);
 	}
-	alias = splice(inode, dentry, token);
+	alias = namei_splice(inode, dentry, token);
 	if (IS_ERR(alias))
 		return PTR_ERR(alias);
 	dput(alias);
@@ -651,7 +652,7 @@ static int pvfs_mknod(struct pvfs_idmap *idmap, struct inode *dir, struct dentry
 
 	pvfs_own_begin(dir);
 	err = pvfs_meta_mknod(idmap, dir, &dentry->d_name, mode, rdev, &attr);
-	err = err ?: made(dir, dentry, &attr, token);
+	err = err ?: namei_made(dir, dentry, &attr, token);
 	pvfs_own_end(dir);
 	return err;
 }
@@ -672,7 +673,7 @@ static int pvfs_mkdir(struct pvfs_idmap *idmap, struct inode *dir, struct dentry
 
 	pvfs_own_begin(dir);
 	err = pvfs_meta_mkdir(idmap, dir, &dentry->d_name, mode, &attr);
-	err = err ?: made(dir, dentry, &attr, token);
+	err = err ?: namei_made(dir, dentry, &attr, token);
 	pvfs_own_end(dir);
 	return err;
 }
@@ -688,7 +689,7 @@ static int pvfs_symlink(struct pvfs_idmap *idmap, struct inode *dir, struct dent
 		return -ENAMETOOLONG;
 	pvfs_own_begin(dir);
 	err = pvfs_meta_symlink(idmap, dir, &dentry->d_name, target, &attr);
-	err = err ?: made(dir, dentry, &attr, token);
+	err = err ?: namei_made(dir, dentry, &attr, token);
 	pvfs_own_end(dir);
 	return err;
 }
@@ -706,7 +707,7 @@ static int pvfs_link(struct dentry *old, struct inode *dir, struct dentry *dentr
 	pvfs_own_begin(dir);
 	pvfs_own_begin(inode);
 	err = pvfs_meta_link(inode, dir, &dentry->d_name, &attr);
-	err = err ?: made(dir, dentry, &attr, token);
+	err = err ?: namei_made(dir, dentry, &attr, token);
 	if (err)
 		pvfs_attr_distrust(inode);
 	pvfs_own_end(inode);
@@ -734,7 +735,7 @@ static int pvfs_unlink(struct inode *dir, struct dentry *dentry)
 		/* Often this inode; but the name may have stood for another by now. */
 		pvfs_inode_update_cached(dir->i_sb, &attr);
 		/* The VFS is yet to take it away. */
-		dentry_distrust(dentry);
+		namei_dentry_distrust(dentry);
 	} else if (err == -ENOENT || err == -EISDIR || err == -ESTALE) {
 		/* It may not have been asked about before: forget what we thought of it. */
 		d_drop(dentry);
@@ -746,7 +747,7 @@ static int pvfs_unlink(struct inode *dir, struct dentry *dentry)
 }
 
 /* A directory that is gone has no links. */
-static void dir_gone(struct inode *inode)
+static void namei_dir_gone(struct inode *inode)
 {
 	struct pvfs_inode *pi = PVFS_I(inode);
 
@@ -764,8 +765,8 @@ static int pvfs_rmdir(struct inode *dir, struct dentry *dentry)
 	err = pvfs_meta_rmdir(dir, &dentry->d_name);
 	if (!err) {
 		pvfs_attr_distrust(dir);
-		dir_gone(d_inode(dentry));
-		dentry_distrust(dentry);
+		namei_dir_gone(d_inode(dentry));
+		namei_dentry_distrust(dentry);
 	}
 	pvfs_own_end(dir);
 	return err;
@@ -798,15 +799,15 @@ static int pvfs_rename(struct pvfs_idmap *idmap, struct inode *sdir, struct dent
 			pvfs_attr_distrust(changed[i]);
 	if (!err) {
 		if (old && S_ISDIR(old->i_mode) && !(flags & RENAME_EXCHANGE))
-			dir_gone(old);
+			namei_dir_gone(old);
 		if (rep.replaced)
 			pvfs_inode_update_cached(ddir->i_sb, &rep.old);
 		if (rep.attr.fid.ino == PVFS_I(inode)->fid.ino &&
 		    rep.attr.fid.gen == PVFS_I(inode)->fid.gen)
 			pvfs_inode_update(inode, &rep.attr, NULL);
 		/* The VFS is yet to move them, and one may have stood for another inode by now. */
-		dentry_distrust(sdentry);
-		dentry_distrust(ddentry);
+		namei_dentry_distrust(sdentry);
+		namei_dentry_distrust(ddentry);
 	}
 	for (i = 0; i < ARRAY_SIZE(changed); i++)
 		if (changed[i])
@@ -829,7 +830,7 @@ static const char *pvfs_get_link(struct dentry *dentry, struct inode *inode,
 		return ERR_PTR(-ENOMEM);
 	err = pvfs_meta_readlink(inode, target);
 	if (!err) {
-		link_target_set(inode, target);
+		namei_link_target_set(inode, target);
 		set_delayed_call(done, kfree_link, target);
 		return target;
 	}

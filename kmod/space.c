@@ -40,7 +40,7 @@ struct job {
 	struct pvfs_ts wtime;		/* SPACE, COPY: the latest */
 };
 
-static void share_ask(struct job *j, struct share *s)
+static void space_share_ask(struct job *j, struct share *s)
 {
 	struct pvfs_fid fid = PVFS_I(j->inode)->fid;
 	struct pvfs_request *req;
@@ -96,7 +96,7 @@ static int space_answer(struct job *j, struct share *s)
 	return 0;
 }
 
-static int seek_answer(struct job *j, struct share *s)
+static int space_seek_answer(struct job *j, struct share *s)
 {
 	struct pvfs_seek_rep rep;
 
@@ -106,7 +106,7 @@ static int seek_answer(struct job *j, struct share *s)
 	return 0;
 }
 
-static void share_wait(struct job *j, struct share *s)
+static void space_share_wait(struct job *j, struct share *s)
 {
 	if (IS_ERR(s->req)) {
 		s->err = PTR_ERR(s->req);
@@ -114,7 +114,7 @@ static void share_wait(struct job *j, struct share *s)
 	}
 	s->err = pvfs_req_wait(s->req);
 	if (!s->err)
-		s->err = j->op == PVFS_OP_SEEK ? seek_answer(j, s) : space_answer(j, s);
+		s->err = j->op == PVFS_OP_SEEK ? space_seek_answer(j, s) : space_answer(j, s);
 	pvfs_req_put(s->req);
 	if (s->err == -EACCES && pvfs_session_over(PVFS_VOL(j->inode), j->session))
 		s->err = -EAGAIN;	/* the capability was a former session's */
@@ -123,7 +123,7 @@ static void share_wait(struct job *j, struct share *s)
 }
 
 /* The capabilities, of the present session. */
-static int get_caps(struct job *j)
+static int space_get_caps(struct job *j)
 {
 	u64 session;
 	int err = 0;
@@ -139,19 +139,19 @@ static int get_caps(struct job *j)
 	return err;
 }
 
-static int ask_batch(struct job *j, struct share *shares, unsigned int n)
+static int space_ask_batch(struct job *j, struct share *shares, unsigned int n)
 {
 	unsigned int i, tries;
 	int err;
 
 	for (tries = 0; tries < SESSION_TRIES; tries++) {
-		err = get_caps(j) ?: pvfs_io_permits_get(PVFS_VOL(j->inode), n);
+		err = space_get_caps(j) ?: pvfs_io_permits_get(PVFS_VOL(j->inode), n);
 		if (err)
 			return err;
 		for (i = 0; i < n; i++)
-			share_ask(j, &shares[i]);
+			space_share_ask(j, &shares[i]);
 		for (i = 0; i < n; i++) {
-			share_wait(j, &shares[i]);
+			space_share_wait(j, &shares[i]);
 			err = err ?: shares[i].err;
 		}
 		pvfs_io_permits_put(PVFS_VOL(j->inode), n);
@@ -166,7 +166,7 @@ static int ask_batch(struct job *j, struct share *shares, unsigned int n)
  * Asks all that have a share of the range. For SEEK *@found is the nearest of what was found, in
  * the file.
  */
-static int ask_all(struct job *j, u64 pos, u64 len, u64 *found)
+static int space_ask_all(struct job *j, u64 pos, u64 len, u64 *found)
 {
 	struct share *shares;
 	unsigned int n = 0, i;
@@ -184,7 +184,7 @@ static int ask_all(struct job *j, u64 pos, u64 len, u64 *found)
 			pvfs_stripe_share(&j->layout, df, pos, len, &shares[n].e);
 			n += !!shares[n].e.len;
 		}
-		err = n ? ask_batch(j, shares, n) : 0;
+		err = n ? space_ask_batch(j, shares, n) : 0;
 		for (i = 0; !err && found && i < n; i++) {
 			struct share *s = &shares[i];
 
@@ -222,14 +222,14 @@ loff_t pvfs_seek_extent(struct inode *inode, loff_t pos, bool hole)
 	err = pvfs_cache_flush(inode, pos, size - pos);
 	if (!err && pvfs_stuffed(inode))	/* it has no holes */
 		return hole ? size : pos;
-	err = err ?: ask_all(&j, pos, size - pos, &found);
+	err = err ?: space_ask_all(&j, pos, size - pos, &found);
 	if (err)
 		return err;
 	return !hole && found >= size ? -ENXIO : found;
 }
 
 /* Under invalidate_lock. */
-static int change(struct inode *inode, u32 mode, loff_t pos, loff_t len, bool grow)
+static int space_change(struct inode *inode, u32 mode, loff_t pos, loff_t len, bool grow)
 {
 	struct job j = { .inode = inode, .op = PVFS_OP_SPACE, .mode = mode };
 	struct pvfs_inode *pi = PVFS_I(inode);
@@ -247,11 +247,11 @@ static int change(struct inode *inode, u32 mode, loff_t pos, loff_t len, bool gr
 		 */
 		u64 last = max_t(u64, round_down(end - 1, SZ_4K), pos);
 
-		err = last > pos ? ask_all(&j, pos, last - pos, NULL) : 0;
+		err = last > pos ? space_ask_all(&j, pos, last - pos, NULL) : 0;
 		j.mode &= ~PVFS_SP_KEEP_SIZE;
-		err = err ?: ask_all(&j, last, end - last, NULL);
+		err = err ?: space_ask_all(&j, last, end - last, NULL);
 	} else {
-		err = ask_all(&j, pos, len, NULL);
+		err = space_ask_all(&j, pos, len, NULL);
 	}
 	if (!grow)
 		end = min_t(u64, end, i_size_read(inode));
@@ -264,7 +264,7 @@ static int change(struct inode *inode, u32 mode, loff_t pos, loff_t len, bool gr
 	return err;
 }
 
-static u32 wire_mode(int mode)
+static u32 space_wire_mode(int mode)
 {
 	if (mode & FALLOC_FL_PUNCH_HOLE)
 		return PVFS_SP_PUNCH | PVFS_SP_KEEP_SIZE;
@@ -307,7 +307,7 @@ long pvfs_fallocate(struct file *file, int mode, loff_t offset, loff_t len)
 	pvfs_cache_prepare(inode, offset, len);
 	filemap_invalidate_lock(mapping);
 	pvfs_cache_drop(inode, offset, len);
-	err = change(inode, wire_mode(mode), offset, len, grow);
+	err = space_change(inode, space_wire_mode(mode), offset, len, grow);
 	pvfs_cache_drop(inode, offset, len);
 	filemap_invalidate_unlock(mapping);
 out:
@@ -317,7 +317,7 @@ out:
 
 /* ---------------------------------------------------------------- copy_file_range */
 
-static void layout_of(struct inode *inode, struct pvfs_layout *ret)
+static void space_layout_of(struct inode *inode, struct pvfs_layout *ret)
 {
 	spin_lock(&PVFS_I(inode)->lock);
 	*ret = PVFS_I(inode)->layout;
@@ -329,23 +329,24 @@ static void layout_of(struct inode *inode, struct pvfs_layout *ret)
  * was never written is laid out so that they are, where that may be. Return: what to add to offsets
  * in datafiles in *@shift.
  */
-static bool alike(struct inode *src, loff_t pos_in, struct inode *dst, loff_t pos_out, s64 *shift)
+static bool space_alike(struct inode *src, loff_t pos_in, struct inode *dst, loff_t pos_out,
+			s64 *shift)
 {
 	struct pvfs_layout from, to;
 
-	layout_of(src, &from);
+	space_layout_of(src, &from);
 	if (!pvfs_stripe_shift(&from, pos_out - pos_in, shift))
 		return false;
-	layout_of(dst, &to);
+	space_layout_of(dst, &to);
 	if (!pvfs_layout_alike(&from, &to) && !i_size_read(dst)) {
 		pvfs_meta_setlayout(dst, &from);
-		layout_of(dst, &to);
+		space_layout_of(dst, &to);
 	}
 	return pvfs_layout_alike(&from, &to);
 }
 
 /* Under invalidate_lock of @dst. Return: bytes copied, or -errno. */
-static ssize_t copy(struct job *j, loff_t pos_in, loff_t pos_out, size_t len)
+static ssize_t space_copy(struct job *j, loff_t pos_in, loff_t pos_out, size_t len)
 {
 	struct pvfs_inode *pi = PVFS_I(j->inode);
 	ssize_t done = 0;
@@ -360,7 +361,7 @@ static ssize_t copy(struct job *j, loff_t pos_in, loff_t pos_out, size_t len)
 	spin_unlock(&pi->lock);
 	for (; done < len; done += step) {
 		step = min_t(u64, len - done, round);
-		err = ask_all(j, pos_in + done, step, NULL);
+		err = space_ask_all(j, pos_in + done, step, NULL);
 		if (err)
 			break;
 		cond_resched();
@@ -377,8 +378,8 @@ static ssize_t copy(struct job *j, loff_t pos_in, loff_t pos_out, size_t len)
 }
 
 /* Return: bytes copied; -EOPNOTSUPP: it has to go through here. */
-static ssize_t copy_by_iods(struct inode *src, loff_t pos_in, struct file *file_out, loff_t pos_out,
-			    size_t len)
+static ssize_t space_copy_by_iods(struct inode *src, loff_t pos_in, struct file *file_out,
+				  loff_t pos_out, size_t len)
 {
 	struct inode *dst = file_inode(file_out);
 	struct job j = { .inode = dst, .op = PVFS_OP_COPY, .src = src };
@@ -406,7 +407,7 @@ static ssize_t copy_by_iods(struct inode *src, loff_t pos_in, struct file *file_
 	if (ret)
 		goto out;
 	ret = -EOPNOTSUPP;
-	if (!alike(src, pos_in, dst, pos_out, &j.shift))
+	if (!space_alike(src, pos_in, dst, pos_out, &j.shift))
 		goto out;
 	ret = file_remove_privs(file_out);
 	ret = ret ?: pvfs_cache_flush(src, pos_in, len);
@@ -415,7 +416,7 @@ static ssize_t copy_by_iods(struct inode *src, loff_t pos_in, struct file *file_
 	pvfs_cache_prepare(dst, pos_out, len);
 	filemap_invalidate_lock(mapping);
 	pvfs_cache_drop(dst, pos_out, len);
-	ret = copy(&j, pos_in, pos_out, len);
+	ret = space_copy(&j, pos_in, pos_out, len);
 	pvfs_cache_drop(dst, pos_out, len);
 	filemap_invalidate_unlock(mapping);
 out:
@@ -441,7 +442,7 @@ ssize_t pvfs_copy_file_range(struct file *file_in, loff_t pos_in, struct file *f
 	ssize_t ret = -EOPNOTSUPP;
 
 	if (file_inode(file_in)->i_sb == file_inode(file_out)->i_sb && len >= COPY_MIN) {
-		ret = copy_by_iods(file_inode(file_in), pos_in, file_out, pos_out, len);
+		ret = space_copy_by_iods(file_inode(file_in), pos_in, file_out, pos_out, len);
 		if (ret > 0)
 			file_accessed(file_in);
 		if (ret > 0 && (iocb_flags(file_out) & IOCB_DSYNC)) {

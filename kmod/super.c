@@ -66,14 +66,14 @@ struct pvfs_fc {
 	u32 seen;			/* bit per OPT_* */
 };
 
-static bool seen(const struct pvfs_fc *ctx, int opt)
+static bool super_seen(const struct pvfs_fc *ctx, int opt)
 {
 	return ctx->seen & BIT(opt);
 }
 
 /* ---------------------------------------------------------------- options */
 
-static int parse_addr(struct fs_context *fc, struct pvfs_opts *o, const char *text)
+static int super_parse_addr(struct fs_context *fc, struct pvfs_opts *o, const char *text)
 {
 	struct sockaddr_in6 *in6 = (struct sockaddr_in6 *)&o->addr;
 	struct sockaddr_in *in = (struct sockaddr_in *)&o->addr;
@@ -97,7 +97,7 @@ static int parse_addr(struct fs_context *fc, struct pvfs_opts *o, const char *te
 		      text);
 }
 
-static int parse_key(struct fs_context *fc, struct pvfs_opts *o, char *text)
+static int super_parse_key(struct fs_context *fc, struct pvfs_opts *o, char *text)
 {
 	bool good = strlen(text) == 2 * PVFS_KEY_LEN && !hex2bin(o->key, text, PVFS_KEY_LEN);
 
@@ -107,7 +107,7 @@ static int parse_key(struct fs_context *fc, struct pvfs_opts *o, char *text)
 		      invalf(fc, "pvfs: keyhex must be %u hexadecimal digits", 2 * PVFS_KEY_LEN);
 }
 
-static int parse_iosize(struct fs_context *fc, const char *name, u32 value, u32 *ret)
+static int super_parse_iosize(struct fs_context *fc, const char *name, u32 value, u32 *ret)
 {
 	/* A page comes or goes in one transfer. */
 	u32 low = max_t(u32, 4096, PAGE_SIZE);
@@ -119,8 +119,8 @@ static int parse_iosize(struct fs_context *fc, const char *name, u32 value, u32 
 	return 0;
 }
 
-static int parse_text(struct fs_context *fc, const char *name, const char *text, char *ret,
-		      size_t room)
+static int super_parse_text(struct fs_context *fc, const char *name, const char *text, char *ret,
+			    size_t room)
 {
 	if (!*text || strlen(text) >= room)
 		return invalf(fc, "pvfs: %s must have 1 to %zu bytes", name, room - 1);
@@ -128,7 +128,7 @@ static int parse_text(struct fs_context *fc, const char *name, const char *text,
 	return 0;
 }
 
-static int parse_range(struct fs_context *fc, const char *name, u32 value, u32 low, u32 high)
+static int super_parse_range(struct fs_context *fc, const char *name, u32 value, u32 low, u32 high)
 {
 	if (value < low || value > high)
 		return invalf(fc, "pvfs: %s=%u must be from %u to %u", name, value, low, high);
@@ -155,47 +155,47 @@ static int pvfs_parse_param(struct fs_context *fc, struct fs_parameter *param)
 		param->string = NULL;
 		return 0;
 	case OPT_ADDR:
-		err = parse_addr(fc, o, param->string);
+		err = super_parse_addr(fc, o, param->string);
 		break;
 	case OPT_PORT:
-		err = parse_range(fc, "port", r.uint_32, 1, 65535);
+		err = super_parse_range(fc, "port", r.uint_32, 1, 65535);
 		ctx->port = r.uint_32;
 		break;
 	case OPT_VOL:
-		err = parse_text(fc, "vol", param->string, o->volume, sizeof(o->volume));
+		err = super_parse_text(fc, "vol", param->string, o->volume, sizeof(o->volume));
 		break;
 	case OPT_HOST:
-		err = parse_text(fc, "host", param->string, o->host, sizeof(o->host));
+		err = super_parse_text(fc, "host", param->string, o->host, sizeof(o->host));
 		break;
 	case OPT_KEYHEX:
-		err = parse_key(fc, o, param->string);
+		err = super_parse_key(fc, o, param->string);
 		break;
 	case OPT_HARD:
 	case OPT_SOFT:
-		if (seen(ctx, opt == OPT_HARD ? OPT_SOFT : OPT_HARD))
+		if (super_seen(ctx, opt == OPT_HARD ? OPT_SOFT : OPT_HARD))
 			return invalf(fc, "pvfs: hard and soft exclude each other");
 		o->soft = opt == OPT_SOFT;
 		break;
 	case OPT_TIMEO:
-		err = parse_range(fc, "timeo", r.uint_32, 1, TIMEO_MAX_DS);
+		err = super_parse_range(fc, "timeo", r.uint_32, 1, TIMEO_MAX_DS);
 		o->timeo_ms = r.uint_32 * 100;
 		break;
 	case OPT_NCONNECT:
-		err = parse_range(fc, "nconnect", r.uint_32, 1, PVFS_CHANNELS_MAX);
+		err = super_parse_range(fc, "nconnect", r.uint_32, 1, PVFS_CHANNELS_MAX);
 		o->nconnect = r.uint_32;
 		break;
 	case OPT_RSIZE:
-		err = parse_iosize(fc, "rsize", r.uint_32, &o->rsize);
+		err = super_parse_iosize(fc, "rsize", r.uint_32, &o->rsize);
 		break;
 	case OPT_WSIZE:
-		err = parse_iosize(fc, "wsize", r.uint_32, &o->wsize);
+		err = super_parse_iosize(fc, "wsize", r.uint_32, &o->wsize);
 		break;
 	case OPT_ACTIMEO:
-		err = parse_range(fc, "actimeo", r.uint_32, 0, ACTIMEO_MAX_S);
+		err = super_parse_range(fc, "actimeo", r.uint_32, 0, ACTIMEO_MAX_S);
 		o->actimeo_ms = r.uint_32 * 1000;
 		break;
 	case OPT_MOUNT_TIMEOUT:
-		err = parse_range(fc, "mount_timeout", r.uint_32, 1, 3600);
+		err = super_parse_range(fc, "mount_timeout", r.uint_32, 1, 3600);
 		ctx->mount_timeout_ms = r.uint_32 * 1000;
 		break;
 	case OPT_LOCKS:
@@ -218,7 +218,7 @@ static int pvfs_parse_param(struct fs_context *fc, struct fs_parameter *param)
 	return err;
 }
 
-static void set_port(struct sockaddr_storage *ss, unsigned int port)
+static void super_set_port(struct sockaddr_storage *ss, unsigned int port)
 {
 	if (ss->ss_family == AF_INET6)
 		((struct sockaddr_in6 *)ss)->sin6_port = htons(port);
@@ -226,29 +226,29 @@ static void set_port(struct sockaddr_storage *ss, unsigned int port)
 		((struct sockaddr_in *)ss)->sin_port = htons(port);
 }
 
-static unsigned int get_port(const struct sockaddr_storage *ss)
+static unsigned int super_get_port(const struct sockaddr_storage *ss)
 {
 	return ntohs(ss->ss_family == AF_INET6 ? ((const struct sockaddr_in6 *)ss)->sin6_port :
 						 ((const struct sockaddr_in *)ss)->sin_port);
 }
 
-static int check_options(struct fs_context *fc, struct pvfs_fc *ctx)
+static int super_check_options(struct fs_context *fc, struct pvfs_fc *ctx)
 {
-	if (!seen(ctx, OPT_ADDR))
+	if (!super_seen(ctx, OPT_ADDR))
 		return invalf(fc, "pvfs: no addr= (mount through mount.pvfs)");
-	if (!seen(ctx, OPT_VOL))
+	if (!super_seen(ctx, OPT_VOL))
 		return invalf(fc, "pvfs: no vol=");
-	if (!seen(ctx, OPT_KEYHEX))
+	if (!super_seen(ctx, OPT_KEYHEX))
 		return invalf(fc,
 			      "pvfs: no keyhex= (mount through mount.pvfs, which reads the key file)");
-	if (seen(ctx, OPT_TIMEO) && !ctx->opts.soft)
+	if (super_seen(ctx, OPT_TIMEO) && !ctx->opts.soft)
 		return invalf(fc, "pvfs: timeo= is for soft mounts; hard ones wait");
-	if (!seen(ctx, OPT_LEASE))
+	if (!super_seen(ctx, OPT_LEASE))
 		ctx->opts.lease = !ctx->opts.actimeo_ms;
 	if (ctx->opts.lease && ctx->opts.actimeo_ms)
 		return invalf(fc, "pvfs: lease=on and actimeo= exclude each other");
-	set_port(&ctx->opts.addr, ctx->port);
-	if (!seen(ctx, OPT_HOST))
+	super_set_port(&ctx->opts.addr, ctx->port);
+	if (!super_seen(ctx, OPT_HOST))
 		snprintf(ctx->opts.host, sizeof(ctx->opts.host), "%pISc", &ctx->opts.addr);
 	return 0;
 }
@@ -285,7 +285,7 @@ static int pvfs_show_options(struct seq_file *m, struct dentry *root)
 	struct pvfs_volume *vol = root->d_sb->s_fs_info;
 	const struct pvfs_opts *o = &vol->opts;
 
-	seq_printf(m, ",addr=%pISc,port=%u", &o->addr, get_port(&o->addr));
+	seq_printf(m, ",addr=%pISc,port=%u", &o->addr, super_get_port(&o->addr));
 	seq_show_option(m, "vol", o->volume);
 	seq_show_option(m, "host", o->host);
 	if (o->soft)
@@ -347,7 +347,7 @@ static const struct super_operations pvfs_super_operations = {
 };
 
 /* The root has no name to be looked up by: it is the one inode that is asked for by its number. */
-static struct inode *get_root(struct super_block *sb, struct pvfs_volume *vol)
+static struct inode *super_root(struct super_block *sb, struct pvfs_volume *vol)
 {
 	struct pvfs_attr attr;
 	int err;
@@ -393,7 +393,7 @@ static int pvfs_fill_super(struct super_block *sb, struct fs_context *fc)
 	sb->s_bdi->ra_pages = max_t(u32, vol->rsize / PAGE_SIZE, VM_READAHEAD_PAGES);
 	sb->s_bdi->io_pages = vol->rsize / PAGE_SIZE;
 
-	root = get_root(sb, vol);
+	root = super_root(sb, vol);
 	if (IS_ERR(root)) {
 		errorf(fc, "pvfs: cannot read the root of volume %s: error %ld", vol->opts.volume,
 		       PTR_ERR(root));
@@ -428,7 +428,7 @@ static int pvfs_get_tree(struct fs_context *fc)
 	struct pvfs_fc *ctx = fc->fs_private;
 	int err;
 
-	err = check_options(fc, ctx);
+	err = super_check_options(fc, ctx);
 	return err ?: get_tree_nodev(fc, pvfs_fill_super);
 }
 
@@ -444,19 +444,20 @@ static int pvfs_reconfigure(struct fs_context *fc)
 	struct sockaddr_storage addr = ctx->opts.addr;
 	bool differs;
 
-	set_port(&addr, seen(ctx, OPT_PORT) ? ctx->port : get_port(&o->addr));
-	differs = (seen(ctx, OPT_ADDR) && memcmp(&addr, &o->addr, sizeof(addr))) ||
-		  (seen(ctx, OPT_PORT) && ctx->port != get_port(&o->addr)) ||
-		  (seen(ctx, OPT_VOL) && strcmp(ctx->opts.volume, o->volume)) ||
-		  (seen(ctx, OPT_HARD) && o->soft) || (seen(ctx, OPT_SOFT) && !o->soft) ||
-		  (seen(ctx, OPT_TIMEO) && ctx->opts.timeo_ms != o->timeo_ms) ||
-		  (seen(ctx, OPT_NCONNECT) && ctx->opts.nconnect != o->nconnect) ||
-		  (seen(ctx, OPT_RSIZE) && ctx->opts.rsize != vol->rsize) ||
-		  (seen(ctx, OPT_WSIZE) && ctx->opts.wsize != vol->wsize) ||
-		  (seen(ctx, OPT_ACTIMEO) && ctx->opts.actimeo_ms != o->actimeo_ms) ||
-		  (seen(ctx, OPT_LOCKS) && ctx->opts.locks_local != o->locks_local) ||
-		  (seen(ctx, OPT_LEASE) && ctx->opts.lease != o->lease) ||
-		  (seen(ctx, OPT_READDIR) && ctx->opts.readdir_one != o->readdir_one);
+	super_set_port(&addr, super_seen(ctx, OPT_PORT) ? ctx->port : super_get_port(&o->addr));
+	differs = (super_seen(ctx, OPT_ADDR) && memcmp(&addr, &o->addr, sizeof(addr))) ||
+		  (super_seen(ctx, OPT_PORT) && ctx->port != super_get_port(&o->addr)) ||
+		  (super_seen(ctx, OPT_VOL) && strcmp(ctx->opts.volume, o->volume)) ||
+		  (super_seen(ctx, OPT_HARD) && o->soft) ||
+		  (super_seen(ctx, OPT_SOFT) && !o->soft) ||
+		  (super_seen(ctx, OPT_TIMEO) && ctx->opts.timeo_ms != o->timeo_ms) ||
+		  (super_seen(ctx, OPT_NCONNECT) && ctx->opts.nconnect != o->nconnect) ||
+		  (super_seen(ctx, OPT_RSIZE) && ctx->opts.rsize != vol->rsize) ||
+		  (super_seen(ctx, OPT_WSIZE) && ctx->opts.wsize != vol->wsize) ||
+		  (super_seen(ctx, OPT_ACTIMEO) && ctx->opts.actimeo_ms != o->actimeo_ms) ||
+		  (super_seen(ctx, OPT_LOCKS) && ctx->opts.locks_local != o->locks_local) ||
+		  (super_seen(ctx, OPT_LEASE) && ctx->opts.lease != o->lease) ||
+		  (super_seen(ctx, OPT_READDIR) && ctx->opts.readdir_one != o->readdir_one);
 	if (differs)
 		return invalf(fc, "pvfs: remount can't change pvfs's own options; unmount first");
 	return 0;

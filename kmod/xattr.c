@@ -24,12 +24,12 @@
 #define BASE_ANY 0xffff		/* in a directory's layout: the mgr chooses */
 #define TEXT_MAX 96
 
-static bool has_layout(struct inode *inode)
+static bool xattr_has_layout(struct inode *inode)
 {
 	return S_ISREG(inode->i_mode) || S_ISDIR(inode->i_mode);
 }
 
-static void layout_get(struct inode *inode, struct pvfs_layout *l)
+static void xattr_layout_get(struct inode *inode, struct pvfs_layout *l)
 {
 	struct pvfs_inode *pi = PVFS_I(inode);
 
@@ -38,19 +38,19 @@ static void layout_get(struct inode *inode, struct pvfs_layout *l)
 	spin_unlock(&pi->lock);
 }
 
-static int layout_xattr_get(const struct xattr_handler *handler, struct dentry *dentry,
-			    struct inode *inode, const char *name, void *buffer, size_t size)
+static int xattr_layout_xattr_get(const struct xattr_handler *handler, struct dentry *dentry,
+				  struct inode *inode, const char *name, void *buffer, size_t size)
 {
 	struct pvfs_layout l;
 	char text[TEXT_MAX];
 	int n, err;
 
-	if (strcmp(name, LAYOUT) || !has_layout(inode))
+	if (strcmp(name, LAYOUT) || !xattr_has_layout(inode))
 		return -ENODATA;
 	err = pvfs_revalidate(inode);
 	if (err)
 		return err;
-	layout_get(inode, &l);
+	xattr_layout_get(inode, &l);
 	if (l.base == BASE_ANY)
 		n = snprintf(text, sizeof(text), "base=any");
 	else
@@ -66,7 +66,7 @@ static int layout_xattr_get(const struct xattr_handler *handler, struct dentry *
 }
 
 /* One "key=value". */
-static int parse_word(struct pvfs_layout *l, const char *word)
+static int xattr_parse_word(struct pvfs_layout *l, const char *word)
 {
 	if (!strcmp(word, "base=any")) {
 		l->base = BASE_ANY;
@@ -83,14 +83,14 @@ static int parse_word(struct pvfs_layout *l, const char *word)
 	return -EINVAL;
 }
 
-static int layout_xattr_set(const struct xattr_handler *handler, struct pvfs_idmap *idmap,
-			    struct dentry *dentry, struct inode *inode, const char *name,
-			    const void *value, size_t size, int flags)
+static int xattr_layout_xattr_set(const struct xattr_handler *handler, struct pvfs_idmap *idmap,
+				  struct dentry *dentry, struct inode *inode, const char *name,
+				  const void *value, size_t size, int flags)
 {
 	struct pvfs_layout l, check;
 	char text[TEXT_MAX], *rest = text, *word;
 
-	if (strcmp(name, LAYOUT) || !has_layout(inode))
+	if (strcmp(name, LAYOUT) || !xattr_has_layout(inode))
 		return -EOPNOTSUPP;
 	if (flags & XATTR_CREATE)
 		return -EEXIST;
@@ -100,9 +100,9 @@ static int layout_xattr_set(const struct xattr_handler *handler, struct pvfs_idm
 		return -EINVAL;
 	memcpy(text, value, size);
 	text[size] = 0;
-	layout_get(inode, &l);
+	xattr_layout_get(inode, &l);
 	while ((word = strsep(&rest, "\n ")))
-		if (*word && parse_word(&l, word))
+		if (*word && xattr_parse_word(&l, word))
 			return -EINVAL;
 	l.pcount = l.pcount ?: PVFS_VOL(inode)->niods;
 	l.ssize = l.ssize ?: PVFS_SSIZE_DEFAULT;
@@ -131,7 +131,7 @@ bool pvfs_xattr_absent(struct inode *inode, u32 flag)
 	       !(READ_ONCE(PVFS_I(inode)->has) & flag);
 }
 
-static u32 flag_of(const char *name)
+static u32 xattr_flag_of(const char *name)
 {
 	if (!strcmp(name, XATTR_NAME_CAPS))
 		return PVFS_AF_CAPS;
@@ -145,7 +145,7 @@ static u32 flag_of(const char *name)
  * runs a program, whose open has just brought the attributes; or before a write, truncation or
  * chown, which take it away at the mgr.
  */
-static bool program_asks(void)
+static bool xattr_program_asks(void)
 {
 	int nr = pvfs_syscall_nr();
 
@@ -157,12 +157,13 @@ static int pvfs_xattr_get(const struct xattr_handler *handler, struct dentry *de
 			  struct inode *inode, const char *name, void *buffer, size_t size)
 {
 	const char *full = xattr_full_name(handler, name);
-	u32 flag = flag_of(full);
+	u32 flag = xattr_flag_of(full);
 
 	/* Up to Linux 6.1 ACLs come here, and nobody has looked at what they are asked of. */
 	if ((flag & (PVFS_AF_ACL | PVFS_AF_DEFACL)) && S_ISLNK(inode->i_mode))
 		return -EOPNOTSUPP;
-	if (flag == PVFS_AF_CAPS && !(READ_ONCE(PVFS_I(inode)->has) & flag) && !program_asks())
+	if (flag == PVFS_AF_CAPS && !(READ_ONCE(PVFS_I(inode)->has) & flag) &&
+	    !xattr_program_asks())
 		return -ENODATA;
 	if (pvfs_xattr_absent(inode, flag))
 		return -ENODATA;
@@ -179,12 +180,12 @@ static int pvfs_xattr_set(const struct xattr_handler *handler, struct pvfs_idmap
 	 * Up to Linux 6.1 ACLs come here; for the others the VFS has checked what there is to
 	 * check.
 	 */
-	if ((flag_of(full) & (PVFS_AF_ACL | PVFS_AF_DEFACL)) &&
+	if ((xattr_flag_of(full) & (PVFS_AF_ACL | PVFS_AF_DEFACL)) &&
 	    pvfs_checked_here(PVFS_VOL(inode), idmap)) {
 		if (!inode_owner_or_capable(idmap, inode))
 			return -EPERM;
 		if (value && idmap != PVFS_NOP_IDMAP)
-			return pvfs_acl_set_mapped(idmap, inode, flag_of(full), value, size);
+			return pvfs_acl_set_mapped(idmap, inode, xattr_flag_of(full), value, size);
 	}
 	if (!value)
 		return pvfs_meta_removexattr(inode, full);
@@ -205,8 +206,8 @@ HANDLER(default, name, XATTR_NAME_POSIX_ACL_DEFAULT);
 
 static const struct xattr_handler layout_handler = {
 	.prefix = PREFIX,
-	.get = layout_xattr_get,
-	.set = layout_xattr_set,
+	.get = xattr_layout_xattr_get,
+	.set = xattr_layout_xattr_set,
 };
 
 const struct xattr_handler *pvfs_xattr_handlers[] = {
