@@ -254,7 +254,8 @@ static int find_leaves(struct scan *c, struct leaf **ret, u32 *ret_n)
 		}
 		l[n++] = (struct leaf){ .lsn = bdb_page_lsn(page), .pgno = pgno };
 	}
-	qsort(l, n, sizeof(*l), leaf_cmp);
+	if (n)
+		qsort(l, n, sizeof(*l), leaf_cmp);
 	*ret = l;
 	*ret_n = n;
 	return 0;

@@ -96,7 +96,8 @@ static size_t message(struct raw *r, enum where w, u8 *msg, size_t *from)
 static void one_byte(const char *transport)
 {
 	struct pvfs_server_params p = params();
-	static u8 msg[NWHERE][PVFS_HDR_LEN + 500 + 100000];
+	/* Headers are made in place: as they are aligned. */
+	static u8 msg[NWHERE][PVFS_HDR_LEN + 504 + 100000] __attribute__((aligned(8)));
 	size_t at[NWHERE], len[NWHERE];
 	struct pvfs_peer *witness;
 	u64 gone[NWHERE] = { 0 }, t0;
