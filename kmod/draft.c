@@ -246,7 +246,8 @@ static void draft_work(struct work_struct *work)
 
 	/* Or somebody else is ending it: that is over when we get the mutex. */
 	if (draft_settle(d->inode, 0)) {
-		queue_delayed_work(pvfs_vfs_wq, &d->work, msecs_to_jiffies(DRAFT_MS));
+		queue_delayed_work(PVFS_VOL(d->inode)->vfs_wq, &d->work,
+				   msecs_to_jiffies(DRAFT_MS));
 		return;
 	}
 	draft_free(d);
@@ -291,7 +292,7 @@ bool pvfs_draft_recalled(struct inode *inode)
 	atomic_inc(&PVFS_VOL(inode)->closing);
 	INIT_WORK(&r->work, draft_recalled_work);
 	r->inode = inode;
-	queue_work(pvfs_vfs_wq, &r->work);
+	queue_work(PVFS_VOL(inode)->vfs_wq, &r->work);
 	return true;
 }
 
@@ -323,7 +324,8 @@ void pvfs_draft_begin(struct inode *inode, const struct pvfs_attr *attr)
 	if (pi->draft) {
 		ihold(inode);
 		atomic_inc(&PVFS_VOL(inode)->closing);
-		queue_delayed_work(pvfs_vfs_wq, &d->work, msecs_to_jiffies(DRAFT_MS));
+		queue_delayed_work(PVFS_VOL(inode)->vfs_wq, &d->work,
+				   msecs_to_jiffies(DRAFT_MS));
 	} else {
 		kfree(d);
 	}

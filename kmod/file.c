@@ -442,7 +442,7 @@ static int pvfs_file_release(struct inode *inode, struct file *file)
 		late->flags = pf->flags;
 		ihold(inode);
 		atomic_inc(&PVFS_VOL(inode)->closing);
-		queue_work(pvfs_vfs_wq, &late->work);
+		queue_work(PVFS_VOL(inode)->vfs_wq, &late->work);
 	} else if (pvfs_open_class(pf->flags)) {
 		pvfs_close_at_mgr(PVFS_VOL(inode), &PVFS_I(inode)->fid, pf->flags, inode);
 	}

@@ -20,9 +20,6 @@
 #define CLOSE_ABORT_MS 200		/* then requests fail, as often as that */
 
 static struct kmem_cache *inode_cache;
-static struct workqueue_struct *put_wq;
-/* For what the VFS half leaves to others, and may take long. Nothing of it outlives the module. */
-struct workqueue_struct *pvfs_vfs_wq;
 
 /* ---------------------------------------------------------------- what comes from outside */
 
@@ -86,27 +83,13 @@ static void pvfs_inode_init_once(void *p)
 
 int pvfs_inode_cache_init(void)
 {
-	put_wq = alloc_workqueue("pvfs_put", WQ_UNBOUND, 0);
-	if (!put_wq)
-		return -ENOMEM;
-	pvfs_vfs_wq = alloc_workqueue("pvfs_vfs", WQ_UNBOUND | WQ_MEM_RECLAIM, 0);
-	if (!pvfs_vfs_wq)
-		goto out_put;
 	inode_cache = kmem_cache_create("pvfs_inode", sizeof(struct pvfs_inode), 0,
 					SLAB_RECLAIM_ACCOUNT | SLAB_ACCOUNT, pvfs_inode_init_once);
-	if (inode_cache)
-		return 0;
-	destroy_workqueue(pvfs_vfs_wq);
-out_put:
-	destroy_workqueue(put_wq);
-	return -ENOMEM;
+	return inode_cache ? 0 : -ENOMEM;
 }
 
 void pvfs_inode_cache_exit(void)
 {
-	/* The last instructions of what no mount waits for any more. */
-	destroy_workqueue(pvfs_vfs_wq);
-	destroy_workqueue(put_wq);
 	/* Inodes are freed by RCU callbacks of ours. */
 	rcu_barrier();
 	kmem_cache_destroy(inode_cache);
@@ -597,7 +580,7 @@ void pvfs_use_iput(struct pvfs_use *use)
 {
 	atomic_inc(&use->puts);
 	refcount_inc(&use->ref);
-	if (!queue_work(put_wq, &use->put_work))
+	if (!queue_work(use->vol->put_wq, &use->put_work))
 		pvfs_use_put(use);
 }
 
@@ -635,7 +618,7 @@ void pvfs_closes_wait(struct pvfs_volume *vol)
 		ms = CLOSE_ABORT_MS;
 	}
 	/* The one that was last may still be looking at the volume. */
-	flush_workqueue(put_wq);
+	flush_workqueue(vol->put_wq);
 }
 
 /**

@@ -221,7 +221,7 @@ struct pvfs_unstables {
 	struct hlist_head hash[1 << PVFS_UNSTABLE_BITS];	/* by ino */
 	struct list_head list;		/* with something to sync or tell, oldest first */
 	unsigned int n;			/* on the list; read without the lock too */
-	u64 seq;			/* counts what was put on it */
+	u64 seq;			/* counts what is put on it, claimed, and asked for */
 	wait_queue_head_t wait;		/* for who syncs files to be done with some */
 	u64 answers;			/* FSYNCs answered, about */
 	bool dead;			/* unmounting, and nobody answers */
@@ -300,6 +300,9 @@ struct pvfs_volume {
 	 */
 	struct workqueue_struct *connect_wq;
 	struct workqueue_struct *recover_wq;	/* and heartbeats, which wait for nobody */
+	/* What the VFS half leaves to others, and may take as long as a server is away. */
+	struct workqueue_struct *vfs_wq;
+	struct workqueue_struct *put_wq;	/* last references to inodes: they wait for pages */
 
 	struct pvfs_leases leases;
 	struct pvfs_listings listings;

@@ -40,8 +40,12 @@ struct pvfs_unstable {
 	struct list_head link;	/* on vol->unstable.list while there is something to sync or tell */
 	struct pvfs_fid fid;		/* constant */
 	struct inode *inode;		/* that points here; NULL: none is in memory */
-	u64 since;			/* grows along the list */
+	u64 since;			/* when it came onto the list; grows along it */
+	u64 begun;			/* when who has claimed it did so, */
+	u64 tried;			/* and when the last one who is done did; as since */
+	bool failed;			/* that one could not sync all of it */
 	bool claimed;			/* somebody is syncing it, and sees to it afterwards */
+	int err;			/* what came of that so far; the claimer's */
 	bool lost;			/* to be told to who opens it */
 	spinlock_t lock;		/* protects the rest; inside vol->unstable.lock */
 	struct pvfs_layout layout;
@@ -332,11 +336,13 @@ void pvfs_unstable_note(struct inode *inode, const struct pvfs_layout *layout, u
 /* ---------------------------------------------------------------- claims */
 
 /* The volume's lock is held. */
-static bool unstable_claim_locked(struct pvfs_unstable *u)
+static bool unstable_claim_locked(struct pvfs_volume *vol, struct pvfs_unstable *u)
 {
 	if (u->claimed)
 		return false;
 	u->claimed = true;
+	u->begun = ++vol->unstable.seq;
+	u->err = 0;
 	return true;
 }
 
@@ -345,12 +351,15 @@ static bool unstable_claim(struct pvfs_volume *vol, struct pvfs_unstable *u)
 	bool ret;
 
 	spin_lock(&vol->unstable.lock);
-	ret = unstable_claim_locked(u);
+	ret = unstable_claim_locked(vol, u);
 	spin_unlock(&vol->unstable.lock);
 	return ret;
 }
 
-/* The claims are given back. What was written meanwhile, or could not be synced, goes to the end. */
+/*
+ * The claims are given back. What was written meanwhile, or could not be synced, stays where it was
+ * on the list: a syncfs that has begun before goes by that.
+ */
 static void unstable_release(struct pvfs_volume *vol, struct pvfs_unstable **us, unsigned int n)
 {
 	unsigned int i;
@@ -361,8 +370,14 @@ static void unstable_release(struct pvfs_volume *vol, struct pvfs_unstable **us,
 
 		spin_lock(&vol->unstable.lock);
 		u->claimed = false;
-		unstable_unlist(vol, u);
-		if (u->lost || unstable_dirty(u))
+		/* Whose task was killed was not tried. */
+		if (u->err != -EINTR) {
+			u->tried = u->begun;
+			u->failed = u->err;
+		}
+		if (!u->lost && !unstable_dirty(u))
+			unstable_unlist(vol, u);
+		else if (list_empty(&u->link))
 			unstable_list(vol, u);
 		idle = unstable_idle(u);
 		spin_unlock(&vol->unstable.lock);
@@ -373,23 +388,30 @@ static void unstable_release(struct pvfs_volume *vol, struct pvfs_unstable **us,
 }
 
 /*
- * Claims some of the files that are on the list since @since or longer, the oldest. @told: also
- * those of which there is only a loss to be told. *@busy: others have claimed some of them.
+ * Claims some of the files that are on the list since @since or longer, the oldest; not those that
+ * somebody has tried to sync from beginning to end after that: *@failed then says whether one of
+ * these attempts failed. @told: also those of which there is only a loss to be told. *@busy: others
+ * have claimed some of them.
  */
 static unsigned int unstable_claim_oldest(struct pvfs_volume *vol, u64 since, bool told,
-					  struct pvfs_unstable **us, bool *busy)
+					  struct pvfs_unstable **us, bool *busy, bool *failed)
 {
 	struct pvfs_unstable *u;
 	unsigned int n = 0;
 
 	*busy = false;
+	*failed = false;
 	spin_lock(&vol->unstable.lock);
 	list_for_each_entry(u, &vol->unstable.list, link) {
 		if (u->since > since || n == UNSTABLE_FILES)
 			break;
 		if (u->lost && !told && !u->claimed && !unstable_dirty(u))
 			continue;
-		if (unstable_claim_locked(u))
+		if (!u->claimed && u->tried > since) {
+			*failed |= u->failed;
+			continue;
+		}
+		if (unstable_claim_locked(vol, u))
 			us[n++] = u;
 		else
 			*busy = true;
@@ -406,10 +428,11 @@ static unsigned int unstable_claim_oldest(struct pvfs_volume *vol, u64 since, bo
  */
 static int unstable_cap(struct pvfs_volume *vol, struct pvfs_unstable *u)
 {
+	struct inode *inode = NULL;
 	u64 session, epoch;
 	struct pvfs_cap cap;
+	int err = -EBADF;
 	bool good;
-	int err;
 
 	pvfs_session_sample(vol, &session, &epoch);
 	spin_lock(&u->lock);
@@ -417,10 +440,25 @@ static int unstable_cap(struct pvfs_volume *vol, struct pvfs_unstable *u)
 	spin_unlock(&u->lock);
 	if (good)
 		return 0;
-	err = pvfs_meta_open_fid(vol, &u->fid, PVFS_O_READ, &cap);
+	spin_lock(&vol->unstable.lock);
+	if (u->inode)
+		inode = igrab(u->inode);
+	spin_unlock(&vol->unstable.lock);
+	/*
+	 * Who has it open has one. An open of our own beside theirs would not be among what recovery
+	 * tells the mgr, and its CLOSE would end theirs.
+	 */
+	if (inode) {
+		err = pvfs_file_cap(inode, 0, &cap, &session);
+		pvfs_iput_later(inode);
+	}
+	if (err == -EBADF) {
+		err = pvfs_meta_open_fid(vol, &u->fid, PVFS_O_READ, &cap);
+		if (!err)
+			pvfs_close_at_mgr(vol, &u->fid, PVFS_O_READ, NULL);
+	}
 	if (err)
 		return err;
-	pvfs_close_at_mgr(vol, &u->fid, PVFS_O_READ, NULL);
 	/* If it has become another meanwhile the iods refuse it, and it comes again. */
 	spin_lock(&u->lock);
 	u->cap = cap;
@@ -447,13 +485,18 @@ static unsigned int unstable_collect(struct pvfs_unstable *u, u32 *df, struct un
 	return n;
 }
 
-/* It was not synced after all. */
-static void unstable_restore(const struct unstable_part *p)
+/* It was not synced after all. What was written meanwhile may have told of another verifier. */
+static void unstable_restore(struct pvfs_volume *vol, const struct unstable_part *p)
 {
+	u64 newer;
+
 	spin_lock(&p->u->lock);
-	if (!p->u->verf[p->df])
+	newer = p->u->verf[p->df];
+	if (!newer)
 		p->u->verf[p->df] = p->verf;
 	spin_unlock(&p->u->lock);
+	if (newer && newer != p->verf)
+		unstable_lost(vol, p->u);
 }
 
 static void unstable_submit(struct pvfs_volume *vol, struct unstable_part *p, bool datasync)
@@ -492,10 +535,11 @@ static int unstable_answer(struct pvfs_volume *vol, struct unstable_part *p)
 			unstable_lost(vol, p->u);
 		return 0;
 	}
-	unstable_restore(p);
+	unstable_restore(vol, p);
 	if (err == -EACCES && pvfs_session_over(vol, p->session))
 		return -EAGAIN;
-	return err == -ESHUTDOWN || err == -EAGAIN ? -EIO : err;
+	p->u->err = err == -ESHUTDOWN || err == -EAGAIN ? -EIO : err;
+	return p->u->err;
 }
 
 /* All at once. *@again is set when the session had ended. Return: 0 or the first -errno. */
@@ -509,8 +553,10 @@ static int unstable_run(struct pvfs_volume *vol, struct unstable_part *parts, un
 		return 0;
 	err = pvfs_io_permits_get(vol, n);
 	if (err) {
-		for (i = 0; i < n; i++)
-			unstable_restore(&parts[i]);
+		for (i = 0; i < n; i++) {
+			unstable_restore(vol, &parts[i]);
+			parts[i].u->err = err;
+		}
 		return err;
 	}
 	for (i = 0; i < n; i++)
@@ -526,7 +572,7 @@ static int unstable_run(struct pvfs_volume *vol, struct unstable_part *parts, un
 	return err;
 }
 
-/* Syncs files that this task has claimed. Return: 0 or -errno of one of them. */
+/* Syncs files that this task has claimed. Return: 0 or -errno of one of them; their err has each. */
 static int unstable_sync(struct pvfs_volume *vol, struct pvfs_unstable **us, unsigned int n,
 			 bool datasync)
 {
@@ -535,8 +581,11 @@ static int unstable_sync(struct pvfs_volume *vol, struct pvfs_unstable **us, uns
 	int err = 0, e;
 
 	parts = kmalloc_array(UNSTABLE_PARTS, sizeof(*parts), GFP_NOFS);
-	if (!parts)
+	if (!parts) {
+		for (i = 0; i < n; i++)
+			us[i]->err = -ENOMEM;
 		return -ENOMEM;
+	}
 	for (tries = 0; tries < UNSTABLE_TRIES; tries++) {
 		bool again = false;
 
@@ -550,8 +599,11 @@ static int unstable_sync(struct pvfs_volume *vol, struct pvfs_unstable **us, uns
 			e = unstable_cap(vol, us[i]);
 			if (e == -ESTALE)	/* removed: nobody will miss it */
 				unstable_forget(us[i]);
+			if (e == -ESTALE)
+				continue;
 			if (e) {
-				err = e == -ESTALE ? err : err ?: e;
+				us[i]->err = e;
+				err = err ?: e;
 				continue;
 			}
 			for (;;) {
@@ -570,6 +622,8 @@ static int unstable_sync(struct pvfs_volume *vol, struct pvfs_unstable **us, uns
 			goto out;
 	}
 	err = -EIO;
+	for (i = 0; i < n; i++)
+		us[i]->err = unstable_dirty(us[i]) ? err : 0;
 out:
 	kfree(parts);
 	return err;
@@ -604,23 +658,24 @@ int pvfs_unstable_fsync(struct inode *inode, bool datasync)
  * pvfs_unstable_sync - the same for all that was written to a volume so far
  * @vol: the volume
  *
- * Return: 0, or the first -errno: all were tried, unless this task was killed.
+ * Return: 0, or the first -errno: all were tried, unless this task was killed, or umount -f came.
  */
 int pvfs_unstable_sync(struct pvfs_volume *vol)
 {
 	struct pvfs_unstable *us[UNSTABLE_FILES];
+	u32 aborts = READ_ONCE(vol->aborts);
+	bool busy, failed = false;
 	int err = 0, e;
 	unsigned int n;
-	bool busy;
 	u64 since;
 
 	spin_lock(&vol->unstable.lock);
-	since = vol->unstable.seq;
+	since = ++vol->unstable.seq;
 	spin_unlock(&vol->unstable.lock);
 	while (!READ_ONCE(vol->unstable.dead)) {
 		if (pvfs_wait_event(vol->unstable.wait,
-				    (n = unstable_claim_oldest(vol, since, false, us, &busy)) ||
-					    !busy))
+				    (n = unstable_claim_oldest(vol, since, false, us, &busy,
+							       &failed)) || !busy))
 			return -EINTR;
 		if (!n)
 			break;
@@ -629,8 +684,10 @@ int pvfs_unstable_sync(struct pvfs_volume *vol)
 		if (e == -EINTR)
 			return e;
 		err = err ?: e;
+		if (READ_ONCE(vol->aborts) != aborts)
+			return err ?: -EIO;
 	}
-	return err;
+	return err ?: failed ? -EIO : 0;
 }
 
 /**
@@ -644,11 +701,11 @@ int pvfs_unstable_sync(struct pvfs_volume *vol)
 int pvfs_unstable_trim(struct pvfs_volume *vol)
 {
 	struct pvfs_unstable *us[UNSTABLE_FILES];
+	bool busy, failed;
 	unsigned int i, n;
-	bool busy;
 	int err;
 
-	n = unstable_claim_oldest(vol, U64_MAX, true, us, &busy);
+	n = unstable_claim_oldest(vol, U64_MAX, true, us, &busy, &failed);
 	/* syncfs was told of these, and nobody has asked for the file since. */
 	spin_lock(&vol->unstable.lock);
 	for (i = 0; i < n; i++)
@@ -656,7 +713,8 @@ int pvfs_unstable_trim(struct pvfs_volume *vol)
 	spin_unlock(&vol->unstable.lock);
 	err = n ? unstable_sync(vol, us, n, false) : 0;
 	for (i = 0; i < n && err && err != -EINTR; i++) {
-		if (!unstable_dirty(us[i]))
+		/* Not what was synced, and written again meanwhile. */
+		if (!us[i]->err || us[i]->err == -EINTR || !unstable_dirty(us[i]))
 			continue;
 		unstable_forget(us[i]);
 		unstable_lost(vol, us[i]);
@@ -699,7 +757,7 @@ void pvfs_unstable_unmount(struct pvfs_volume *vol)
 		return;
 	init_completion(&u.done);
 	INIT_WORK_ONSTACK(&u.work, unstable_unmount_work);
-	queue_work(pvfs_vfs_wq, &u.work);
+	queue_work(vol->vfs_wq, &u.work);
 	while (!left) {
 		left = wait_for_completion_killable_timeout(&u.done,
 							    msecs_to_jiffies(UNMOUNT_ABORT_MS));

@@ -246,8 +246,6 @@ void pvfs_listing_drop(struct inode *dir, const struct pvfs_listing *l);
 u64 pvfs_walk_begin(void);
 struct inode *pvfs_walk_next(u64 walk, spinlock_t *lock, struct list_head *list, size_t offset);
 
-extern struct workqueue_struct *pvfs_vfs_wq;
-
 int pvfs_inode_cache_init(void);
 void pvfs_inode_cache_exit(void);
 struct inode *pvfs_alloc_inode(struct super_block *sb);
