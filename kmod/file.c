@@ -818,6 +818,23 @@ static ssize_t file_write_begin(struct kiocb *iocb, struct iov_iter *from,
 	return generic_write_checks(iocb, from);
 }
 
+/*
+ * A record that crosses into the next stripe unit is appended in two steps: else who reads meanwhile
+ * could find its end, and zeros before it. A longer one is written all at once. Return: bytes.
+ */
+static size_t file_append_step(struct inode *inode, loff_t pos, struct iov_iter *from)
+{
+	struct pvfs_inode *pi = PVFS_I(inode);
+	struct pvfs_layout layout;
+	size_t first;
+
+	spin_lock(&pi->lock);
+	layout = pi->layout;
+	spin_unlock(&pi->lock);
+	first = layout.ssize - (pos & (layout.ssize - 1));
+	return layout.pcount > 1 && iov_iter_count(from) <= layout.ssize ? first : SIZE_MAX;
+}
+
 static ssize_t pvfs_write_iter(struct kiocb *iocb, struct iov_iter *from)
 {
 	struct file *file = iocb->ki_filp;
@@ -856,7 +873,9 @@ static ssize_t pvfs_write_iter(struct kiocb *iocb, struct iov_iter *from)
 	}
 	pvfs_cache_prepare(inode, iocb->ki_pos, iov_iter_count(from));
 	while (iov_iter_count(from)) {
-		n = file_write_some(inode, &iocb->ki_pos, from, most, append, appender);
+		n = file_write_some(inode, &iocb->ki_pos, from,
+				    appender ? min(most, file_append_step(inode, iocb->ki_pos, from)) :
+					       most, append, appender);
 		/*
 		 * What fits below the largest size of the iods' file systems, which only they know,
 		 * is written.

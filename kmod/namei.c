@@ -352,8 +352,9 @@ const struct dentry_operations pvfs_dentry_operations = {
  */
 static bool namei_lookup_needless(struct inode *dir, unsigned int flags)
 {
+	/* A rename that must not replace into the own subtree: EINVAL comes behind EEXIST. */
 	if (flags & LOOKUP_RENAME_TARGET)
-		return true;
+		return !(flags & LOOKUP_EXCL);
 	if ((flags & (LOOKUP_CREATE | LOOKUP_EXCL | LOOKUP_OPEN)) != (LOOKUP_CREATE | LOOKUP_EXCL))
 		return false;
 	/* That it is a directory which is to be linked the VFS says (EPERM) before it asks us. */

@@ -656,6 +656,39 @@ static ssize_t do_write(struct pvfs_file *f, const struct iovec *iov, int n, u64
 	return done ? (ssize_t)done : rc;
 }
 
+/*
+ * A record that crosses into the next stripe unit goes in two steps: else who reads meanwhile could
+ * find its end, and zeros before it. A longer one is written all at once.
+ */
+static ssize_t append_in_order(struct pvfs_file *f, const struct iovec *iov, int n, u64 off)
+{
+	struct pvfs_layout layout;
+	size_t len = 0, first;
+	struct iovec *part;
+	ssize_t rc, more;
+	u64 size;
+	int i;
+
+	lib_size_known(f->inode, &size, &layout);
+	for (i = 0; i < n; i++)
+		len += iov[i].iov_len;
+	first = layout.ssize - off % layout.ssize;
+	if (layout.pcount == 1 || len <= first || len > layout.ssize)
+		return do_write(f, iov, n, off, true);
+	part = calloc(n, sizeof(*part));
+	if (!part)
+		return -ENOMEM;
+	rc = do_write(f, part, iov_part(part, iov, n, 0, first), off, true);
+	if (rc == (ssize_t)first) {
+		more = do_write(f, part, iov_part(part, iov, n, first, len - first), off + first,
+				true);
+		/* What had been written of it stays where it is: it was a short write. */
+		rc += max(more, (ssize_t)0);
+	}
+	free(part);
+	return rc;
+}
+
 ssize_t pvfs_pwritev(struct pvfs_file *f, const struct iovec *iov, int n, off_t off)
 {
 	struct pvfs_attr attr;
@@ -681,7 +714,7 @@ ssize_t pvfs_pwritev(struct pvfs_file *f, const struct iovec *iov, int n, off_t 
 			break;
 		rc = lib_attr_get(f->fs, &f->inode->fid, f->inode, &attr);
 		if (!rc)
-			rc = do_write(f, iov, n, attr.size, true);
+			rc = append_in_order(f, iov, n, attr.size);
 		again = rc == -EAGAIN && lib_append_lost(f);
 		lib_append_end(f);
 	} while (again);
