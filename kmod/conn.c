@@ -13,18 +13,11 @@
  * (pvfs_conn_wait()); the channel's kpvfsd thread when there is none. Who takes a connection down:
  * either, under both mutexes.
  */
-#include <linux/delay.h>
-#include <linux/moduleparam.h>
 #include <linux/sched/mm.h>
 #include <linux/slab.h>
 #include <net/net_namespace.h>
 #include "conn.h"
 #include "trace.h"
-
-static unsigned int test_full_ms;
-module_param(test_full_ms, uint, 0600);
-MODULE_PARM_DESC(test_full_ms,
-		 "for tests: what a sender pauses between finding the socket full and noting it, milliseconds");
 
 static bool conn_may_move(enum pvfs_conn_state from, enum pvfs_conn_state to)
 {
@@ -676,8 +669,6 @@ static void conn_send_all(struct pvfs_conn *c, enum pvfs_counter who)
 			return;
 		}
 		if (!n) {
-			if (unlikely(test_full_ms))
-				msleep(test_full_ms);
 			WRITE_ONCE(c->tx_full, true);
 			smp_mb();	/* pairs with pvfs_tcp_attach()'s write_space() */
 			/* Room that was made before that was told to nobody. */

@@ -101,6 +101,7 @@ int main(int argc, char **argv)
 			}
 		}
 	}
+	free(p);
 	printf("%lu\n", total);
 	return 0;
 }

@@ -271,7 +271,7 @@ unsynced()
 	mkdir -p "$M/striped/unsynced"
 	reset_stats
 	for ((i = 0; i < n; i++)); do
-		head -c 5000 "$M/d/big" >"$M/striped/unsynced/$i"
+		head -c 5000 /dev/zero >"$M/striped/unsynced/$i"
 	done
 	echo 3 >/proc/sys/vm/drop_caches
 	[ "$(count FSYNC)" = "$files" ] || { echo "$(count FSYNC) FSYNCs by the writers"; return 1; }
@@ -285,7 +285,7 @@ unsynced()
 }
 check "write, close, forget, sync FILE: an FSYNC" unsynced 1 0 1 sync "$M/striped/unsynced/0"
 check "... of a file on all iods: one each" eval '
-	sync -f $M; cp $M/d/big $M/striped/large; echo 3 >/proc/sys/vm/drop_caches; echo reset >$S/stats
+	sync -f $M; head -c $big /dev/zero >$M/striped/large; echo 3 >/proc/sys/vm/drop_caches; echo reset >$S/stats
 	sync $M/striped/large; cat $S/stats; [ "$(count FSYNC)" = 4 ]; rm $M/striped/large'
 check "... syncfs: one for each file" unsynced 40 0 40 sync -f "$M"
 check "... sync: the same" unsynced 3 0 3 sync
