@@ -36,6 +36,7 @@ struct bdb {
 	atomic_bool panicked;		/* said so in the log already */
 	atomic_bool given_up;		/* a restart is due; everything fails until then */
 	u64 lost;			/* bytes of memory, see LOST_MAX; during restarts only */
+	bool opened;			/* what is started now goes on with what the mgr knows */
 };
 
 /*
@@ -256,7 +257,15 @@ static int check_tables(struct bdb *b)
 	}
 	if (err)
 		return err == -EUCLEAN ? -EIO : err;
-	return sessions ? put_sessions_aside(b) : 0;
+	if (!sessions)
+		return 0;
+	/* Those are evicted at the start, before anybody is served; not under a mgr that knows them. */
+	if (b->opened) {
+		pvfs_error("database in %s: session.db or slot.db is damaged; start me again: the clients are evicted then",
+			   b->dir);
+		_exit(1);
+	}
+	return put_sessions_aside(b);
 }
 
 static int env_open(struct bdb *b)
@@ -708,6 +717,7 @@ int mdb_bdb_open(const struct mdb_params *p, struct mdb **ret)
 	 * A table that vanished later must not be made anew, silently empty, by recovery in place.
 	 */
 	b->p.create = false;
+	b->opened = true;
 	*ret = &b->base;
 	return 0;
 }
