@@ -13,6 +13,8 @@ fails "a source without a volume" 2 "is no host" "$BIN/pvfsd" "$(mgr_address "$C
 fails "a wrong key" 1 "key|refused|No such file" "$BIN/pvfsd" -o "key=$T/none" "$source" "$T/m1"
 fails "another volume" 1 "other" "$BIN/pvfsd" -o "key=$C/cluster.key" "${source%test}other" "$T/m1"
 fails "no such directory" 1 "" "$BIN/pvfsd" -o "key=$C/cluster.key" "$source" "$T/m3"
+: >"$T/file"
+fails "a file in a directory's place" 1 "Not a directory" "$BIN/pvfsd" -o "key=$C/cluster.key" "$source" "$T/file"
 mount_both allow_other,suid,dev
 is "mount_timeout is how long nobody may answer" "$(
 	SECONDS=0

@@ -258,6 +258,7 @@ int main(int argc, char **argv)
 	struct fuse_session *se = NULL;
 	struct options o = { 0 };
 	char *mgr, *volume, *source = NULL, named[600];
+	struct stat st;
 	int parent = -1, rc = parse(argc, argv, &l);
 
 	if (rc >= 0)
@@ -273,6 +274,11 @@ int main(int argc, char **argv)
 	if (fuse_opt_parse(&l.args, &o, option_list, NULL))
 		goto out_args;
 	rc = EXIT_FAILURE;
+	/* The kernel would mount on a file, too, and hide it. */
+	if (!stat(argv[optind + 1], &st) && !S_ISDIR(st.st_mode)) {
+		fprintf(stderr, "pvfsd: %s: %s\n", argv[optind + 1], strerror(ENOTDIR));
+		goto out_args;
+	}
 	if (!l.foreground) {
 		parent = background();
 		if (parent < 0) {
