@@ -40,8 +40,8 @@ void peer_up(struct pvfs_peer *p)
 	p->why[0] = '\0';
 	p->down_since = 0;
 	peer_name(p, name, sizeof(name));
-	tell = p->told || p->told_other;
-	p->told = p->told_other = false;
+	tell = p->told || p->told_other || p->told_refused;
+	p->told = p->told_other = p->told_refused = false;
 	pthread_mutex_unlock(&p->lock);
 	if (tell)
 		pvfs_info("%s answers again", name);
@@ -77,17 +77,21 @@ void peer_down(struct pvfs_peer *p, bool was_up, int err, const char *why)
 
 void peer_refused(struct pvfs_peer *p, int err, const char *why)
 {
+	char name[sizeof(p->pp.addr.text) + 16];
 	bool tell;
 
 	pthread_mutex_lock(&p->lock);
-	tell = p->state != PVFS_PEER_REFUSED;
+	/* Programs have their error; who watches has the log (and of another daemon already). */
+	tell = p->pp.watch && err != -EHOSTUNREACH && !p->told_refused;
+	p->told_refused |= tell;
+	peer_name(p, name, sizeof(name));
 	p->state = PVFS_PEER_REFUSED;
 	p->last_err = err;
 	snprintf(p->why, sizeof(p->why), "%s", why);
 	p->refused_at = pvfs_now();
 	pthread_mutex_unlock(&p->lock);
 	if (tell)
-		pvfs_debug("%s refused us: %s", p->pp.addr.text, why);
+		pvfs_warn("%s refuses us (%s), still trying", name, why);
 }
 
 /* "iod 3 of volume UUID" */

@@ -130,6 +130,7 @@ struct pvfs_peer {
 	bool known;			/* who it is, see pvfs_peer_expect() */
 	u8 uuid[PVFS_UUID_LEN];
 	u32 index;
+	bool told_refused;		/* the log says that it refuses us */
 	bool told_other;		/* the log says that somebody else answers there: these */
 	u8 other_uuid[PVFS_UUID_LEN];
 	u32 other_index;

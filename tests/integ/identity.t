@@ -56,6 +56,19 @@ is "... it was given nothing" "$(find "$T/d" -path '*/data/*' -type f | wc -l)" 
 kill "$other"
 wait "$other" 2>/dev/null
 
+# With other keys: it does not take the manager's, which says so once.
+head -c 32 /dev/urandom | od -An -vtx1 | tr -d ' \n' >"$T/d/server.key"
+chmod 600 "$T/d/server.key"
+: >"$T/d/log"
+"$BIN/pvfs-iod" -c "$T/d/pvfs.conf" -n 1 2>>"$T/d/log" &
+other=$!
+PIDS+=($other)
+ok "one with another key in its place" wait_for 10 grep -q " serves " "$T/d/log"
+ok "... is told of in the manager's log" wait_for 30 grep -q "refuses us" "$C/log/mgr.log"
+is "... once" "$(grep -c "refuses us" "$C/log/mgr.log")" 1
+kill "$other"
+wait "$other" 2>/dev/null
+
 # Of another place: the addresses were exchanged.
 mkdir "$T/e"
 a0=$(sed -n 's/.*{ address = "\([^"]*\)"; store = "iod0".*/\1/p' "$C/pvfs.conf")
