@@ -296,33 +296,36 @@ damaged:
 	return -EINVAL;
 }
 
-/* Has process @pid been killed, or is it on its way out? Its files are closed late on that way. */
-static bool process_ends(int pid)
+/* What the kernel says of process @pid in @file, a string; empty when there is no such process. */
+static void process_file(int pid, const char *file, char *buf, size_t room)
 {
-	char path[64], buf[4096], state;
-	unsigned long long mask;
-	unsigned int flags;
-	const char *p;
+	char path[64];
 	ssize_t n;
 	int fd;
 
-	snprintf(path, sizeof(path), "/proc/%d/stat", pid);
+	snprintf(path, sizeof(path), "/proc/%d/%s", pid, file);
 	fd = open(path, O_RDONLY | O_CLOEXEC);
-	n = fd < 0 ? 0 : read(fd, buf, sizeof(buf) - 1);
+	n = fd < 0 ? 0 : read(fd, buf, room - 1);
 	if (fd >= 0)
 		close(fd);
 	buf[n > 0 ? n : 0] = '\0';
+}
+
+/* Has process @pid been killed, or is it on its way out? Its files are closed late on that way. */
+static bool process_ends(int pid)
+{
+	unsigned long long mask;
+	char buf[4096], state;
+	unsigned int flags;
+	const char *p;
+
+	process_file(pid, "stat", buf, sizeof(buf));
 	/* Behind the name, which may have any bytes: state, five numbers, the kernel's PF_ flags. */
 	p = strrchr(buf, ')');
 	if (p && sscanf(p, ") %c %*d %*d %*d %*d %*d %u", &state, &flags) == 2 &&
 	    (state == 'Z' || state == 'X' || flags & 0x4 /* PF_EXITING */))
 		return true;
-	snprintf(path, sizeof(path), "/proc/%d/status", pid);
-	fd = open(path, O_RDONLY | O_CLOEXEC);
-	n = fd < 0 ? 0 : read(fd, buf, sizeof(buf) - 1);
-	if (fd >= 0)
-		close(fd);
-	buf[n > 0 ? n : 0] = '\0';
+	process_file(pid, "status", buf, sizeof(buf));
 	for (p = buf; (p = strstr(p, "Pnd:\t")) != NULL; p++)
 		if (sscanf(p, "Pnd:\t%llx", &mask) == 1 && mask & 1ULL << (SIGKILL - 1))
 			return true;
