@@ -219,7 +219,7 @@ struct pvfs_use;
 struct pvfs_unstables {
 	spinlock_t lock;		/* protects all but answers and dead */
 	struct hlist_head hash[1 << PVFS_UNSTABLE_BITS];	/* by ino */
-	struct list_head list;		/* with something to sync or tell, oldest first */
+	struct list_head list;		/* with something to sync or tell; tried last: at the end */
 	unsigned int n;			/* on the list; read without the lock too */
 	u64 seq;			/* counts what is put on it, claimed, and asked for */
 	wait_queue_head_t wait;		/* for who syncs files to be done with some */

@@ -40,7 +40,7 @@ struct pvfs_unstable {
 	struct list_head link;	/* on vol->unstable.list while there is something to sync or tell */
 	struct pvfs_fid fid;		/* constant */
 	struct inode *inode;		/* that points here; NULL: none is in memory */
-	u64 since;			/* when it came onto the list; grows along it */
+	u64 since;			/* when it came onto the list */
 	u64 begun;			/* when who has claimed it did so, */
 	u64 tried;			/* and when the last one who is done did; as since */
 	bool failed;			/* that one could not sync all of it */
@@ -357,8 +357,9 @@ static bool unstable_claim(struct pvfs_volume *vol, struct pvfs_unstable *u)
 }
 
 /*
- * The claims are given back. What was written meanwhile, or could not be synced, stays where it was
- * on the list: a syncfs that has begun before goes by that.
+ * The claims are given back. What was written meanwhile, or could not be synced, goes to the end, so
+ * that trimming comes to others; since when it is on the list stays: a syncfs that has begun before
+ * goes by that.
  */
 static void unstable_release(struct pvfs_volume *vol, struct pvfs_unstable **us, unsigned int n)
 {
@@ -379,6 +380,8 @@ static void unstable_release(struct pvfs_volume *vol, struct pvfs_unstable **us,
 			unstable_unlist(vol, u);
 		else if (list_empty(&u->link))
 			unstable_list(vol, u);
+		else
+			list_move_tail(&u->link, &vol->unstable.list);
 		idle = unstable_idle(u);
 		spin_unlock(&vol->unstable.lock);
 		if (idle)
@@ -388,7 +391,7 @@ static void unstable_release(struct pvfs_volume *vol, struct pvfs_unstable **us,
 }
 
 /*
- * Claims some of the files that are on the list since @since or longer, the oldest; not those that
+ * Claims some of the files that are on the list since @since or longer, the first; not those that
  * somebody has tried to sync from beginning to end after that: *@failed then says whether one of
  * these attempts failed. @told: also those of which there is only a loss to be told. *@busy: others
  * have claimed some of them.
@@ -403,8 +406,10 @@ static unsigned int unstable_claim_oldest(struct pvfs_volume *vol, u64 since, bo
 	*failed = false;
 	spin_lock(&vol->unstable.lock);
 	list_for_each_entry(u, &vol->unstable.list, link) {
-		if (u->since > since || n == UNSTABLE_FILES)
+		if (n == UNSTABLE_FILES)
 			break;
+		if (u->since > since)
+			continue;
 		if (u->lost && !told && !u->claimed && !unstable_dirty(u))
 			continue;
 		if (!u->claimed && u->tried > since) {
