@@ -77,7 +77,7 @@ const char *pvfs_op_name(unsigned int op)
 }
 
 /* ---- header ---- */
-void pvfs_head_encode(const struct pvfs_head *h, struct pvfs_hdr *out)
+void pvfs_header_encode(const struct pvfs_header *h, struct pvfs_hdr *out)
 {
 	memset(out, 0, sizeof(*out));
 	out->magic = cpu_to_le32(PVFS_MAGIC);
@@ -97,7 +97,7 @@ void pvfs_head_encode(const struct pvfs_head *h, struct pvfs_hdr *out)
 	out->hdr_crc = cpu_to_le32(pvfs_crc32c(0, out, PVFS_HDR_LEN - 4));
 }
 
-int pvfs_head_decode(const struct pvfs_hdr *in, struct pvfs_head *h)
+int pvfs_header_decode(const struct pvfs_hdr *in, struct pvfs_header *h)
 {
 	if (le32_to_cpu(in->magic) != PVFS_MAGIC || in->version != PVFS_HDR_VERSION)
 		return -EPROTO;

@@ -72,7 +72,7 @@ static inline bool pvfs_relatime(const struct pvfs_ts *atime, const struct pvfs_
 }
 
 /* A header in the host's byte order. Fields as in struct pvfs_hdr. */
-struct pvfs_head {
+struct pvfs_header {
 	u16 op;
 	u32 flags;
 	u32 tag;
@@ -88,14 +88,14 @@ struct pvfs_head {
 };
 
 /**
- * pvfs_head_encode - write a header, its own checksum included
+ * pvfs_header_encode - write a header, its own checksum included
  * @h: body_crc and payload_crc must be set already
  * @out: 64 bytes
  */
-void pvfs_head_encode(const struct pvfs_head *h, struct pvfs_hdr *out);
+void pvfs_header_encode(const struct pvfs_header *h, struct pvfs_hdr *out);
 
 /**
- * pvfs_head_decode - check and read a header from the wire
+ * pvfs_header_decode - check and read a header from the wire
  * @in: 64 bytes from outside
  * @h: filled on success
  *
@@ -105,10 +105,10 @@ void pvfs_head_encode(const struct pvfs_head *h, struct pvfs_hdr *out);
  * Return: 0; -EPROTO: not this protocol or version; -EBADMSG: damaged; -EMSGSIZE: over a limit;
  * -EOPNOTSUPP: sound, but no such operation (@h is filled).
  */
-int pvfs_head_decode(const struct pvfs_hdr *in, struct pvfs_head *h);
+int pvfs_header_decode(const struct pvfs_hdr *in, struct pvfs_header *h);
 
 /**
- * pvfs_head_name - the operation's name, for logs
+ * pvfs_op_name - the operation's name, for logs
  * @op: any number
  */
 const char *pvfs_op_name(unsigned int op);

@@ -10,13 +10,13 @@
 #include <sys/queue.h>
 #include <time.h>
 
-struct waiter {
-	STAILQ_ENTRY(waiter) link;
+struct hold_waiter {
+	STAILQ_ENTRY(hold_waiter) link;
 	struct pvfs_call *call;
 	iod_handler again;
 };
 
-STAILQ_HEAD(waiters, waiter);
+STAILQ_HEAD(waiters, hold_waiter);
 
 struct hold {
 	LIST_ENTRY(hold) link;
@@ -106,7 +106,7 @@ bool iod_hold_wait(struct iod_holds *h, const struct pvfs_fid *fid, struct pvfs_
 		   iod_handler again)
 {
 	u64 session = call->peer->session;
-	struct waiter *w = NULL;
+	struct hold_waiter *w = NULL;
 	struct hold *d;
 
 	if (!atomic_load(&h->n))
@@ -116,7 +116,7 @@ bool iod_hold_wait(struct iod_holds *h, const struct pvfs_fid *fid, struct pvfs_
 	if (d)
 		w = malloc(sizeof(*w));
 	if (w) {
-		*w = (struct waiter){ .call = call, .again = again };
+		*w = (struct hold_waiter){ .call = call, .again = again };
 		STAILQ_INSERT_TAIL(&d->waiters, w, link);
 	}
 	pthread_mutex_unlock(&h->lock);
@@ -133,7 +133,7 @@ bool iod_hold_wait(struct iod_holds *h, const struct pvfs_fid *fid, struct pvfs_
 void iod_holds_evict(struct iod_holds *h, u64 session)
 {
 	struct waiters gone = STAILQ_HEAD_INITIALIZER(gone), stay;
-	struct waiter *w;
+	struct hold_waiter *w;
 	struct hold *d;
 
 	if (!atomic_load(&h->n))
@@ -161,7 +161,7 @@ void iod_holds_evict(struct iod_holds *h, u64 session)
 /* Takes @d; call without the lock. */
 static void let_go(struct iod_holds *h, struct hold *d)
 {
-	struct waiter *w;
+	struct hold_waiter *w;
 
 	while ((w = STAILQ_FIRST(&d->waiters))) {
 		STAILQ_REMOVE_HEAD(&d->waiters, link);

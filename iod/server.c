@@ -134,7 +134,7 @@ static void dispatch(struct pvfs_call *call)
 
 /* ---------------------------------------------------------------- payload memory */
 
-static u8 *payload_get(struct pvfs_conn *conn, const struct pvfs_head *h, u32 len,
+static u8 *payload_get(struct pvfs_conn *conn, const struct pvfs_header *h, u32 len,
 		       void **ret_handle)
 {
 	struct pvfs_bufwait *w = pvfs_conn_data(conn);

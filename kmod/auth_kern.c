@@ -54,7 +54,7 @@ struct auth_buf {
 static int auth_exchange(struct socket *sock, struct auth_buf *b, enum pvfs_op op, u64 session,
 			 u32 len, u32 *ret_len, unsigned long end)
 {
-	struct pvfs_head h = {
+	struct pvfs_header h = {
 		.op = op,
 		.tag = op,
 		.session = session,
@@ -63,14 +63,14 @@ static int auth_exchange(struct socket *sock, struct auth_buf *b, enum pvfs_op o
 	};
 	int err;
 
-	pvfs_head_encode(&h, &b->hdr);
+	pvfs_header_encode(&h, &b->hdr);
 	err = pvfs_tcp_send_all(sock, b, PVFS_HDR_LEN + len, end);
 	if (err)
 		return err;
 	err = pvfs_tcp_recv_all(sock, &b->hdr, PVFS_HDR_LEN, end);
 	if (err)
 		return err;
-	err = pvfs_head_decode(&b->hdr, &h);
+	err = pvfs_header_decode(&b->hdr, &h);
 	if (err)
 		return -EPROTO;
 	if (h.op != op || h.tag != op || !(h.flags & PVFS_HF_REPLY) || h.payload_len)

@@ -552,7 +552,7 @@ static bool conn_held_back(struct pvfs_conn *c)
 static struct pvfs_request *conn_next_request(struct pvfs_conn *c)
 {
 	struct pvfs_request *req = NULL;
-	struct pvfs_head h = {};
+	struct pvfs_header h = {};
 
 	spin_lock_bh(&c->lock);
 	if (c->state != PVFS_CONN_UP || c->fault || c->nposted >= c->credits)
@@ -588,7 +588,7 @@ out:
 	if (req->resend)
 		pvfs_count(c->server->vol, PVFS_CNT_RESENDS, 1);
 	h.body_crc = req->body_len ? pvfs_crc32c(0, req->body, req->body_len) : 0;
-	pvfs_head_encode(&h, &c->tx_hdr);
+	pvfs_header_encode(&h, &c->tx_hdr);
 	return req;
 }
 

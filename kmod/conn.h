@@ -90,7 +90,7 @@ struct pvfs_conn {
 	struct pvfs_request *rx_req;	/* whose reply is coming in; NULL: none, or thrown away */
 	bool rx_discard;
 	struct pvfs_hdr rx_hdr;
-	struct pvfs_head rx_head;
+	struct pvfs_header rx_head;
 	u8 rx_small[256];	/* bodies of requests from the server, and what is thrown away */
 
 	unsigned long flags;		/* PVFS_CONN_* bits, atomic */

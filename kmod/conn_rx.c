@@ -66,9 +66,9 @@ static int rx_protocol_error(struct pvfs_conn *c, const char *what)
 /* A header is in: whose is it? */
 static int rx_header(struct pvfs_conn *c)
 {
-	struct pvfs_head *h = &c->rx_head;
+	struct pvfs_header *h = &c->rx_head;
 	struct pvfs_request *req;
-	int err = pvfs_head_decode(&c->rx_hdr, h);
+	int err = pvfs_header_decode(&c->rx_hdr, h);
 
 	if (err && err != -EOPNOTSUPP) {
 		memset(h, 0, sizeof(*h));
@@ -104,7 +104,7 @@ static int rx_header(struct pvfs_conn *c)
 
 static int rx_queue_answer(struct pvfs_conn *c, int status)
 {
-	struct pvfs_head h = {
+	struct pvfs_header h = {
 		.op = c->rx_head.op,
 		.flags = PVFS_HF_REPLY | PVFS_HF_CALLBACK,
 		.tag = c->rx_head.tag,
@@ -129,7 +129,7 @@ static int rx_queue_answer(struct pvfs_conn *c, int status)
 		h.body_len = n;
 		h.body_crc = pvfs_crc32c(0, a->bytes + PVFS_HDR_LEN, n);
 	}
-	pvfs_head_encode(&h, (struct pvfs_hdr *)a->bytes);
+	pvfs_header_encode(&h, (struct pvfs_hdr *)a->bytes);
 	a->len = PVFS_HDR_LEN + n;
 	spin_lock_bh(&c->lock);
 	room = c->nanswers < PVFS_CHAN_ANSWERS;
@@ -172,7 +172,7 @@ static int rx_callback(struct pvfs_conn *c)
 /* A whole message is in. 1: dealt with; 0: not now, kicked for another try; -errno. */
 static int rx_message(struct pvfs_conn *c)
 {
-	struct pvfs_head *h = &c->rx_head;
+	struct pvfs_header *h = &c->rx_head;
 	struct pvfs_request *req;
 	bool forget;
 
@@ -253,7 +253,7 @@ static u32 rx_payload_crc(const struct pvfs_request *req, u32 n)
 
 int pvfs_conn_receive(struct pvfs_conn *c)
 {
-	struct pvfs_head *h = &c->rx_head;
+	struct pvfs_header *h = &c->rx_head;
 	u8 *body;
 	int n;
 

@@ -20,11 +20,11 @@
 #define PIECE_IOV	1024u	/* memory pieces of one request */
 #define INLINE_IOV	20u	/* that need no allocation: 1 MiB in units of 64 KiB fit */
 
-struct job;
+struct io_job;
 
 /* One request. */
 struct piece {
-	struct job *job;
+	struct io_job *job;
 	struct piece *next;	/* free or done */
 	struct pvfs_rpc rpc;
 	u32 df;
@@ -43,7 +43,7 @@ struct share {
 };
 
 /* One call. */
-struct job {
+struct io_job {
 	struct pvfs_fs *fs;
 	struct inode *ino;
 	bool write;
@@ -74,7 +74,7 @@ struct job {
 static void piece_done(struct pvfs_rpc *rpc)
 {
 	struct piece *p = rpc->arg;
-	struct job *j = p->job;
+	struct io_job *j = p->job;
 
 	pthread_mutex_lock(&j->lock);
 	p->next = j->done;
@@ -84,7 +84,7 @@ static void piece_done(struct pvfs_rpc *rpc)
 }
 
 /* The next piece of datafile @df: as much as one request to its iod may carry. */
-static int piece_build(struct job *j, struct piece *p, u32 df)
+static int piece_build(struct io_job *j, struct piece *p, u32 df)
 {
 	struct fs_iod *d = &j->fs->iods[pvfs_stripe_iod(&j->layout, df, j->fs->niods)];
 	struct share *s = &j->shares[df];
@@ -150,7 +150,7 @@ static int piece_build(struct job *j, struct piece *p, u32 df)
 }
 
 /* Remembers the failure that comes first in the file. */
-static void job_fail(struct job *j, u32 df, u64 off, int err)
+static void job_fail(struct io_job *j, u32 df, u64 off, int err)
 {
 	u64 at = pvfs_stripe_file_off(&j->layout, df, off);
 
@@ -161,7 +161,7 @@ static void job_fail(struct job *j, u32 df, u64 off, int err)
 }
 
 /* A reply has come. */
-static void piece_finish(struct job *j, struct piece *p)
+static void piece_finish(struct io_job *j, struct piece *p)
 {
 	struct pvfs_write_rep w;
 	struct pvfs_read_rep r;
@@ -190,7 +190,7 @@ static void piece_finish(struct job *j, struct piece *p)
 /* ---------------------------------------------------------------- jobs */
 
 /* The datafile to be served next: in turn, none with more than its part in flight. */
-static int pick(struct job *j)
+static int pick(struct io_job *j)
 {
 	u32 i, df;
 
@@ -205,7 +205,7 @@ static int pick(struct job *j)
 }
 
 /* Waits for replies and takes them in. */
-static void reap(struct job *j)
+static void reap(struct io_job *j)
 {
 	struct piece *p, *all;
 
@@ -225,7 +225,7 @@ static void reap(struct job *j)
 	}
 }
 
-static void job_go(struct job *j)
+static void job_go(struct io_job *j)
 {
 	struct piece *p;
 	int df, err;
@@ -259,7 +259,7 @@ static void job_go(struct job *j)
 }
 
 /* The datafiles' shares, and the daemons that hold them ready to be asked. */
-static int job_prepare(struct job *j)
+static int job_prepare(struct io_job *j)
 {
 	struct pvfs_extent e;
 	u32 i, *iods;
@@ -291,7 +291,7 @@ static int job_prepare(struct job *j)
  *
  * Return: bytes from the start of the range that were moved, or -errno when there are none.
  */
-static ssize_t job_run(struct job *j)
+static ssize_t job_run(struct io_job *j)
 {
 	struct piece one, *pieces = &one;
 	u32 n, max, iod, i;
@@ -367,7 +367,7 @@ u32 lib_file_cap(const struct pvfs_file *f, struct pvfs_cap *ret)
 }
 
 /* job_run(); and once more when the capability was an old session's. */
-static ssize_t job_run_cap(struct job *j, const struct pvfs_file *f)
+static ssize_t job_run_cap(struct io_job *j, const struct pvfs_file *f)
 {
 	u32 generation = lib_file_cap(f, &j->cap);
 	ssize_t rc;
@@ -397,7 +397,7 @@ u32 lib_size_known(struct inode *ino, u64 *size, struct pvfs_layout *layout)
 
 ssize_t pvfs_preadv(struct pvfs_file *f, const struct iovec *iov, int n, off_t off)
 {
-	struct job j = { .fs = f->fs, .ino = f->inode };
+	struct io_job j = { .fs = f->fs, .ino = f->inode };
 	ssize_t rc = lib_fs_check(f->fs);
 	struct pvfs_attr attr;
 	bool again = false;
@@ -569,7 +569,7 @@ int lib_write_sync(struct pvfs_file *f)
 static ssize_t write_once(struct pvfs_file *f, const struct iovec *iov, int n, u64 off,
 			  bool append)
 {
-	struct job j = {
+	struct io_job j = {
 		.fs = f->fs, .ino = f->inode, .write = true, .append = append, .off = off,
 	};
 	u32 trunc_gen = 0;

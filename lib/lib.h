@@ -243,7 +243,7 @@ int lib_inode_reclaim(struct pvfs_fs *fs, struct inode *ino);
 int lib_inodes_reclaim(struct pvfs_fs *fs);
 
 /* lock.c */
-void lib_lock_callback(struct pvfs_peer *p, u32 channel, const struct pvfs_head *h,
+void lib_lock_callback(struct pvfs_peer *p, u32 channel, const struct pvfs_header *h,
 		       const void *body);
 int lib_append_begin(struct pvfs_file *f);
 bool lib_append_lost(const struct pvfs_file *f);

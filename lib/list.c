@@ -233,7 +233,7 @@ struct window {
 	bool busy;
 };
 
-struct job {
+struct list_job {
 	struct pvfs_file *f;
 	bool write;
 	struct memory mem;
@@ -261,7 +261,7 @@ struct job {
 	struct pvfs_ts wtime;
 };
 
-static void job_fail(struct job *j, u64 at, int err)
+static void job_fail(struct list_job *j, u64 at, int err)
 {
 	if (!j->err || at < j->bad) {
 		j->err = err;
@@ -269,7 +269,7 @@ static void job_fail(struct job *j, u64 at, int err)
 	}
 }
 
-static struct fs_iod *iod_of(const struct job *j, u32 df)
+static struct fs_iod *iod_of(const struct list_job *j, u32 df)
 {
 	return &j->f->fs->iods[pvfs_stripe_iod(&j->layout, df, j->f->fs->niods)];
 }
@@ -290,7 +290,7 @@ static int iov_grow(struct msg *m)
  * The window's request to datafile @df, with room for a piece of memory. Return: 0, -ENOMEM, or what
  * there is to say of its daemon, which is asked here for the first time when it was never needed.
  */
-static int msg_get(struct job *j, struct window *w, u32 df, struct msg **ret)
+static int msg_get(struct list_job *j, struct window *w, u32 df, struct msg **ret)
 {
 	struct msg *m = w->msgs[df];
 	int err;
@@ -325,7 +325,7 @@ static bool msg_full(const struct msg *m)
 }
 
 /* It has something of the run, which the window has from @from on. */
-static void msg_name_run(const struct job *j, struct msg *m, u64 from)
+static void msg_name_run(const struct list_job *j, struct msg *m, u64 from)
 {
 	struct pvfs_wire wire;
 
@@ -340,7 +340,7 @@ static void msg_name_run(const struct job *j, struct msg *m, u64 from)
 }
 
 /* The window has the run from @from to here: those that name it are told how much that is. */
-static void run_over(struct job *j, struct window *w, u64 from)
+static void run_over(struct list_job *j, struct window *w, u64 from)
 {
 	u32 df;
 
@@ -352,7 +352,7 @@ static void run_over(struct job *j, struct window *w, u64 from)
 /*
  * As much as one request to each daemon may be. Return: 0; or -errno, with a window that ends before.
  */
-static int window_fill(struct job *j, struct window *w)
+static int window_fill(struct list_job *j, struct window *w)
 {
 	u64 from = j->at, off, got;
 	struct pvfs_extent e;
@@ -407,7 +407,7 @@ static void copy(const struct msg *m, bool out)
 	}
 }
 
-static int msg_send(struct job *j, struct window *w, u32 df)
+static int msg_send(struct list_job *j, struct window *w, u32 df)
 {
 	struct msg *m = w->msgs[df];
 	struct pvfs_str runs = { .p = m->runs, .len = m->runs_len };
@@ -463,7 +463,7 @@ static void msg_end(struct msg *m)
 	m->used = false;
 }
 
-static void window_send(struct job *j, struct window *w)
+static void window_send(struct list_job *j, struct window *w)
 {
 	u32 df;
 	int err;
@@ -483,7 +483,7 @@ static void window_send(struct job *j, struct window *w)
 	}
 }
 
-static void read_done(struct job *j, struct msg *m, const struct pvfs_read_list_rep *rep)
+static void read_done(struct list_job *j, struct msg *m, const struct pvfs_read_list_rep *rep)
 {
 	if (m->copy.iov_base) {
 		memset((u8 *)m->copy.iov_base + m->rpc.in_len, 0, m->bytes - m->rpc.in_len);
@@ -494,7 +494,7 @@ static void read_done(struct job *j, struct msg *m, const struct pvfs_read_list_
 	j->is_short = j->is_short || rep->beyond || m->rpc.in_len < m->bytes;
 }
 
-static void msg_finish(struct job *j, u32 df, struct msg *m)
+static void msg_finish(struct list_job *j, u32 df, struct msg *m)
 {
 	struct pvfs_write_list_rep w;
 	struct pvfs_read_list_rep r;
@@ -521,7 +521,7 @@ static void msg_finish(struct job *j, u32 df, struct msg *m)
  * Those that had no memory for a reply are asked again; of a soft mount, for as long as a server may
  * be away. Return: somebody was.
  */
-static bool window_again(struct job *j, struct window *w, u32 tries)
+static bool window_again(struct list_job *j, struct window *w, u32 tries)
 {
 	bool some = false;
 	u32 df;
@@ -543,7 +543,7 @@ static bool window_again(struct job *j, struct window *w, u32 tries)
 	return some;
 }
 
-static void window_wait(struct job *j, struct window *w)
+static void window_wait(struct list_job *j, struct window *w)
 {
 	u32 df, tries = 0;
 
@@ -558,7 +558,7 @@ static void window_wait(struct job *j, struct window *w)
 	w->busy = false;
 }
 
-static void windows_free(struct job *j)
+static void windows_free(struct list_job *j)
 {
 	u32 i, df;
 
@@ -574,7 +574,7 @@ static void windows_free(struct job *j)
 }
 
 /* Return: bytes from the start of the stream that were moved, or -errno when there are none. */
-static ssize_t job_run(struct job *j)
+static ssize_t job_run(struct list_job *j)
 {
 	u32 depth = j->write && !j->ascends ? 1 : DEPTH, i;
 	struct window *w;
@@ -612,7 +612,7 @@ static ssize_t job_run(struct job *j)
 }
 
 /* job_run(); and once more when the capability was an old session's. */
-static ssize_t job_run_cap(struct job *j)
+static ssize_t job_run_cap(struct list_job *j)
 {
 	u32 generation = lib_file_cap(j->f, &j->cap);
 	ssize_t rc = job_run(j);
@@ -626,7 +626,7 @@ static ssize_t job_run_cap(struct job *j)
 /* ---------------------------------------------------------------- reading */
 
 /* From a file that is stuffed. Return: as lib_head_read(). */
-static ssize_t read_head(struct job *j)
+static ssize_t read_head(struct list_job *j)
 {
 	u8 *head = malloc(PVFS_STUFF_MAX);
 	struct iovec iov = { .iov_base = head, .iov_len = PVFS_STUFF_MAX }, to[16];
@@ -661,7 +661,7 @@ out:
 	return size;
 }
 
-static ssize_t do_read(struct job *j, const struct extent *x)
+static ssize_t do_read(struct list_job *j, const struct extent *x)
 {
 	struct inode *ino = j->f->inode;
 	struct pvfs_attr attr;
@@ -700,7 +700,7 @@ static ssize_t do_read(struct job *j, const struct extent *x)
 
 /* ---------------------------------------------------------------- writing */
 
-static ssize_t do_write(struct job *j, const struct extent *x)
+static ssize_t do_write(struct list_job *j, const struct extent *x)
 {
 	struct inode *ino = j->f->inode;
 	struct pvfs_layout unused;
@@ -729,7 +729,7 @@ static ssize_t do_write(struct job *j, const struct extent *x)
 static ssize_t list_io(struct pvfs_file *f, bool write, const struct iovec *mem, size_t nmem,
 		       const struct source *from)
 {
-	struct job j = { .f = f, .write = write, .from = *from };
+	struct list_job j = { .f = f, .write = write, .from = *from };
 	ssize_t rc = lib_fs_check(f->fs);
 	struct extent x;
 	u64 len;

@@ -98,7 +98,7 @@ static void wait_turn(struct pvfs_fs *fs, struct lock_wait *w, u8 state, u64 dea
  *
  * On an engine thread. It is a hint: one that is wrong costs a question.
  */
-void lib_lock_callback(struct pvfs_peer *p, u32 channel, const struct pvfs_head *h,
+void lib_lock_callback(struct pvfs_peer *p, u32 channel, const struct pvfs_header *h,
 		       const void *body)
 {
 	struct pvfs_fs *fs = pvfs_peer_arg(p);

@@ -295,7 +295,7 @@ int lib_fs_close_async(struct pvfs_fs *fs, const struct pvfs_close_req *req)
 
 /* ---------------------------------------------------------------- opening the session */
 
-struct waiter {
+struct session_waiter {
 	pthread_mutex_t lock;
 	pthread_cond_t cond;
 	bool done;
@@ -303,7 +303,7 @@ struct waiter {
 
 static void waiter_done(struct pvfs_rpc *rpc)
 {
-	struct waiter *w = rpc->arg;
+	struct session_waiter *w = rpc->arg;
 
 	pthread_mutex_lock(&w->lock);
 	w->done = true;
@@ -323,7 +323,7 @@ static void waiter_done(struct pvfs_rpc *rpc)
 int lib_session_open(struct pvfs_fs *fs, unsigned int timeout_ms, void *table, size_t room,
 		     u32 *ret_len, u32 *ret_niods)
 {
-	struct waiter w = { .lock = PTHREAD_MUTEX_INITIALIZER, .cond = PTHREAD_COND_INITIALIZER };
+	struct session_waiter w = { .lock = PTHREAD_MUTEX_INITIALIZER, .cond = PTHREAD_COND_INITIALIZER };
 	struct iovec in = { .iov_base = table, .iov_len = room };
 	u8 body[512], rep_buf[512];
 	struct pvfs_session_open_req req = { .host = PVFS_STR(fs->who) };

@@ -17,7 +17,7 @@
 #define COPY_BUF	((u64)4 << 20)		/* bytes that come and go at a time */
 
 /* What is asked of all. */
-struct job {
+struct space_job {
 	struct pvfs_file *f;
 	u16 op;				/* PVFS_OP_SPACE, SEEK or COPY */
 	struct pvfs_file *src;		/* COPY: from there to @f */
@@ -31,14 +31,14 @@ struct job {
 };
 
 /* Return: the generation of the session they belong to, the older if there are two. */
-static u32 get_caps(struct job *j)
+static u32 get_caps(struct space_job *j)
 {
 	u32 generation = lib_file_cap(j->f, &j->cap);
 
 	return j->src ? min(generation, lib_file_cap(j->src, &j->src_cap)) : generation;
 }
 
-static int encode(const struct job *j, const struct pvfs_extent *e, u8 *body, size_t room)
+static int encode(const struct space_job *j, const struct pvfs_extent *e, u8 *body, size_t room)
 {
 	struct pvfs_fid fid = j->f->inode->fid;
 
@@ -62,7 +62,7 @@ static int encode(const struct job *j, const struct pvfs_extent *e, u8 *body, si
 }
 
 /* COPY's answer has the same fields. */
-static int space_answer(struct job *j, const struct lib_ask *a)
+static int space_answer(struct space_job *j, const struct lib_ask *a)
 {
 	struct pvfs_space_rep rep;
 	int err = pvfs_space_rep_decode(&rep, a->rep, a->rep_len);
@@ -75,7 +75,7 @@ static int space_answer(struct job *j, const struct lib_ask *a)
 	return 0;
 }
 
-static int seek_answer(struct job *j, const struct lib_ask *a, const struct pvfs_extent *e, u64 pos)
+static int seek_answer(struct space_job *j, const struct lib_ask *a, const struct pvfs_extent *e, u64 pos)
 {
 	struct pvfs_seek_rep rep;
 	int err = pvfs_seek_rep_decode(&rep, a->rep, a->rep_len);
@@ -91,7 +91,7 @@ static int seek_answer(struct job *j, const struct lib_ask *a, const struct pvfs
 	return 0;
 }
 
-static int ask(struct job *j, u64 pos, u64 len)
+static int ask(struct space_job *j, u64 pos, u64 len)
 {
 	struct lib_ask *asks = calloc(j->layout.pcount, sizeof(*asks));
 	struct pvfs_extent *e = calloc(j->layout.pcount, sizeof(*e));
@@ -126,7 +126,7 @@ out:
  * Asks all that have a share of the range; and once more when a capability was an old session's:
  * all of it may be done twice.
  */
-static int ask_all(struct job *j, u64 pos, u64 len)
+static int ask_all(struct space_job *j, u64 pos, u64 len)
 {
 	u32 generation = get_caps(j);
 	int err = ask(j, pos, len);
@@ -164,7 +164,7 @@ static int fallocate_check(const struct pvfs_file *f, int mode, off_t off, off_t
  */
 int pvfs_fallocate(struct pvfs_file *f, int mode, off_t off, off_t len)
 {
-	struct job j = { .f = f, .op = PVFS_OP_SPACE, .mode = wire_mode(mode) };
+	struct space_job j = { .f = f, .op = PVFS_OP_SPACE, .mode = wire_mode(mode) };
 	u64 end = (u64)off + (u64)len;
 	struct pvfs_attr attr;
 	u32 trunc_gen;
@@ -207,7 +207,7 @@ int pvfs_fallocate(struct pvfs_file *f, int mode, off_t off, off_t len)
  */
 off_t pvfs_lseek(struct pvfs_file *f, off_t off, int whence)
 {
-	struct job j = { .f = f, .op = PVFS_OP_SEEK, .hole = whence == SEEK_HOLE };
+	struct space_job j = { .f = f, .op = PVFS_OP_SEEK, .hole = whence == SEEK_HOLE };
 	struct pvfs_attr attr;
 	int err = lib_fs_check(f->fs);
 
@@ -285,7 +285,7 @@ static bool alike(const struct pvfs_attr *src, u64 off_in, struct pvfs_file *out
 static ssize_t copy_by_iods(struct pvfs_file *in, u64 off_in, const struct pvfs_attr *src,
 			    struct pvfs_file *out, u64 off_out, u64 len)
 {
-	struct job j = { .f = out, .op = PVFS_OP_COPY, .src = in };
+	struct space_job j = { .f = out, .op = PVFS_OP_COPY, .src = in };
 	u64 done = 0, step, round;
 	struct pvfs_attr dst;
 	u32 trunc_gen;

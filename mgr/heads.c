@@ -373,7 +373,7 @@ int mgr_heads_check(struct mgr *m, u64 ino, const void *rec, u32 reclen, u32 *re
 
 /* ---- removing ---- */
 
-struct batch {
+struct head_batch {
 	struct mgr_headfile f[BATCH];
 	bool unnamed[BATCH];
 	u32 n;
@@ -386,7 +386,7 @@ static bool same(const struct mgr_headfile *a, const struct mgr_headfile *b)
 
 static int unnamed_fn(struct mgr_op *op, void *arg)
 {
-	struct batch *b = arg;
+	struct head_batch *b = arg;
 	struct mgr_headfile now;
 	int err;
 	u32 i;
@@ -404,7 +404,7 @@ static int unnamed_fn(struct mgr_op *op, void *arg)
 static int remove_unnamed(struct mgr_op *op, void *arg)
 {
 	struct mgr_heads *h = &op->m->heads;
-	struct batch *b = arg;
+	struct head_batch *b = arg;
 	int err, err2;
 	u32 i;
 
@@ -424,7 +424,7 @@ static int remove_unnamed(struct mgr_op *op, void *arg)
 }
 
 /* What others said they may have left. */
-static int remove_gone(struct mgr *m, struct batch *b)
+static int remove_gone(struct mgr *m, struct head_batch *b)
 {
 	struct mgr_headgone *list, *g;
 	int err = 0;
@@ -461,7 +461,7 @@ static int look_fn(struct mgr_op *op, void *arg)
 
 static int sweep_fn(struct mgr_op *op, void *arg)
 {
-	struct batch *b = arg;
+	struct head_batch *b = arg;
 	u32 i, n = 0;
 
 	look_fn(op, NULL);
@@ -472,7 +472,7 @@ static int sweep_fn(struct mgr_op *op, void *arg)
 	return n ? remove_unnamed(op, b) : 0;
 }
 
-static int sweep_dir(struct mgr *m, u32 i, struct batch *b, u32 *seen)
+static int sweep_dir(struct mgr *m, u32 i, struct head_batch *b, u32 *seen)
 {
 	DIR *d = mgr_headfile_opendir(&m->heads.dir, i);
 	bool more = true;
@@ -492,7 +492,7 @@ static int sweep_dir(struct mgr *m, u32 i, struct batch *b, u32 *seen)
 }
 
 /* Return: there are directories left, or -errno. */
-static int sweep(struct mgr *m, struct batch *b)
+static int sweep(struct mgr *m, struct head_batch *b)
 {
 	struct mgr_heads *h = &m->heads;
 	u32 at, seen = 0;
@@ -523,7 +523,7 @@ static int sweep(struct mgr *m, struct batch *b)
 int mgr_heads_pass(struct mgr *m)
 {
 	bool early = name_damaged(m);
-	struct batch *b;
+	struct head_batch *b;
 	int left;
 
 	if (m->heads.dir.dfd < 0)
@@ -583,7 +583,7 @@ void mgr_heads_suspect(struct mgr *m)
 bool mgr_heads_settle(struct mgr *m)
 {
 	struct mgr_heads *h = &m->heads;
-	struct batch *b;
+	struct head_batch *b;
 
 	if (h->dir.dfd < 0)
 		return true;

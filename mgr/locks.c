@@ -292,7 +292,7 @@ static void scan(struct mgr_locks *l, struct mgr_lock_file *f)
  * kind; what it finds is let through. Else only what is held counts, and only by processes, which
  * are the only owners of which one knows that they can't go on.
  */
-struct search {
+struct lock_search {
 	struct mgr_locks *l;
 	struct asker who;
 	bool fair;
@@ -301,11 +301,11 @@ struct search {
 	u32 nrescan;
 };
 
-static bool search_wait(struct search *s, const struct mgr_lock_file *f, const struct asker *a,
+static bool search_wait(struct lock_search *s, const struct mgr_lock_file *f, const struct asker *a,
 			const struct mgr_lock_wait *until, u32 depth);
 
 /* Does this owner wait, in the end, for the one that we search for? */
-static bool search_owner(struct search *s, struct mgr_lock_client *c, u8 kind, u64 owner, u32 depth)
+static bool search_owner(struct lock_search *s, struct mgr_lock_client *c, u8 kind, u64 owner, u32 depth)
 {
 	struct mgr_lock_wait *w;
 	struct asker a;
@@ -332,7 +332,7 @@ static bool search_owner(struct search *s, struct mgr_lock_client *c, u8 kind, u
 	return false;
 }
 
-static bool search_wait(struct search *s, const struct mgr_lock_file *f, const struct asker *a,
+static bool search_wait(struct lock_search *s, const struct mgr_lock_file *f, const struct asker *a,
 			const struct mgr_lock_wait *until, u32 depth)
 {
 	struct mgr_lock_holder *h;
@@ -361,7 +361,7 @@ static bool search_wait(struct search *s, const struct mgr_lock_file *f, const s
 static bool deadlock(struct mgr_locks *l, struct mgr_lock_file *f, const struct asker *a,
 		     struct mgr_lock_wait *until)
 {
-	struct search s = { .l = l, .who = *a };
+	struct lock_search s = { .l = l, .who = *a };
 
 	if (a->kind != PVFS_LK_RECORD)
 		return false;
@@ -373,7 +373,7 @@ static bool deadlock(struct mgr_locks *l, struct mgr_lock_file *f, const struct 
 static void break_circle(struct mgr_locks *l, struct mgr_lock_wait *w)
 {
 	struct asker a = asker_of(w);
-	struct search s = { .l = l, .who = a, .fair = true };
+	struct lock_search s = { .l = l, .who = a, .fair = true };
 	u32 i;
 
 	l->marks++;

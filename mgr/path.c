@@ -11,7 +11,7 @@
 #define CHUNK 10000u		/* entries; few enough to let a recovery in between */
 
 /* Entries from @key on, to the end of directory @last. */
-struct search {
+struct path_search {
 	u8 key[MGR_PAIR_KEY];
 	u64 last;
 	struct mgr_found *f;
@@ -20,7 +20,7 @@ struct search {
 	bool end;
 };
 
-static void match(struct search *s, const struct mgr_dirent *de)
+static void match(struct path_search *s, const struct mgr_dirent *de)
 {
 	u32 i;
 
@@ -36,7 +36,7 @@ static void match(struct search *s, const struct mgr_dirent *de)
 
 static int search_fn(struct mgr_op *op, void *arg)
 {
-	struct search *s = arg;
+	struct path_search *s = arg;
 	u8 val[MGR_DIRENT_MAX];
 	struct mdb_rec rec = { .val = val, .room = sizeof(val) };
 	struct mgr_dirent de;
@@ -70,7 +70,7 @@ static int search_some(struct mgr_op *op, void *arg)
 
 static int search(struct mgr *m, u64 first, u64 last, struct mgr_found *f, u32 n)
 {
-	struct search s = { .last = last, .f = f, .n = n, .left = n };
+	struct path_search s = { .last = last, .f = f, .n = n, .left = n };
 	int err;
 
 	mgr_pair_key(s.key, first, 0);

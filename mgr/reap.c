@@ -14,7 +14,7 @@
 #define REAP_BATCH 128u		/* inodes asked about at once */
 #define REMOVE_MS 10000u
 
-struct batch {
+struct reap_batch {
 	enum mdb_table tab;
 	u64 after;		/* go on behind this ino */
 	u64 ino[REAP_BATCH];
@@ -27,7 +27,7 @@ struct batch {
 /* The next records of a queue, by ino. */
 static int batch_fn(struct mgr_op *op, void *arg)
 {
-	struct batch *b = arg;
+	struct reap_batch *b = arg;
 	u8 key[MGR_INO_KEY], val[64];
 	struct mdb_rec rec = { .val = val, .room = sizeof(val) };
 	struct mdb_cursor c;
@@ -51,7 +51,7 @@ static int batch_fn(struct mgr_op *op, void *arg)
 
 static int inodes_fn(struct mgr_op *op, void *arg)
 {
-	struct batch *b = arg;
+	struct reap_batch *b = arg;
 	u32 i;
 	int err;
 
@@ -68,7 +68,7 @@ static int inodes_fn(struct mgr_op *op, void *arg)
 }
 
 /* Asks the iods of every inode of the batch to remove its datafiles. */
-static int remove_datafiles(struct mgr *m, struct batch *b)
+static int remove_datafiles(struct mgr *m, struct reap_batch *b)
 {
 	struct mgr_iocall *calls;
 	u32 i, k, df, n = 0;
@@ -104,7 +104,7 @@ static int remove_datafiles(struct mgr *m, struct batch *b)
 
 static int reaped_fn(struct mgr_op *op, void *arg)
 {
-	struct batch *b = arg;
+	struct reap_batch *b = arg;
 	u8 key[MGR_INO_KEY];
 	struct mgr_inode in;
 	u32 i;
@@ -129,7 +129,7 @@ static int reaped_fn(struct mgr_op *op, void *arg)
 	return 0;
 }
 
-static int count_done(struct mgr *m, const struct batch *b)
+static int count_done(struct mgr *m, const struct reap_batch *b)
 {
 	u32 i, done = 0;
 
@@ -158,7 +158,7 @@ static int trim_one(struct mgr_op *op, void *arg)
 }
 
 /* Return: how many are left over, or -errno. */
-static int reap_queue(struct mgr *m, struct mgr_op *op, struct batch *b)
+static int reap_queue(struct mgr *m, struct mgr_op *op, struct reap_batch *b)
 {
 	int left = 0, err;
 
@@ -181,7 +181,7 @@ static int reap_queue(struct mgr *m, struct mgr_op *op, struct batch *b)
 	return left;
 }
 
-static int trim_queue(struct mgr *m, struct mgr_op *op, struct batch *b)
+static int trim_queue(struct mgr *m, struct mgr_op *op, struct reap_batch *b)
 {
 	int left = 0, err;
 	u32 i;
@@ -206,7 +206,7 @@ static int trim_queue(struct mgr *m, struct mgr_op *op, struct batch *b)
 int mgr_reap_pass(struct mgr *m)
 {
 	struct mgr_op *op = malloc(sizeof(*op));
-	struct batch *b = malloc(sizeof(*b));
+	struct reap_batch *b = malloc(sizeof(*b));
 	int trims, left = -ENOMEM;
 
 	if (!op || !b)

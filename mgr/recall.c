@@ -42,8 +42,8 @@ struct mgr_bar {
 };
 
 /* Inodes of one session for one message. */
-struct batch {
-	struct batch *next;
+struct recall_batch {
+	struct recall_batch *next;
 	u64 session;
 	u32 n;
 	u64 inos[PVFS_RECALL_MAX];
@@ -208,9 +208,9 @@ static void recall_end(struct mgr_recalls *r, struct mgr_recall *c, struct mgr_p
 }
 
 /* Puts it into a message. Without memory: the tick tries again. */
-static void batch_add(struct mgr_recalls *r, struct batch **list, struct mgr_recall *c)
+static void batch_add(struct mgr_recalls *r, struct recall_batch **list, struct mgr_recall *c)
 {
-	struct batch *b;
+	struct recall_batch *b;
 
 	for (b = *list; b; b = b->next)
 		if (b->session == c->session && b->n < PVFS_RECALL_MAX)
@@ -219,7 +219,7 @@ static void batch_add(struct mgr_recalls *r, struct batch **list, struct mgr_rec
 		b = malloc(sizeof(*b));
 		if (!b)
 			return;
-		*b = (struct batch){ .next = *list, .session = c->session };
+		*b = (struct recall_batch){ .next = *list, .session = c->session };
 		*list = b;
 	}
 	b->inos[b->n++] = c->ino;
@@ -228,7 +228,7 @@ static void batch_add(struct mgr_recalls *r, struct batch **list, struct mgr_rec
 }
 
 /* What was not sent, or not answered, of one session or (0) of all. */
-static void batch_unsent(struct mgr_recalls *r, struct batch **list, u64 session)
+static void batch_unsent(struct mgr_recalls *r, struct recall_batch **list, u64 session)
 {
 	struct mgr_recall *c;
 	u32 i;
@@ -240,7 +240,7 @@ static void batch_unsent(struct mgr_recalls *r, struct batch **list, u64 session
 }
 
 static int wait_for(struct mgr_recalls *r, struct mgr_parked *p, u64 ino,
-		    const struct mgr_lease_holder *h, struct batch **list)
+		    const struct mgr_lease_holder *h, struct recall_batch **list)
 {
 	struct mgr_recall *c = recall_find(r, ino, h->session);
 	struct waiting *w = malloc(sizeof(*w));
@@ -297,10 +297,10 @@ static void unbar(struct mgr_recalls *r, u64 ino)
 
 /* ---- without the lock ---- */
 
-static void send_all(struct mgr *m, struct batch *list)
+static void send_all(struct mgr *m, struct recall_batch *list)
 {
 	struct mgr_recalls *r = &m->recalls;
-	struct batch *b;
+	struct recall_batch *b;
 	int err;
 
 	while ((b = list)) {
@@ -326,7 +326,7 @@ void mgr_recall_told(struct mgr *m, u64 session, const u64 *inos, u32 n, int err
 {
 	struct mgr_recalls *r = &m->recalls;
 	struct mgr_parked *ready = NULL;
-	struct batch *list = NULL;
+	struct recall_batch *list = NULL;
 	struct mgr_recall *c;
 	u32 i;
 
@@ -380,7 +380,7 @@ int mgr_recall_park(struct mgr *m, const struct mgr_op *op, u64 session, struct 
 	struct mgr_lease_holder held[HOLDERS_MAX];
 	struct mgr_parked *p = calloc(1, sizeof(*p));
 	struct mgr_recalls *r = &m->recalls;
-	struct batch *list = NULL;
+	struct recall_batch *list = NULL;
 	u64 now = mgr_mono_ms();
 	u32 i, k, n;
 	int err;
@@ -441,7 +441,7 @@ void mgr_recall_tick(struct mgr *m, u64 now)
 	struct mgr_recalls *r = &m->recalls;
 	struct mgr_parked *ready = NULL;
 	struct mgr_recall *c, *next;
-	struct batch *list = NULL;
+	struct recall_batch *list = NULL;
 	u32 i;
 
 	pthread_mutex_lock(&r->lock);

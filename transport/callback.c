@@ -124,7 +124,7 @@ static struct srv_conn *find_conn(struct pvfs_server *s, u64 session)
 
 static void cb_encode(struct srv_callback *cb, u16 op, u64 session, u32 body_len)
 {
-	struct pvfs_head h = {
+	struct pvfs_header h = {
 		.op = op,
 		.flags = PVFS_HF_CALLBACK,
 		.tag = cb->tag,
@@ -133,7 +133,7 @@ static void cb_encode(struct srv_callback *cb, u16 op, u64 session, u32 body_len
 		.body_crc = body_len ? pvfs_crc32c(0, cb->req, body_len) : 0,
 	};
 
-	pvfs_head_encode(&h, &cb->send.hdr);
+	pvfs_header_encode(&h, &cb->send.hdr);
 	cb->send.body = cb->req;
 	cb->send.body_len = body_len;
 	cb->send.done = cb_sent;

@@ -136,7 +136,7 @@ static void preq_sent(struct pvfs_send *send, int err)
 static bool preq_post(struct chan *ch, struct preq *r, struct pconn *pc)
 {
 	struct pvfs_rpc *rpc = r->rpc;
-	struct pvfs_head h = {
+	struct pvfs_header h = {
 		.op = rpc->op,
 		.flags = r->resend ? PVFS_HF_RESEND : 0,
 		.session = pc->session,
@@ -153,7 +153,7 @@ static bool preq_post(struct chan *ch, struct preq *r, struct pconn *pc)
 	h.tag = r->tag;
 	h.body_crc = rpc->body_len ? pvfs_crc32c(0, rpc->body, rpc->body_len) : 0;
 	memset(&r->send, 0, sizeof(r->send));
-	pvfs_head_encode(&h, &r->send.hdr);
+	pvfs_header_encode(&h, &r->send.hdr);
 	r->send.body = rpc->body;
 	r->send.body_len = rpc->body_len;
 	r->send.pay = rpc->out;
@@ -632,7 +632,7 @@ static int callback_message(struct pconn *pc)
 {
 	struct pvfs_peer *p = pc->ch->p;
 	struct pvfs_ping_rep pong = { 0 };
-	struct pvfs_head h = pc->c.h;
+	struct pvfs_header h = pc->c.h;
 	struct timespec ts;
 	u8 buf[16];
 	int n;

@@ -19,7 +19,7 @@ static void hs_sent(struct pvfs_send *send, int err)
 
 static int hs_send(struct pconn *pc, u16 op, struct hs_send *m, int len)
 {
-	struct pvfs_head h = { .op = op, .tag = op };
+	struct pvfs_header h = { .op = op, .tag = op };
 
 	if (len < 0) {
 		free(m);
@@ -27,7 +27,7 @@ static int hs_send(struct pconn *pc, u16 op, struct hs_send *m, int len)
 	}
 	h.body_len = len;
 	h.body_crc = pvfs_crc32c(0, m->body, len);
-	pvfs_head_encode(&h, &m->send.hdr);
+	pvfs_header_encode(&h, &m->send.hdr);
 	m->send.body = m->body;
 	m->send.body_len = len;
 	m->send.done = hs_sent;
@@ -145,7 +145,7 @@ static int auth_answer(struct pconn *pc)
 
 int client_auth_head(struct pconn *pc)
 {
-	const struct pvfs_head *h = &pc->c.h;
+	const struct pvfs_header *h = &pc->c.h;
 	u16 op = pc->hs == HS_HELLO ? PVFS_OP_HELLO : PVFS_OP_AUTH;
 
 	if (h->flags != PVFS_HF_REPLY || h->op != op || h->tag != op || h->payload_len ||

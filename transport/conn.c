@@ -269,7 +269,7 @@ static int pay_iov(const struct pvfs_conn *c, struct iovec *iov, int max)
 
 static int take_head(struct pvfs_conn *c)
 {
-	int err = pvfs_head_decode(&c->hbuf, &c->h);
+	int err = pvfs_header_decode(&c->hbuf, &c->h);
 
 	c->got = 0;
 	c->t_head = atomic_load_explicit(&c->progress, memory_order_relaxed);

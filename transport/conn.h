@@ -118,7 +118,7 @@ struct pvfs_conn {
 	enum pvfs_conn_rx rx;
 	struct pvfs_hdr hbuf;
 	u32 got;			/* bytes of the part being collected */
-	struct pvfs_head h;
+	struct pvfs_header h;
 	u64 t_head;
 	u8 *body;
 	const struct iovec *pay;

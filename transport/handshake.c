@@ -224,7 +224,7 @@ static void answer(struct srv_conn *sc, u16 op, u32 tag, int err, const void *bo
 	k->sc = sc;
 	k->call.conn = &sc->c;
 	k->call.peer = &sc->peer;
-	k->call.head = (struct pvfs_head){ .op = op, .tag = tag };
+	k->call.head = (struct pvfs_header){ .op = op, .tag = tag };
 	k->call.info = pvfs_op_info(op);
 	k->call.t_start = sc->c.t_head;
 	k->bytes = PVFS_HDR_LEN + sc->c.h.body_len;

@@ -345,14 +345,14 @@ void pvfs_peer_submit_on(struct pvfs_peer *p, u32 channel, struct pvfs_rpc *rpc)
 	submit(p, channel, rpc, true);
 }
 
-struct waiter {
+struct reply_waiter {
 	sem_t sem;
 	struct pvfs_peer *p;
 };
 
 static void call_done(struct pvfs_rpc *rpc)
 {
-	struct waiter *w = rpc->arg;
+	struct reply_waiter *w = rpc->arg;
 
 	atomic_fetch_add_explicit(&w->p->wakeups, 1, memory_order_relaxed);
 	sem_post(&w->sem);
@@ -360,7 +360,7 @@ static void call_done(struct pvfs_rpc *rpc)
 
 int pvfs_peer_call(struct pvfs_peer *p, struct pvfs_rpc *rpc)
 {
-	struct waiter w = { .p = p };
+	struct reply_waiter w = { .p = p };
 
 	sem_init(&w.sem, 0, 0);
 	rpc->done = call_done;
@@ -421,10 +421,10 @@ static void cb_sent(struct pvfs_send *send, int err)
  *
  * Any thread. Dropped when the connection it came on is gone.
  */
-void pvfs_peer_callback_reply(struct pvfs_peer *p, u32 channel, const struct pvfs_head *h, int err,
+void pvfs_peer_callback_reply(struct pvfs_peer *p, u32 channel, const struct pvfs_header *h, int err,
 			      const void *body, u32 body_len)
 {
-	struct pvfs_head rh = {
+	struct pvfs_header rh = {
 		.op = h->op,
 		.flags = PVFS_HF_REPLY | PVFS_HF_CALLBACK,
 		.tag = h->tag,
@@ -442,7 +442,7 @@ void pvfs_peer_callback_reply(struct pvfs_peer *p, u32 channel, const struct pvf
 	if (a) {
 		if (body_len)
 			memcpy(a->body, body, body_len);
-		pvfs_head_encode(&rh, &a->send.hdr);
+		pvfs_header_encode(&rh, &a->send.hdr);
 		a->send.body = a->body;
 		a->send.body_len = body_len;
 		a->send.done = cb_sent;

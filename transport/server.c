@@ -133,7 +133,7 @@ static int reply_body(struct srv_call *k, const void *body, u32 len)
 	return 0;
 }
 
-static void reply_payload(struct srv_call *k, struct pvfs_head *h)
+static void reply_payload(struct srv_call *k, struct pvfs_header *h)
 {
 	const struct pvfs_out *out = &k->out;
 
@@ -160,7 +160,7 @@ void pvfs_call_reply(struct pvfs_call *call, int err, const void *body, u32 body
 	struct srv_call *k = container_of(call, struct srv_call, call);
 	struct srv_conn *sc = k->sc;
 	struct pvfs_server *s = sc->s;
-	struct pvfs_head h = {
+	struct pvfs_header h = {
 		.op = call->head.op,
 		.flags = PVFS_HF_REPLY,
 		.tag = call->head.tag,
@@ -186,7 +186,7 @@ void pvfs_call_reply(struct pvfs_call *call, int err, const void *body, u32 body
 	h.status = pvfs_errno_to_wire(-err);
 	h.body_len = k->send.body_len;
 	h.body_crc = h.body_len ? pvfs_crc32c(0, k->send.body, h.body_len) : 0;
-	pvfs_head_encode(&h, &k->send.hdr);
+	pvfs_header_encode(&h, &k->send.hdr);
 	k->send.done = reply_done;
 	srv_payload_put(k);
 	k->unread = sizeof(*k) + (h.body_len > sizeof(k->reply_mem) ? h.body_len : 0) +
@@ -219,7 +219,7 @@ static int bad(struct srv_conn *sc, const char *why)
 }
 
 /* May this request be served at all? 0 or the error it is answered with. */
-static int check_request(struct srv_conn *sc, const struct pvfs_head *h, u64 session)
+static int check_request(struct srv_conn *sc, const struct pvfs_header *h, u64 session)
 {
 	const struct pvfs_op_info *info = pvfs_op_info(h->op);
 	bool client = sc->peer.role == PVFS_ROLE_CLIENT;
@@ -244,7 +244,7 @@ static int check_request(struct srv_conn *sc, const struct pvfs_head *h, u64 ses
 static int conn_head(struct pvfs_conn *c)
 {
 	struct srv_conn *sc = srv_conn(c);
-	struct pvfs_head *h = &c->h;
+	struct pvfs_header *h = &c->h;
 	struct srv_call *k;
 	u64 session, seq;
 

@@ -209,7 +209,7 @@ struct pvfs_peerinfo {
 struct pvfs_call {
 	struct pvfs_conn *conn;
 	struct pvfs_peerinfo *peer;	/* of @conn; stable while the call lives */
-	struct pvfs_head head;	/* .session is what the connection has proved, whatever was sent */
+	struct pvfs_header head;	/* .session is what the connection has proved, whatever was sent */
 	const struct pvfs_op_info *info;
 	u8 *body;			/* head.body_len bytes, checksum verified */
 	u8 *payload;			/* head.payload_len bytes, or NULL */
@@ -244,7 +244,7 @@ struct pvfs_server_ops {
 	 * Called when the body is there and the first bytes of the payload are. NULL op: from
 	 * zones of the server's own, with a fair share for each session (bufmgr.h).
 	 */
-	u8 *(*payload_get)(struct pvfs_conn *conn, const struct pvfs_head *h, u32 len,
+	u8 *(*payload_get)(struct pvfs_conn *conn, const struct pvfs_header *h, u32 len,
 			   void **ret_handle);
 	void (*payload_put)(struct pvfs_conn *conn, u8 *payload, void *handle);
 	/*
@@ -457,7 +457,7 @@ struct pvfs_peer_params {
 	 * A request from the server (HF_CALLBACK). Reply with pvfs_peer_callback_reply(). NULL:
 	 * answered ENOSYS. PING is answered here.
 	 */
-	void (*callback)(struct pvfs_peer *p, u32 channel, const struct pvfs_head *h,
+	void (*callback)(struct pvfs_peer *p, u32 channel, const struct pvfs_header *h,
 			 const void *body);
 	void *arg;
 };
@@ -508,7 +508,7 @@ void pvfs_rpc_set_submit(struct pvfs_rpc_set *s, struct pvfs_peer *p, struct pvf
 /* Wait for all that were submitted; once. Not from a thread of a peer's engine. */
 void pvfs_rpc_set_wait(struct pvfs_rpc_set *s);
 
-void pvfs_peer_callback_reply(struct pvfs_peer *p, u32 channel, const struct pvfs_head *h, int err,
+void pvfs_peer_callback_reply(struct pvfs_peer *p, u32 channel, const struct pvfs_header *h, int err,
 			      const void *body, u32 body_len);
 
 /* Counters of a peer's requests, by operation. */

@@ -95,20 +95,20 @@ static inline bool recv_all(struct pvfs_xprt *x, void *p, size_t n)
 
 static inline bool send_msg(struct pvfs_xprt *x, u16 op, u32 flags, u32 tag, const u8 *body, u32 len)
 {
-	struct pvfs_head h = { .op = op, .flags = flags, .tag = tag, .body_len = len };
+	struct pvfs_header h = { .op = op, .flags = flags, .tag = tag, .body_len = len };
 	struct pvfs_hdr hdr;
 
 	h.body_crc = len ? pvfs_crc32c(0, body, len) : 0;
-	pvfs_head_encode(&h, &hdr);
+	pvfs_header_encode(&h, &hdr);
 	return send_all(x, (u8 *)&hdr, sizeof(hdr)) && send_all(x, body, len);
 }
 
-static inline bool recv_msg(struct pvfs_xprt *x, struct pvfs_head *h, u8 *body, size_t room)
+static inline bool recv_msg(struct pvfs_xprt *x, struct pvfs_header *h, u8 *body, size_t room)
 {
 	struct pvfs_hdr hdr;
 
-	return recv_all(x, &hdr, sizeof(hdr)) && !pvfs_head_decode(&hdr, h) && h->body_len <= room && !h->payload_len &&
-	       recv_all(x, body, h->body_len);
+	return recv_all(x, &hdr, sizeof(hdr)) && !pvfs_header_decode(&hdr, h) && h->body_len <= room &&
+	       !h->payload_len && recv_all(x, body, h->body_len);
 }
 
 /* The stream, message by message as far as it has any, mended as @flags say. */
@@ -142,7 +142,7 @@ static inline bool login(struct pvfs_xprt *x, const char *volume, u64 session, b
 				     .session = as_server ? 0 : session, .channel = channel,
 				     .role = as_server ? PVFS_ROLE_MGR : PVFS_ROLE_CLIENT };
 	struct pvfs_nonces n;
-	struct pvfs_head h;
+	struct pvfs_header h;
 	u8 body[512];
 	int len;
 

@@ -187,7 +187,7 @@ static u64 open_session(struct pvfs_xprt *x)
 	struct pvfs_session_open_rep rep;
 	static u8 body[PVFS_BODY_MAX];
 	static atomic_uint next;
-	struct pvfs_head h;
+	struct pvfs_header h;
 	struct pvfs_hdr hdr;
 	int n;
 
@@ -195,7 +195,7 @@ static u64 open_session(struct pvfs_xprt *x)
 	req.client[0] = atomic_fetch_add(&next, 1) % 3 + 1;
 	n = pvfs_session_open_req_encode(&req, body, sizeof(body));
 	if (!send_msg(x, PVFS_OP_SESSION_OPEN, 0, 3, body, n) || !recv_all(x, &hdr, sizeof(hdr)) ||
-	    pvfs_head_decode(&hdr, &h) || h.body_len > sizeof(body) || !recv_all(x, body, h.body_len) || h.status ||
+	    pvfs_header_decode(&hdr, &h) || h.body_len > sizeof(body) || !recv_all(x, body, h.body_len) || h.status ||
 	    pvfs_session_open_rep_decode(&rep, body, h.body_len) || h.payload_len > sizeof(body) ||
 	    !recv_all(x, body, h.payload_len))
 		return 0;
@@ -226,7 +226,7 @@ static void tame(struct pvfs_head_write_req *m)
 			die("a body has two encodings"); \
 	} while (0)
 
-static void seal(const struct pvfs_head *h, u8 *body, u64 session)
+static void seal(const struct pvfs_header *h, u8 *body, u64 session)
 {
 	switch (h->op) {
 	case PVFS_OP_READ:
@@ -261,7 +261,7 @@ static void inside(struct pvfs_xprt *x, u8 flags, u8 *p, size_t n)
 {
 	u64 session = flags & F_IOD ? 5 : 0;
 	static atomic_uint seq;
-	struct pvfs_head h;
+	struct pvfs_header h;
 	struct pvfs_hdr hdr;
 	size_t at = 0;
 
@@ -271,7 +271,7 @@ static void inside(struct pvfs_xprt *x, u8 flags, u8 *p, size_t n)
 		session = open_session(x);
 	while (n - at >= PVFS_HDR_LEN) {
 		memcpy(&hdr, p + at, sizeof(hdr));
-		if (pvfs_head_decode(&hdr, &h) || n - at - PVFS_HDR_LEN < (u64)h.body_len + h.payload_len)
+		if (pvfs_header_decode(&hdr, &h) || n - at - PVFS_HDR_LEN < (u64)h.body_len + h.payload_len)
 			break;
 		h.session = session;
 		h.flags &= PVFS_HF_PAYLOAD_CRC;		/* a request */
@@ -281,7 +281,7 @@ static void inside(struct pvfs_xprt *x, u8 flags, u8 *p, size_t n)
 			h.slot_seq = h.slot_seq % 2 ? atomic_fetch_add(&seq, 1) + 1 : h.slot_seq % 1024;
 		seal(&h, p + at + PVFS_HDR_LEN, session);
 		h.body_crc = h.body_len ? pvfs_crc32c(0, p + at + PVFS_HDR_LEN, h.body_len) : 0;
-		pvfs_head_encode(&h, &hdr);
+		pvfs_header_encode(&h, &hdr);
 		memcpy(p + at, &hdr, sizeof(hdr));
 		at += PVFS_HDR_LEN + h.body_len + h.payload_len;
 	}

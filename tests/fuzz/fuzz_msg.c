@@ -56,7 +56,7 @@ static void touch(const u8 *p, u32 len, u32 max)
 #include "common/msg.def"
 #include "common/msg_undef.h"
 
-static void try_body(const struct pvfs_head *h, const u8 *p, size_t n)
+static void try_body(const struct pvfs_header *h, const u8 *p, size_t n)
 {
 	switch (h->op) {
 #define PVFS_OP(num, NAME, lower, who, fl) \
@@ -130,7 +130,7 @@ void fuzz_end(void)
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
-	struct pvfs_head h, again_h;
+	struct pvfs_header h, again_h;
 	struct pvfs_hdr hdr;
 	u8 *body, *copy;
 	size_t n;
@@ -149,13 +149,13 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		fuzz_mend(copy, n, true);
 	memcpy(body, copy + PVFS_HDR_LEN, n);
 	memcpy(&hdr, copy, sizeof(hdr));
-	err = pvfs_head_decode(&hdr, &h);
+	err = pvfs_header_decode(&hdr, &h);
 	MUST(err == 0 || err == -EPROTO || err == -EBADMSG || err == -EMSGSIZE || err == -EOPNOTSUPP);
 	if (!err) {
 		MUST(h.body_len <= PVFS_BODY_MAX && h.payload_len <= PVFS_PAYLOAD_MAX && pvfs_op_info(h.op));
-		pvfs_head_encode(&h, &hdr);
+		pvfs_header_encode(&h, &hdr);
 		MUST(!memcmp(&hdr, copy, sizeof(hdr)));
-		MUST(!pvfs_head_decode(&hdr, &again_h));
+		MUST(!pvfs_header_decode(&hdr, &again_h));
 		/* The body as long as it says it is, and as long as it happens to be. */
 		if (h.body_len < n) {
 			u8 *exact = malloc(h.body_len ?: 1);

@@ -96,7 +96,7 @@ static void release_held(void)
 	}
 }
 
-static u8 *payload_get(struct pvfs_conn *c, const struct pvfs_head *h, u32 len, void **ret_handle)
+static u8 *payload_get(struct pvfs_conn *c, const struct pvfs_header *h, u32 len, void **ret_handle)
 {
 	if (atomic_fetch_add(&tries, 1) % 4 == 0)
 		return NULL;
@@ -189,7 +189,7 @@ static unsigned int serve_peer(struct pvfs_xprt *x, u32 *tags, unsigned int max)
 {
 	struct pvfs_auth_rep rep = { .version = PVFS_PROTO_VERSION, .role = PVFS_ROLE_IOD, .credits = 16 };
 	struct pvfs_nonces n;
-	struct pvfs_head h;
+	struct pvfs_header h;
 	unsigned int i = 0;
 	u8 body[512];
 	int len;

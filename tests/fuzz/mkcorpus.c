@@ -14,7 +14,7 @@
 static const char *dir;
 static int failed;
 
-static void write_seed(const char *name, const char *kind, struct pvfs_head *h, const u8 *body)
+static void write_seed(const char *name, const char *kind, struct pvfs_header *h, const u8 *body)
 {
 	u8 payload[64];
 	struct pvfs_hdr hdr;
@@ -24,7 +24,7 @@ static void write_seed(const char *name, const char *kind, struct pvfs_head *h, 
 
 	h->body_crc = h->body_len ? pvfs_crc32c(0, body, h->body_len) : 0;
 	memset(payload, 0x5a, sizeof(payload));
-	pvfs_head_encode(h, &hdr);
+	pvfs_header_encode(h, &hdr);
 	snprintf(path, sizeof(path), "%s/%s-%s", dir, name, kind);
 	f = fopen(path, "wb");
 	if (!f || fwrite(&flags, 1, 1, f) != 1 || fwrite(&hdr, sizeof(hdr), 1, f) != 1 ||
@@ -44,7 +44,7 @@ static void write_lists(u8 *body)
 					.runs.p = raw };
 	struct pvfs_write_list_req w = { .fid = { 2, 2 }, .pcount = 4, .ssize = 65536, .len = 64,
 					 .runs.p = raw };
-	struct pvfs_head h = { .tag = 1, .session = 7 };
+	struct pvfs_header h = { .tag = 1, .session = 7 };
 	struct pvfs_wire wire;
 
 	pvfs_wire_init(&wire, raw, sizeof(raw));
@@ -68,7 +68,7 @@ static void write_files(u8 *body)
 	struct pvfs_open_shared_req s = { .dir = { 1, 1 }, .name = PVFS_STR("shared"), .mode = 0600,
 					  .flags = PVFS_O_READ | PVFS_O_WRITE | PVFS_O_CREAT,
 					  .sharers = { who, sizeof(who) } };
-	struct pvfs_head h = { .tag = 1, .session = 7, .slot_seq = 1 };
+	struct pvfs_header h = { .tag = 1, .session = 7, .slot_seq = 1 };
 	struct pvfs_wire wire;
 
 	pvfs_wire_init(&wire, raw, sizeof(raw));
@@ -93,7 +93,7 @@ int main(int argc, char **argv)
 {
 	static u8 body[PVFS_BODY_MAX];
 	struct filler fl;
-	struct pvfs_head h;
+	struct pvfs_header h;
 
 	if (argc != 2) {
 		fprintf(stderr, "usage: %s DIR\n", argv[0]);
@@ -105,7 +105,7 @@ int main(int argc, char **argv)
 		fl = (struct filler){ .state = 0x123456789abcdefull + num, .len = 20, .below = below_ }; \
 		memset(&m, 0, sizeof(m)); \
 		fill_##name(&m, &fl); \
-		h = (struct pvfs_head){ .op = num, .flags = fl_, .tag = num, .session = 7, .slot_seq = 1 }; \
+		h = (struct pvfs_header){ .op = num, .flags = fl_, .tag = num, .session = 7, .slot_seq = 1 }; \
 		h.body_len = pvfs_##name##_encode(&m, body, sizeof(body)); \
 	} while (0)
 /* Requests with a payload. */

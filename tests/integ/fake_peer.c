@@ -36,20 +36,20 @@ static bool read_all(int fd, void *buf, size_t n)
 	return true;
 }
 
-static bool read_msg(int fd, struct pvfs_head *h, u8 *body)
+static bool read_msg(int fd, struct pvfs_header *h, u8 *body)
 {
 	struct pvfs_hdr hdr;
 
-	return read_all(fd, &hdr, sizeof(hdr)) && !pvfs_head_decode(&hdr, h) && read_all(fd, body, h->body_len);
+	return read_all(fd, &hdr, sizeof(hdr)) && !pvfs_header_decode(&hdr, h) && read_all(fd, body, h->body_len);
 }
 
-static void reply(int fd, const struct pvfs_head *req, u32 status, const u8 *body, int n)
+static void reply(int fd, const struct pvfs_header *req, u32 status, const u8 *body, int n)
 {
-	struct pvfs_head h = { .op = req->op, .flags = PVFS_HF_REPLY, .tag = req->tag, .status = status, .credits = 1,
+	struct pvfs_header h = { .op = req->op, .flags = PVFS_HF_REPLY, .tag = req->tag, .status = status, .credits = 1,
 			       .body_len = n, .body_crc = n ? pvfs_crc32c(0, body, n) : 0 };
 	struct pvfs_hdr hdr;
 
-	pvfs_head_encode(&h, &hdr);
+	pvfs_header_encode(&h, &hdr);
 	if (write(fd, &hdr, sizeof(hdr)) != sizeof(hdr) || write(fd, body, n) != n)
 		perror("fake_peer: write");
 }
@@ -63,7 +63,7 @@ static void serve_version(int fd, const struct pvfs_key *key)
 	struct pvfs_auth_req auth;
 	struct pvfs_auth_rep rep = { .version = OTHER_VERSION, .role = PVFS_ROLE_MGR };
 	u8 body[PVFS_BODY_MAX], out[1024];
-	struct pvfs_head h;
+	struct pvfs_header h;
 	struct iovec iov[4];
 	int n;
 

@@ -8,7 +8,7 @@
 #include <stdio.h>
 #include <cmocka.h>
 
-static const struct pvfs_head good = {
+static const struct pvfs_header good = {
 	.op = PVFS_OP_WRITE,
 	.flags = PVFS_HF_PAYLOAD_CRC | PVFS_HF_RESEND,
 	.tag = 0x12345678,
@@ -30,20 +30,20 @@ static void seal(struct pvfs_hdr *h)
 
 static int decode(struct pvfs_hdr *h)
 {
-	struct pvfs_head out;
+	struct pvfs_header out;
 
 	seal(h);
-	return pvfs_head_decode(h, &out);
+	return pvfs_header_decode(h, &out);
 }
 
 static void test_round_trip(void **state)
 {
-	struct pvfs_head out;
+	struct pvfs_header out;
 	struct pvfs_hdr h;
 
-	pvfs_head_encode(&good, &h);
+	pvfs_header_encode(&good, &h);
 	assert_memory_equal(&h, "PVFS", 4);
-	assert_int_equal(pvfs_head_decode(&h, &out), 0);
+	assert_int_equal(pvfs_header_decode(&h, &out), 0);
 	assert_int_equal(out.op, good.op);
 	assert_int_equal(out.flags, good.flags);
 	assert_int_equal(out.tag, good.tag);
@@ -60,15 +60,15 @@ static void test_round_trip(void **state)
 
 static void test_every_bit(void **state)
 {
-	struct pvfs_head out;
+	struct pvfs_header out;
 	struct pvfs_hdr h;
 	unsigned int bit;
 	int err;
 
 	for (bit = 0; bit < PVFS_HDR_LEN * 8; bit++) {
-		pvfs_head_encode(&good, &h);
+		pvfs_header_encode(&good, &h);
 		((u8 *)&h)[bit / 8] ^= 1 << bit % 8;
-		err = pvfs_head_decode(&h, &out);
+		err = pvfs_header_decode(&h, &out);
 		assert_true(err == -EPROTO || err == -EBADMSG);
 	}
 }
@@ -77,10 +77,10 @@ static void test_identity(void **state)
 {
 	struct pvfs_hdr h;
 
-	pvfs_head_encode(&good, &h);
+	pvfs_header_encode(&good, &h);
 	h.magic = cpu_to_le32(PVFS_MAGIC + 1);
 	assert_int_equal(decode(&h), -EPROTO);
-	pvfs_head_encode(&good, &h);
+	pvfs_header_encode(&good, &h);
 	h.version = PVFS_HDR_VERSION + 1;
 	assert_int_equal(decode(&h), -EPROTO);
 }
@@ -89,20 +89,20 @@ static void test_must_be_zero(void **state)
 {
 	struct pvfs_hdr h;
 
-	pvfs_head_encode(&good, &h);
+	pvfs_header_encode(&good, &h);
 	h.zero = 1;
 	assert_int_equal(decode(&h), -EBADMSG);
-	pvfs_head_encode(&good, &h);
+	pvfs_header_encode(&good, &h);
 	h.reserved[0] = 1;
 	assert_int_equal(decode(&h), -EBADMSG);
-	pvfs_head_encode(&good, &h);
+	pvfs_header_encode(&good, &h);
 	h.reserved[1] = 1;
 	assert_int_equal(decode(&h), -EBADMSG);
-	pvfs_head_encode(&good, &h);
+	pvfs_header_encode(&good, &h);
 	h.flags = cpu_to_le32(PVFS_HF_ALL + 1);
 	assert_int_equal(decode(&h), -EBADMSG);
 	/* A request has no status; a checksum that must not be looked at is zero. */
-	pvfs_head_encode(&good, &h);
+	pvfs_header_encode(&good, &h);
 	h.status = cpu_to_le32(5);
 	assert_int_equal(decode(&h), -EBADMSG);
 	h.flags = cpu_to_le32(PVFS_HF_REPLY | PVFS_HF_PAYLOAD_CRC);
@@ -115,35 +115,35 @@ static void test_limits(void **state)
 {
 	struct pvfs_hdr h;
 
-	pvfs_head_encode(&good, &h);
+	pvfs_header_encode(&good, &h);
 	h.body_len = cpu_to_le32(PVFS_BODY_MAX + 1);
 	assert_int_equal(decode(&h), -EMSGSIZE);
-	pvfs_head_encode(&good, &h);
+	pvfs_header_encode(&good, &h);
 	h.payload_len = cpu_to_le32(PVFS_PAYLOAD_MAX + 1);
 	assert_int_equal(decode(&h), -EMSGSIZE);
 	h.payload_len = cpu_to_le32(0xffffffff);
 	assert_int_equal(decode(&h), -EMSGSIZE);
-	pvfs_head_encode(&good, &h);
+	pvfs_header_encode(&good, &h);
 	h.slot = cpu_to_le16(PVFS_SLOTS_MAX);
 	assert_int_equal(decode(&h), -EMSGSIZE);
-	pvfs_head_encode(&good, &h);
+	pvfs_header_encode(&good, &h);
 	h.credits = cpu_to_le16(PVFS_CREDITS_MAX + 1);
 	assert_int_equal(decode(&h), -EMSGSIZE);
 }
 
 static void test_operations(void **state)
 {
-	struct pvfs_head out;
+	struct pvfs_header out;
 	struct pvfs_hdr h;
 	unsigned int op;
 	int want;
 
 	for (op = 0; op < 65536; op++) {
-		pvfs_head_encode(&good, &h);
+		pvfs_header_encode(&good, &h);
 		h.op = cpu_to_le16(op);
 		seal(&h);
 		want = pvfs_op_info(op) ? 0 : -EOPNOTSUPP;
-		assert_int_equal(pvfs_head_decode(&h, &out), want);
+		assert_int_equal(pvfs_header_decode(&h, &out), want);
 		assert_int_equal(out.op, op);
 	}
 }

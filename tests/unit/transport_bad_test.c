@@ -209,7 +209,7 @@ struct fake {
 static void fake_answer(struct raw *r, struct fake *f)
 {
 	struct pvfs_auth_rep rep = { .version = f->version, .role = PVFS_ROLE_IOD, .credits = 1 };
-	struct pvfs_head h = { .op = PVFS_OP_HELLO, .flags = PVFS_HF_REPLY };
+	struct pvfs_header h = { .op = PVFS_OP_HELLO, .flags = PVFS_HF_REPLY };
 	u8 body[256];
 
 	if (f->greeting) {
@@ -371,7 +371,7 @@ static void test_auth_by_hand(void **state)
 /* Nothing, not even a ping, is answered before AUTH. */
 static void test_before_auth(void **state)
 {
-	struct pvfs_head h = { .op = PVFS_OP_PING, .tag = 1 };
+	struct pvfs_header h = { .op = PVFS_OP_PING, .tag = 1 };
 	struct pvfs_auth_req m = { 0 };
 	struct raw r;
 
@@ -394,14 +394,14 @@ static void test_before_auth(void **state)
 	assert_false(raw_hello(&r));
 	raw_close(&r);
 	raw_open(&r);
-	h = (struct pvfs_head){ .op = PVFS_OP_HELLO, .payload_len = PVFS_PAYLOAD_MAX };
+	h = (struct pvfs_header){ .op = PVFS_OP_HELLO, .payload_len = PVFS_PAYLOAD_MAX };
 	assert_true(raw_msg(&r, &h, NULL, NULL));
 	assert_true(raw_closed(&r));
 	raw_close(&r);
 	expect_closed(5);
 	/* And a second one afterwards. */
 	raw_login(&r, 5, 0);
-	h = (struct pvfs_head){ .op = PVFS_OP_HELLO };
+	h = (struct pvfs_header){ .op = PVFS_OP_HELLO };
 	assert_true(raw_msg(&r, &h, NULL, NULL));
 	assert_true(raw_closed(&r));
 	raw_close(&r);
@@ -431,7 +431,7 @@ static void test_slow_loris(void **state)
 
 static void test_damaged(void **state)
 {
-	struct pvfs_head h = { .op = PVFS_OP_PING, .tag = 1 };
+	struct pvfs_header h = { .op = PVFS_OP_PING, .tag = 1 };
 	struct pvfs_fsync_req req = { 0 };
 	struct pvfs_hdr hdr;
 	struct raw r;
@@ -440,7 +440,7 @@ static void test_damaged(void **state)
 
 	/* A header with a flipped bit. */
 	raw_login(&r, 5, 0);
-	pvfs_head_encode(&h, &hdr);
+	pvfs_header_encode(&h, &hdr);
 	((u8 *)&hdr)[20] ^= 1;
 	assert_true(raw_send(&r, &hdr, sizeof(hdr)));
 	assert_true(raw_closed(&r));
@@ -449,8 +449,8 @@ static void test_damaged(void **state)
 	/* A body with one. */
 	raw_login(&r, 5, 0);
 	n = pvfs_fsync_req_encode(&req, body, sizeof(body));
-	h = (struct pvfs_head){ .op = PVFS_OP_FSYNC, .body_len = n, .body_crc = pvfs_crc32c(0, body, n) };
-	pvfs_head_encode(&h, &hdr);
+	h = (struct pvfs_header){ .op = PVFS_OP_FSYNC, .body_len = n, .body_crc = pvfs_crc32c(0, body, n) };
+	pvfs_header_encode(&h, &hdr);
 	body[3] ^= 128;
 	assert_true(raw_send(&r, &hdr, sizeof(hdr)));
 	assert_true(raw_send(&r, body, n));
@@ -459,14 +459,14 @@ static void test_damaged(void **state)
 	expect_logged("damaged body", 1);
 	/* Over a limit: known from the header, nothing more is read. */
 	raw_login(&r, 5, 0);
-	h = (struct pvfs_head){ .op = PVFS_OP_WRITE, .payload_len = PVFS_PAYLOAD_MAX + 1 };
+	h = (struct pvfs_header){ .op = PVFS_OP_WRITE, .payload_len = PVFS_PAYLOAD_MAX + 1 };
 	assert_true(raw_msg(&r, &h, NULL, NULL));
 	assert_true(raw_closed(&r));
 	raw_close(&r);
 	raw_login(&r, 5, 0);
-	h = (struct pvfs_head){ .op = PVFS_OP_WRITE, .body_len = 1 << 30 };
+	h = (struct pvfs_header){ .op = PVFS_OP_WRITE, .body_len = 1 << 30 };
 	h.body_crc = 1;
-	pvfs_head_encode(&h, &hdr);
+	pvfs_header_encode(&h, &hdr);
 	assert_true(raw_send(&r, &hdr, sizeof(hdr)));
 	assert_true(raw_closed(&r));
 	raw_close(&r);
@@ -477,7 +477,7 @@ static void test_damaged(void **state)
 static void test_payload_crc(void **state)
 {
 	struct pvfs_write_req req = { .off = 3 };
-	struct pvfs_head h = { .op = PVFS_OP_WRITE, .tag = 8, .flags = PVFS_HF_PAYLOAD_CRC, .payload_len = 50000 };
+	struct pvfs_header h = { .op = PVFS_OP_WRITE, .tag = 8, .flags = PVFS_HF_PAYLOAD_CRC, .payload_len = 50000 };
 	u8 body[64], *data = malloc(50000);
 	struct raw r;
 
@@ -503,7 +503,7 @@ static void test_payload_crc(void **state)
 /* Sound headers that ask for what is not to be had are answered, and the connection goes on. */
 static void test_unknown(void **state)
 {
-	struct pvfs_head h = { .op = 999, .tag = 5, .body_len = 11, .payload_len = 100000 };
+	struct pvfs_header h = { .op = 999, .tag = 5, .body_len = 11, .payload_len = 100000 };
 	u8 *junk = calloc(1, 100000);
 	struct raw r;
 
@@ -518,7 +518,7 @@ static void test_unknown(void **state)
 	assert_true(raw_get(&r));
 	assert_int_equal(pvfs_errno_from_wire(r.h.status), EOPNOTSUPP);
 	/* A body that is not what it should be: the handler says so. */
-	h = (struct pvfs_head){ .op = PVFS_OP_READ, .tag = 6, .body_len = 3 };
+	h = (struct pvfs_header){ .op = PVFS_OP_READ, .tag = 6, .body_len = 3 };
 	assert_true(raw_msg(&r, &h, "abc", NULL));
 	assert_true(raw_get(&r));
 	assert_int_equal(pvfs_errno_from_wire(r.h.status), EBADMSG);
@@ -530,7 +530,7 @@ static void test_unknown(void **state)
 static void test_wrong_direction(void **state)
 {
 	static const u32 flags[] = { PVFS_HF_REPLY, PVFS_HF_CALLBACK };
-	struct pvfs_head h = { .op = PVFS_OP_PING, .tag = 5 };
+	struct pvfs_header h = { .op = PVFS_OP_PING, .tag = 5 };
 	struct raw r;
 	int i;
 
@@ -576,14 +576,14 @@ static void test_random(void **state)
 static void test_truncated(void **state)
 {
 	struct pvfs_write_req req = { .off = 3 };
-	struct pvfs_head h = { .op = PVFS_OP_WRITE, .payload_len = 500 };
+	struct pvfs_header h = { .op = PVFS_OP_WRITE, .payload_len = 500 };
 	u8 msg[1024] = { 0 };
 	unsigned int n, total;
 	struct raw r;
 
 	h.body_len = pvfs_write_req_encode(&req, msg + PVFS_HDR_LEN, 100);
 	h.body_crc = pvfs_crc32c(0, msg + PVFS_HDR_LEN, h.body_len);
-	pvfs_head_encode(&h, (struct pvfs_hdr *)msg);
+	pvfs_header_encode(&h, (struct pvfs_hdr *)msg);
 	total = PVFS_HDR_LEN + h.body_len + h.payload_len;
 	for (n = 1; n < total; n += n < 120 ? 1 : 37) {
 		raw_login(&r, 5, 0);

@@ -218,7 +218,7 @@ static inline void fx_dispatch(struct pvfs_call *call)
 	}
 }
 
-static inline u8 *fx_payload_get(struct pvfs_conn *c, const struct pvfs_head *h, u32 len, void **ret_handle)
+static inline u8 *fx_payload_get(struct pvfs_conn *c, const struct pvfs_header *h, u32 len, void **ret_handle)
 {
 	int n = atomic_load(&fx.no_memory);
 
@@ -497,7 +497,7 @@ static inline int fx_call_write(struct pvfs_peer *p, u64 off, u32 len)
 struct raw {
 	struct pvfs_xprt *x;
 	struct pvfs_nonces n;
-	struct pvfs_head h;		/* of the last message received */
+	struct pvfs_header h;		/* of the last message received */
 	u8 body[PVFS_BODY_MAX];
 	u8 *payload;
 };
@@ -569,13 +569,13 @@ static inline bool raw_closed(struct raw *r)
 	return !raw_recv(r, &c, 1);
 }
 
-static inline bool raw_msg(struct raw *r, const struct pvfs_head *head, const void *body, const void *payload)
+static inline bool raw_msg(struct raw *r, const struct pvfs_header *head, const void *body, const void *payload)
 {
-	struct pvfs_head h = *head;
+	struct pvfs_header h = *head;
 	struct pvfs_hdr hdr;
 
 	h.body_crc = h.body_len ? pvfs_crc32c(0, body, h.body_len) : 0;
-	pvfs_head_encode(&h, &hdr);
+	pvfs_header_encode(&h, &hdr);
 	return raw_send(r, &hdr, sizeof(hdr)) && raw_send(r, body, h.body_len) &&
 	       raw_send(r, payload, payload ? h.payload_len : 0);
 }
@@ -587,7 +587,7 @@ static inline bool raw_get(struct raw *r)
 
 	if (!raw_recv(r, &hdr, sizeof(hdr)))
 		return false;
-	err = pvfs_head_decode(&hdr, &r->h);
+	err = pvfs_header_decode(&hdr, &r->h);
 	assert_true(!err || err == -EOPNOTSUPP);
 	free(r->payload);
 	r->payload = malloc(r->h.payload_len ?: 1);
@@ -599,7 +599,7 @@ static inline bool raw_get(struct raw *r)
 
 static inline bool raw_hello(struct raw *r)
 {
-	struct pvfs_head h = { .op = PVFS_OP_HELLO, .tag = 1, .body_len = PVFS_NONCE_LEN };
+	struct pvfs_header h = { .op = PVFS_OP_HELLO, .tag = 1, .body_len = PVFS_NONCE_LEN };
 
 	memset(r->n.client, 'n', PVFS_NONCE_LEN);
 	if (!raw_msg(r, &h, r->n.client, NULL) || !raw_get(r))
@@ -613,7 +613,7 @@ static inline bool raw_hello(struct raw *r)
 /* Sends AUTH as in @m (its strings default), does not wait for the answer. */
 static inline bool raw_auth_send(struct raw *r, const struct pvfs_auth_req *m, const struct pvfs_key *key)
 {
-	struct pvfs_head h = { .op = PVFS_OP_AUTH, .tag = 2 };
+	struct pvfs_header h = { .op = PVFS_OP_AUTH, .tag = 2 };
 	struct pvfs_auth_req req = *m;
 	u8 body[512];
 	int n;
@@ -647,7 +647,7 @@ static inline void raw_login(struct raw *r, u64 session, u32 channel)
 static inline bool raw_fsync(struct raw *r, u32 tag, unsigned int ms)
 {
 	struct pvfs_fsync_req req = { .fid = { .ino = ms } };
-	struct pvfs_head h = { .op = PVFS_OP_FSYNC, .tag = tag };
+	struct pvfs_header h = { .op = PVFS_OP_FSYNC, .tag = tag };
 	u8 body[64];
 
 	h.body_len = pvfs_fsync_req_encode(&req, body, sizeof(body));
@@ -657,7 +657,7 @@ static inline bool raw_fsync(struct raw *r, u32 tag, unsigned int ms)
 static inline bool raw_read(struct raw *r, u32 tag, u64 ino, u32 len, u32 flags)
 {
 	struct pvfs_read_req req = { .fid = { .ino = ino }, .len = len };
-	struct pvfs_head h = { .op = PVFS_OP_READ, .tag = tag, .flags = flags };
+	struct pvfs_header h = { .op = PVFS_OP_READ, .tag = tag, .flags = flags };
 	u8 body[64];
 
 	h.body_len = pvfs_read_req_encode(&req, body, sizeof(body));
@@ -666,7 +666,7 @@ static inline bool raw_read(struct raw *r, u32 tag, u64 ino, u32 len, u32 flags)
 
 static inline bool raw_ping(struct raw *r)
 {
-	struct pvfs_head h = { .op = PVFS_OP_PING, .tag = 99 };
+	struct pvfs_header h = { .op = PVFS_OP_PING, .tag = 99 };
 
 	return raw_msg(r, &h, NULL, NULL) && raw_get(r) && r->h.op == PVFS_OP_PING && r->h.tag == 99;
 }

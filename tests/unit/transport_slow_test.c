@@ -65,7 +65,7 @@ static size_t message(struct raw *r, enum where w, u8 *msg, size_t *from)
 	struct pvfs_write_req req = { .fid = { .ino = 1 } };
 	struct pvfs_auth_req a = { .role = PVFS_ROLE_CLIENT, .version = PVFS_PROTO_VERSION,
 				   .volume = PVFS_STR("vol"), .host = PVFS_STR("drip") };
-	struct pvfs_head h = { .tag = 1 };
+	struct pvfs_header h = { .tag = 1 };
 	u8 *body = msg + PVFS_HDR_LEN;
 
 	*from = 0;
@@ -89,7 +89,7 @@ static size_t message(struct raw *r, enum where w, u8 *msg, size_t *from)
 			PVFS_HDR_LEN + h.body_len + 1;
 	}
 	h.body_crc = pvfs_crc32c(0, body, h.body_len);
-	pvfs_head_encode(&h, (struct pvfs_hdr *)msg);
+	pvfs_header_encode(&h, (struct pvfs_hdr *)msg);
 	return PVFS_HDR_LEN + h.body_len + h.payload_len;
 }
 
@@ -420,15 +420,15 @@ struct drip {
 	pthread_t thread;
 };
 
-static void drip_send(struct raw *r, struct drip *d, const struct pvfs_head *head, const void *body)
+static void drip_send(struct raw *r, struct drip *d, const struct pvfs_header *head, const void *body)
 {
-	struct pvfs_head h = *head;
+	struct pvfs_header h = *head;
 	struct pvfs_hdr hdr;
 	u64 t0 = fx_now_ms();
 	size_t i;
 
 	h.body_crc = h.body_len ? pvfs_crc32c(0, body, h.body_len) : 0;
-	pvfs_head_encode(&h, &hdr);
+	pvfs_header_encode(&h, &hdr);
 	for (i = 0; i < PVFS_HDR_LEN + h.body_len; i++) {
 		if (!raw_send(r, i < PVFS_HDR_LEN ? (u8 *)&hdr + i : (u8 *)body + i - PVFS_HDR_LEN,
 			      1))
@@ -442,7 +442,7 @@ static void drip_serve(struct raw *r, struct drip *d)
 {
 	struct pvfs_auth_rep rep = { .version = PVFS_PROTO_VERSION, .role = PVFS_ROLE_IOD,
 				     .credits = 1 };
-	struct pvfs_head h = { .op = PVFS_OP_HELLO, .flags = PVFS_HF_REPLY };
+	struct pvfs_header h = { .op = PVFS_OP_HELLO, .flags = PVFS_HF_REPLY };
 	u8 body[256] = { 0 };
 
 	if (!raw_get(r))
@@ -467,7 +467,7 @@ static void drip_serve(struct raw *r, struct drip *d)
 	}
 	if (!raw_msg(r, &h, body, NULL) || !raw_get(r))
 		return;
-	h = (struct pvfs_head){ .op = r->h.op, .tag = r->h.tag, .flags = PVFS_HF_REPLY,
+	h = (struct pvfs_header){ .op = r->h.op, .tag = r->h.tag, .flags = PVFS_HF_REPLY,
 				.body_len = 200 };
 	drip_send(r, d, &h, body);
 }

@@ -758,7 +758,7 @@ static void test_stats(void **state)
 
 /* ---------------------------------------------------------------- requests from the server */
 
-static void on_callback(struct pvfs_peer *p, u32 channel, const struct pvfs_head *h, const void *body)
+static void on_callback(struct pvfs_peer *p, u32 channel, const struct pvfs_header *h, const void *body)
 {
 	u8 copy[100];
 
