@@ -58,24 +58,27 @@ static void pvfs_readahead(struct readahead_control *rac)
 	struct inode *inode = rac->mapping->host;
 	struct folio *folio;
 
-	while (readahead_count(rac)) {
-		struct pvfs_io *io;
+	while ((folio = readahead_folio(rac))) {
+		/* Where @rac is it says only of a page that it has just given. */
+		struct pvfs_io *io = pvfs_io_get(inode, false, folio_pos(folio),
+						 readahead_length(rac), true);
 		unsigned int i;
 		u32 len = 0;
 		int err;
 
-		io = pvfs_io_get(inode, false, readahead_pos(rac), readahead_length(rac), true);
-		if (IS_ERR(io))
+		if (IS_ERR(io)) {
+			folio_unlock(folio);
 			return;
-		while (io->nmem < io->mem_room && len + PAGE_SIZE <= io->len &&
-		       (folio = readahead_folio(rac))) {
+		}
+		do {
 			io->mem[io->nmem++] = (struct bio_vec){
 				.bv_page = folio_page(folio, 0), .bv_len = PAGE_SIZE,
 			};
 			len += PAGE_SIZE;
-		}
+		} while (io->nmem < io->mem_room && len + PAGE_SIZE <= io->len &&
+			 (folio = readahead_folio(rac)));
 		io->len = len;
-		err = len ? addr_fill(io) : -EIO;
+		err = addr_fill(io);
 		for (i = 0; i < io->nmem; i++) {
 			struct folio *f = page_folio(io->mem[i].bv_page);
 

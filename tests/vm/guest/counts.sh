@@ -2,12 +2,12 @@
 # SPDX-License-Identifier: GPL-2.0-only
 #
 # Runs in the guest (counts.t on the host): requests per operation, from the
-# mount's own counters, against the round-trip budget (DESIGN.md, section 4).
+# mount's own counters, against the round-trip budget (docs/performance.md).
 # shellcheck disable=SC2317 # functions are called by check
 . "${0%/*}/lib.sh"
 
 calls=$tools/calls
-plan 85
+plan 86
 
 # An attribute of the mount M: the value of option $1.
 option()
@@ -99,6 +99,12 @@ S=/proc/fs/pvfs/vol-2
 check "names of 3 entries, readdir=one: 3" cost 3 0 READDIR=3 -- /mnt/one/few names
 S=/proc/fs/pvfs/vol
 "$cluster" umount /mnt/one || diag "the umount with readdir=one failed"
+# A mapping that is read ahead in many transfers.
+"$cluster" mount -o rsize=4096 /mnt/small || diag "the mount with rsize=4096 failed"
+check "a mapping has each page's own bytes with small requests, too" eval '
+	python3 -c "import mmap,sys; f=open(sys.argv[1],\"rb\"); sys.stdout.buffer.write(mmap.mmap(f.fileno(),0,access=mmap.ACCESS_READ)[:])" \
+		/mnt/small/d/big | cmp - $M/d/big'
+"$cluster" umount /mnt/small || diag "the umount with rsize=4096 failed"
 # Under leases what was told is believed until it is recalled.
 "$cluster" mount -o lease=on /mnt/leased || diag "the mount with leases failed"
 S=/proc/fs/pvfs/vol-2
