@@ -221,6 +221,7 @@ static int listen_and_serve(struct mgr *m, struct pvfs_engine *e, const struct p
 	err = mgr_core_start(m);
 	err = err ?: mgr_locks_start(&m->locks, server);
 	err = err ?: mgr_recalls_start(m);
+	err = err ?: mgr_grace_start(m);
 	if (!err) {
 		pvfs_info("volume %s: serving on %s", conf->name, text);
 		tell_ready(o->ready_fd);
@@ -233,6 +234,7 @@ static int listen_and_serve(struct mgr *m, struct pvfs_engine *e, const struct p
 	}
 	mgr_locks_stop(&m->locks);	/* both use the server */
 	mgr_recalls_stop(m);
+	mgr_grace_stop(m);
 	pvfs_server_stop(server, STOP_MS);
 	mgr_core_stop(m);
 	mgr_workers_stop(m);

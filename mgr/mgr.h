@@ -14,6 +14,7 @@
  *   session.c   sessions and their leases             evict.c    their ends, told to the iods
  *   head.c      stuffed files                         heads.c     where their bytes are
  *   reap.c      the thread behind unlink, truncate    recover.c   start and stop of all this
+ *   grace.c     requests that wait for clients to come back
  *   path.c      what an inode is called, for the log
  *   schema.c    records                               mdb_*.c    the database
  *
@@ -131,6 +132,24 @@ struct mgr_log {
 	atomic_ullong flushes, released, most;	/* for statistics */
 };
 
+/* Requests that wait for clients to come back after a restart: grace.c. */
+enum mgr_grace_of { MGR_GRACE_NONE, MGR_GRACE_LEASES, MGR_GRACE_LOCKS };
+
+TAILQ_HEAD(mgr_graced_list, mgr_graced);
+
+struct mgr_grace {
+	pthread_mutex_t lock;		/* protects the next four */
+	pthread_cond_t cond;		/* something waits, or need not any more, or stop */
+	struct mgr_graced_list waiting;	/* in the order they came */
+	u32 n;
+	bool stop, running;
+	u32 wait_ms;			/* at most; fixed, but by tests */
+	pthread_t thread;
+	/* executes the request again, which does not wait a second time: server.c, tests */
+	void (*resume)(struct mgr *m, struct pvfs_call *call);
+	atomic_ullong parked;		/* for statistics */
+};
+
 struct mgr {
 	/* fixed after mgr_core_open() */
 	struct pvfs_conf *conf;		/* borrowed */
@@ -168,6 +187,7 @@ struct mgr {
 
 	/* monotonic ms: clients may still reclaim what they had open */
 	_Atomic u64 grace_until;
+	struct mgr_grace grace;
 
 	/* space on the store's disk, looked at now and then */
 	_Atomic u64 space_checked;	/* monotonic ms */
@@ -236,6 +256,8 @@ struct mgr_handler {
  * @nr: number of the operation
  * @slot: and @slot_seq: exactly once; seq 0: not asked for
  * @can_block: may wait for iods, being a task or on a thread of its own
+ * @can_wait: may be put aside until the grace is over
+ * @grace: what of it the request waits for, when it ended with -EINPROGRESS
  * @txn: the transaction that is open, NULL outside
  * @db_gen: generation of the database we entered
  * @need_sync: something was committed that must be durable before the reply
@@ -263,7 +285,8 @@ struct mgr_op {
 	const struct mgr_handler *h;
 	u16 nr, slot;
 	u32 slot_seq;
-	bool can_block, need_sync, stored, final, again;
+	bool can_block, can_wait, need_sync, stored, final, again;
+	enum mgr_grace_of grace;
 	struct mdb_txn *txn;
 	u64 db_gen;
 	struct pvfs_ts now;
@@ -296,7 +319,7 @@ struct mgr_request {
 	const char *from;		/* the address it came from, for the log; or NULL */
 	const void *body, *data;
 	u32 body_len, data_len;
-	bool can_block, can_park;
+	bool can_block, can_park, can_wait;
 };
 
 /**
@@ -305,7 +328,8 @@ struct mgr_request {
  * @op: scratch; on return body, payload (the caller frees it) and bind_session are the answer
  *
  * Return: 0; -EINPROGRESS when it must be executed again: with can_block, or, when @op has noted
- * inodes, after mgr_recall_park(); or the error for the client.
+ * inodes, after mgr_recall_park(), or, when it says what of the grace it waits for, after
+ * mgr_grace_park(); or the error for the client.
  */
 int mgr_execute(struct mgr *m, const struct mgr_request *rq, struct mgr_op *op);
 
@@ -328,6 +352,9 @@ void mgr_op_init_bg(struct mgr_op *op, struct mgr *m);
  */
 int mgr_run(struct mgr_op *op, int (*fn)(struct mgr_op *op, void *arg), void *arg,
 	    unsigned int flags);
+/* The same for what is not worth waiting for: in the grace it is -EAGAIN at once. */
+int mgr_run_now(struct mgr_op *op, int (*fn)(struct mgr_op *op, void *arg), void *arg,
+		unsigned int flags);
 
 /**
  * mgr_bg_run - enter the database, call @fn, leave; again after recovery in place
@@ -466,6 +493,28 @@ bool mgr_in_grace(struct mgr *m);
 bool mgr_locks_in_grace(struct mgr *m);
 /* May there be leases from before the restart? */
 bool mgr_leases_in_grace(struct mgr *m);
+
+/* ---- grace.c ---- */
+
+/*
+ * The request can't be answered in the grace. Return: -EINPROGRESS (the handler ends with it, with
+ * nothing done, and the request waits), or -EAGAIN (it may not).
+ */
+int mgr_grace_wait(struct mgr_op *op, enum mgr_grace_of of);
+/**
+ * mgr_grace_park - the request, whose execution said -EINPROGRESS and op->grace, waits
+ * @call: what resume() gets; taken unless it fails
+ *
+ * Return: 0; -EAGAIN (too many wait, or the manager is about to end) or -ENOMEM.
+ */
+int mgr_grace_park(struct mgr *m, const struct mgr_op *op, u64 session, struct pvfs_call *call);
+/* A session has come back or ended. */
+void mgr_grace_kick(struct mgr *m);
+void mgr_grace_init(struct mgr_grace *g);
+void mgr_grace_fini(struct mgr_grace *g);
+int mgr_grace_start(struct mgr *m);
+/* Executes again what waits; nothing is put aside from then on. */
+void mgr_grace_stop(struct mgr *m);
 
 /* ---- ns.c ---- */
 #define MGR_MAY_EXEC	PVFS_MAY_EXEC
@@ -825,6 +874,8 @@ int mgr_check(struct mgr *m, FILE *f, struct mgr_check_result *ret);
 /* ---- server.c ---- */
 extern const struct pvfs_server_ops mgr_server_ops;
 void mgr_offload(struct mgr *m, struct pvfs_call *call, struct mgr_parked *parked);
+/* The same for what has waited for the end of the grace. */
+void mgr_offload_waited(struct mgr *m, struct pvfs_call *call);
 int mgr_workers_start(struct mgr *m, u32 n);
 void mgr_workers_stop(struct mgr *m);
 void mgr_stats(struct mgr *m, FILE *f);

@@ -64,7 +64,7 @@ int mgr_atime(struct mgr_op *op, const struct pvfs_fid *fid, const struct pvfs_w
 	mgr_wall_now(&now);
 	if (pvfs_ts_after(&a.ts, &now))
 		a.ts = now;
-	err = mgr_run(op, atime_fn, &a, 0);
+	err = mgr_run_now(op, atime_fn, &a, 0);
 	return err == -ERESTART || err == -EINPROGRESS ? err : 0;
 }
 

@@ -169,7 +169,7 @@ static int accessed(struct mgr_op *op, struct readers *r, const struct mgr_inode
 	if (in && pvfs_relatime(&in->atime, &in->mtime, &in->ctime, &op->now))
 		r->fid[r->n++] = (struct pvfs_fid){ .ino = in->ino, .gen = in->gen };
 	if (r->n && (!in || r->n == MGR_NOTED_MAX)) {
-		err = mgr_run(op, accessed_fn, r, 0);
+		err = mgr_run_now(op, accessed_fn, r, 0);
 		r->n = 0;
 	}
 	return err == -ERESTART || err == -EINPROGRESS ? err : 0;

@@ -40,8 +40,13 @@ int mgr_op_lock(struct mgr_op *op, const struct pvfs_lock_req *req, struct pvfs_
 		if (err)
 			return err;
 	}
-	return mgr_locks_set(&op->m->locks, op->s, req, mgr_locks_in_grace(op->m),
-			     atomic_load(&op->s->returning), &rep->state);
+	err = mgr_locks_set(&op->m->locks, op->s, req, mgr_locks_in_grace(op->m),
+			    atomic_load(&op->s->returning), &rep->state);
+	/* Who may not wait is told the state. */
+	if (!err && rep->state == PVFS_LK_GRACE &&
+	    mgr_grace_wait(op, MGR_GRACE_LOCKS) == -EINPROGRESS)
+		return -EINPROGRESS;
+	return err;
 }
 
 int mgr_op_getlk(struct mgr_op *op, const struct pvfs_getlk_req *req, struct pvfs_getlk_rep *rep)
@@ -49,9 +54,8 @@ int mgr_op_getlk(struct mgr_op *op, const struct pvfs_getlk_req *req, struct pvf
 	if (!range_ok(req->kind, req->start, req->end) ||
 	    (req->type != PVFS_LK_READ && req->type != PVFS_LK_WRITE))
 		return -EINVAL;
-	/* Not known yet: the client asks again. */
 	if (mgr_locks_in_grace(op->m))
-		return -EAGAIN;
+		return mgr_grace_wait(op, MGR_GRACE_LOCKS);
 	mgr_locks_get(&op->m->locks, op->s->id, req, rep);
 	return 0;
 }

@@ -157,7 +157,7 @@ int mgr_lease_check(struct mgr_op *op)
 	u64 now;
 
 	if (op->unsure)
-		return -EAGAIN;
+		return mgr_grace_wait(op, MGR_GRACE_LEASES);
 	if (!op->nnoted)
 		return 0;
 	/* A transaction that changes more than we can note: none does. */
@@ -171,7 +171,7 @@ int mgr_lease_check(struct mgr_op *op)
 			op->noted[kept++] = op->noted[i];
 	}
 	if (changes && mgr_leases_in_grace(m))
-		return -EAGAIN;
+		return mgr_grace_wait(op, MGR_GRACE_LEASES);
 	op->nnoted = kept;
 	return kept ? -EINPROGRESS : 0;
 }

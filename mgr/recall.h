@@ -87,7 +87,7 @@ void mgr_draft_note(struct mgr_op *op, const struct mgr_inode *in);
 bool mgr_draft_unsure(struct mgr *m, const struct mgr_inode *in);
 /*
  * Before it commits, or when it has read. Return: 0, -EINPROGRESS (to be parked), -EAGAIN (nobody
- * knows who has one).
+ * knows who has one, and the request may not wait for that).
  */
 int mgr_lease_check(struct mgr_op *op);
 

@@ -462,6 +462,7 @@ static void locks_init(struct mgr *m)
 	pthread_condattr_destroy(&ca);
 	mgr_tasks_init(&m->tasks);
 	mgr_log_init(&m->log);
+	mgr_grace_init(&m->grace);
 }
 
 int mgr_core_open(struct pvfs_conf *conf, const struct pvfs_key *server_key,
@@ -608,6 +609,7 @@ void mgr_core_close(struct mgr *m)
 	mgr_sessions_fini(m);
 	mgr_tasks_fini(&m->tasks);
 	mgr_log_fini(&m->log);
+	mgr_grace_fini(&m->grace);
 	free(m->iodents);
 	free(m);
 }

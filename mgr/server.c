@@ -6,7 +6,8 @@
  * A request runs on the transport's thread that read it. Operations marked SLOW run there on a task
  * of their own (park.h), and where they have to wait they leave the thread; of the others, those
  * that find they have to ask the iods (-EINPROGRESS; nothing was done yet) are executed once more as
- * a worker's task. What waits for others' leases is put aside as the message that it was (recall.h).
+ * a worker's task. What waits for others' leases is put aside as the message that it was (recall.h),
+ * and so is what waits for clients to come back after a restart (grace.c).
  *
  *   dispatch() -> mgr_execute(): enter -> slot -> handler -> log flushed -> slot -> leave -> reply
  *       handler: mgr_run(): begin -> fn -> [store reply] -> commit, again after a deadlock
@@ -23,7 +24,7 @@
  *   3. mgr.rename_lock          directories that change their parent
  *   4. mgr.ino_lock             batches of inode numbers
  *   5. database page locks      for one transaction; the loser of a deadlock starts again (mgr_run)
- *   6. leaves                   mgr_recalls.lock (the next two inside it), mgr_leases stripes,
+ *   6. leaves                   mgr_grace.lock, mgr_recalls.lock (the next two inside it), mgr_leases stripes,
  *                               mgr_sessions.lock, mgr_session.lock, opens stripes, mgr_locks.lock,
  *                               mgr_tasks.lock, mgr_log.lock, bg_lock, mgr_heads.lock: nothing is
  *                               waited for under them
@@ -164,6 +165,7 @@ int mgr_run(struct mgr_op *op, int (*fn)(struct mgr_op *op, void *arg), void *ar
 	for (;;) {
 		op->nnoted = 0;
 		op->unsure = false;
+		op->grace = MGR_GRACE_NONE;
 		op->noted_all = true;
 		err = flags & MGR_RUN_READ ? fn(op, arg) ?: mgr_lease_check(op) :
 					     run_once(op, fn, arg, flags, &store);
@@ -183,6 +185,18 @@ int mgr_run(struct mgr_op *op, int (*fn)(struct mgr_op *op, void *arg), void *ar
 		op->need_sync = true;
 	if (!err && store)
 		op->stored = true;
+	return err;
+}
+
+int mgr_run_now(struct mgr_op *op, int (*fn)(struct mgr_op *op, void *arg), void *arg,
+		unsigned int flags)
+{
+	bool can_wait = op->can_wait;
+	int err;
+
+	op->can_wait = false;
+	err = mgr_run(op, fn, arg, flags);
+	op->can_wait = can_wait;
 	return err;
 }
 
@@ -311,6 +325,7 @@ int mgr_execute(struct mgr *m, const struct mgr_request *rq, struct mgr_op *op)
 	op->slot = rq->slot;
 	op->slot_seq = rq->slot_seq;
 	op->can_block = rq->can_block;
+	op->can_wait = rq->can_wait;
 	op->recalls = rq->can_park && !recalls_nothing(rq->op);
 	op->data = rq->data;
 	op->from = rq->from;
@@ -373,6 +388,7 @@ struct request_job {
 	struct mgr *m;
 	struct pvfs_call *call;
 	struct mgr_parked *parked;	/* it was; or NULL */
+	bool waited;			/* for the end of the grace */
 };
 
 /* Answers, and ends what it was parked for. */
@@ -416,19 +432,40 @@ void mgr_offload(struct mgr *m, struct pvfs_call *call, struct mgr_parked *parke
 	mgr_task_queue(&m->tasks, &j->job);
 }
 
+void mgr_offload_waited(struct mgr *m, struct pvfs_call *call)
+{
+	struct request_job *j = job_new(m, call, NULL);
+
+	if (!j)
+		return;
+	j->waited = true;
+	count(&m->count.offloaded);
+	mgr_task_queue(&m->tasks, &j->job);
+}
+
+/* @waited: for the end of the grace, which is done once. */
 static void run_call(struct mgr *m, struct pvfs_call *call, struct mgr_parked *parked,
-		     bool can_block)
+		     bool can_block, bool waited)
 {
 	struct mgr_request rq = {
 		.op = call->head.op, .slot = call->head.slot, .slot_seq = call->head.slot_seq,
 		.session = call->peer->session, .body = call->body, .body_len = call->head.body_len,
 		.data = call->payload, .data_len = call->head.payload_len, .can_block = can_block,
-		.can_park = true, .from = call->peer->addr,
+		.can_park = true, .can_wait = !waited, .from = call->peer->addr,
 	};
 	struct mgr_op op;
 	int err;
 
 	err = mgr_execute(m, &rq, &op);
+	if (err == -EINPROGRESS && op.grace) {
+		if (!mgr_grace_park(m, &op, rq.session, call)) {
+			if (parked)
+				mgr_recall_over(m, parked);
+			return;
+		}
+		rq.can_wait = false;
+		err = mgr_execute(m, &rq, &op);
+	}
 	if (err == -EINPROGRESS && op.nnoted) {
 		err = mgr_recall_park(m, &op, rq.session, call);
 		if (!err) {
@@ -451,7 +488,7 @@ static void run_job(struct mgr_job *job)
 	struct request_job j = *container_of(job, struct request_job, job);
 
 	free(container_of(job, struct request_job, job));
-	run_call(j.m, j.call, j.parked, true);
+	run_call(j.m, j.call, j.parked, true, j.waited);
 }
 
 static void mgr_dispatch(struct pvfs_call *call)
@@ -460,7 +497,7 @@ static void mgr_dispatch(struct pvfs_call *call)
 	struct request_job *j;
 
 	if (!(call->info->flags & PVFS_OPF_SLOW)) {
-		run_call(m, call, NULL, false);
+		run_call(m, call, NULL, false, false);
 		return;
 	}
 	j = job_new(m, call, NULL);
@@ -549,9 +586,9 @@ void mgr_stats(struct mgr *m, FILE *f)
 		value(&m->count.reaped), value(&m->count.evicted), mgr_in_grace(m) ? "true" :
 		"false");
 	fprintf(f,
-		",\"tasks\":{\"parked\":%u,\"most\":%u,\"parks\":%llu}"
+		",\"grace_waits\":%llu,\"tasks\":{\"parked\":%u,\"most\":%u,\"parks\":%llu}"
 		",\"log_line\":{\"flushes\":%llu,\"released\":%llu,\"most\":%llu}",
-		atomic_load(&m->tasks.now), atomic_load(&m->tasks.most), value(&m->tasks.parked),
+		value(&m->grace.parked), atomic_load(&m->tasks.now), atomic_load(&m->tasks.most), value(&m->tasks.parked),
 		value(&m->log.flushes), value(&m->log.released), value(&m->log.most));
 	pthread_mutex_lock(&m->locks.lock);
 	n[0] = m->locks.count;

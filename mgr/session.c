@@ -99,8 +99,10 @@ static bool session_unhash(struct mgr *m, struct mgr_session *s)
 void mgr_session_back(struct mgr *m, struct mgr_session *s)
 {
 	if (atomic_load_explicit(&s->absent, memory_order_relaxed) &&
-	    atomic_exchange(&s->absent, false))
+	    atomic_exchange(&s->absent, false)) {
 		atomic_fetch_sub(&m->sessions.absent, 1);
+		mgr_grace_kick(m);
+	}
 }
 
 /*
@@ -523,6 +525,7 @@ void mgr_session_returned(struct mgr *m, struct mgr_session *s)
 	atomic_fetch_sub(&m->sessions.returning, 1);
 	if (s->had_leases)
 		atomic_fetch_sub(&m->sessions.returning_leases, 1);
+	mgr_grace_kick(m);
 }
 
 bool mgr_locks_in_grace(struct mgr *m)

@@ -412,6 +412,7 @@ struct fx_client {
 	u32 seq;
 	bool no_retry;		/* give -EAGAIN to the test instead of asking again */
 	bool park;		/* give -EINPROGRESS to the test when leases are in the way; fx_op has them */
+	bool wait;		/* the same when it would wait for the end of the grace */
 	u32 uid, gid;
 	u8 groups[32];
 	u32 ngroups;
@@ -443,10 +444,11 @@ static inline int fx_execute(struct fx_client *c, u16 nr, u32 seq, const void *b
 		.data = fx_has_data(nr) ? c->data : NULL,
 		.data_len = fx_has_data(nr) ? c->data_len : 0,
 		.can_block = pvfs_op_info(nr)->flags & PVFS_OPF_SLOW, .can_park = c->park,
+		.can_wait = c->wait,
 	};
 	int err = mgr_execute(c->f->m, &rq, op);
 
-	if (err == -EINPROGRESS && !op->nnoted) {
+	if (err == -EINPROGRESS && !op->nnoted && !op->grace) {
 		rq.can_block = true;
 		err = mgr_execute(c->f->m, &rq, op);
 	}

@@ -423,6 +423,124 @@ static void restart(void **state)
 	assert_int_equal(chmod_to(&t->plain, t->file, 0644), 0);
 }
 
+/* ---- requests that wait for the end of the grace ---- */
+
+static struct {
+	pthread_mutex_t lock;
+	pthread_cond_t cond;
+	u32 n;
+	void *call[100];
+} back = { .lock = PTHREAD_MUTEX_INITIALIZER, .cond = PTHREAD_COND_INITIALIZER };
+
+static void grace_resume(struct mgr *m, struct pvfs_call *call)
+{
+	pthread_mutex_lock(&back.lock);
+	back.call[back.n++] = call;
+	pthread_cond_broadcast(&back.cond);
+	pthread_mutex_unlock(&back.lock);
+}
+
+static void await_back(u32 n)
+{
+	pthread_mutex_lock(&back.lock);
+	while (back.n < n)
+		pthread_cond_wait(&back.cond, &back.lock);
+	assert_int_equal(back.n, n);
+	pthread_mutex_unlock(&back.lock);
+}
+
+static void reopen_waiting(struct ls *t, u32 wait_ms)
+{
+	fx_reopen(t->f);
+	hook(t);
+	back.n = 0;
+	t->f->m->grace.resume = grace_resume;
+	t->f->m->grace.wait_ms = wait_ms;
+	assert_int_equal(mgr_grace_start(t->f->m), 0);
+	t->a.wait = t->b.wait = t->plain.wait = true;
+	t->a.no_retry = t->b.no_retry = t->plain.no_retry = true;
+}
+
+static int come_back(struct fx_client *c)
+{
+	struct pvfs_reclaim_done_req rq = { .epoch = c->f->m->epoch };
+	struct pvfs_reclaim_done_rep rp;
+
+	return fx_reclaim_done(c, &rq, &rp);
+}
+
+/* A change and a lock, each asked for once: done when the last client has told what it had. */
+static void grace_waits(void **state)
+{
+	struct ls *t = *state;
+	struct pvfs_lock_req lk = { .fid = t->file, .kind = PVFS_LK_RECORD, .type = PVFS_LK_WRITE,
+				    .owner = 1, .ticket = 7 };
+	struct pvfs_lock_rep lr;
+	struct pvfs_getlk_req g = { .fid = t->file, .kind = PVFS_LK_RECORD, .type = PVFS_LK_WRITE };
+	struct pvfs_getlk_rep gr;
+	struct fx_client late;
+	u32 i;
+
+	assert_true(leased(&t->a, t->file));
+	reopen_waiting(t, 3600000);
+	/* Who has yet to tell its own files is not kept. */
+	assert_int_equal(chmod_to(&t->plain, t->file, 0600), -EAGAIN);
+	assert_int_equal(come_back(&t->plain), 0);
+	assert_int_equal(chmod_to(&t->plain, t->file, 0600), -EINPROGRESS);
+	assert_int_equal(fx_op.grace, MGR_GRACE_LEASES);
+	assert_int_equal(mgr_grace_park(t->f->m, &fx_op, t->plain.session, (void *)"chmod"), 0);
+	assert_int_equal(fx_lock(&t->plain, &lk, &lr), -EINPROGRESS);
+	assert_int_equal(fx_op.grace, MGR_GRACE_LOCKS);
+	assert_int_equal(mgr_grace_park(t->f->m, &fx_op, t->plain.session, (void *)"lock"), 0);
+	assert_int_equal(fx_getlk(&t->plain, &g, &gr), -EINPROGRESS);
+	/* To have been read is not worth waiting for. */
+	{
+		struct pvfs_wreport r = { .atime = { .sec = 1 } };
+
+		assert_int_equal(do_getattr(&t->plain, t->file, &r, NULL), 0);
+	}
+	/* Nobody fills it up: neither one session nor many. */
+	fx_op.grace = MGR_GRACE_LOCKS;
+	for (i = 0; !mgr_grace_park(t->f->m, &fx_op, 99, (void *)"many"); i++)
+		assert_in_range(i, 0, 63);
+	assert_int_equal(i, 64);
+	assert_int_equal(come_back(&t->a), 0);
+	assert_int_equal(t->f->m->grace.n, 66);
+	assert_int_equal(back.n, 0);
+	assert_int_equal(come_back(&t->b), 0);
+	await_back(66);
+	assert_string_equal(back.call[0], "chmod");
+	assert_string_equal(back.call[1], "lock");
+	assert_int_equal(chmod_to(&t->plain, t->file, 0600), 0);
+	assert_int_equal(fx_lock(&t->plain, &lk, &lr), 0);
+	assert_int_equal(lr.state, PVFS_LK_GRANTED);
+	lk.type = PVFS_LK_UNLOCK;
+	lk.ticket = 0;
+	assert_int_equal(fx_lock(&t->plain, &lk, &lr), 0);
+	mgr_grace_stop(t->f->m);
+	/* Or when the grace's time is over, or its own, or the manager stops. */
+	reopen_waiting(t, 3600000);
+	fx_client_open(&late, t->f, 4, 0);
+	late.park = late.wait = late.no_retry = true;
+	assert_int_equal(chmod_to(&late, t->file, 0644), -EINPROGRESS);
+	assert_int_equal(mgr_grace_park(t->f->m, &fx_op, late.session, (void *)"late"), 0);
+	atomic_store(&t->f->m->grace_until, mgr_mono_ms() + 20);
+	mgr_grace_kick(t->f->m);
+	await_back(1);
+	mgr_grace_stop(t->f->m);
+	reopen_waiting(t, 20);
+	fx_op.grace = MGR_GRACE_LEASES;
+	assert_int_equal(mgr_grace_park(t->f->m, &fx_op, late.session, (void *)"late"), 0);
+	await_back(1);
+	assert_true(mgr_leases_in_grace(t->f->m));
+	t->f->m->grace.wait_ms = 3600000;
+	assert_int_equal(mgr_grace_park(t->f->m, &fx_op, late.session, (void *)"late"), 0);
+	mgr_grace_stop(t->f->m);
+	await_back(2);
+	assert_int_equal(mgr_grace_park(t->f->m, &fx_op, late.session, (void *)"late"), -EAGAIN);
+	fx_end_grace(t->f);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -435,6 +553,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(silent, setup, teardown),
 		cmocka_unit_test_setup_teardown(session_end, setup, teardown),
 		cmocka_unit_test_setup_teardown(restart, setup, teardown),
+		cmocka_unit_test_setup_teardown(grace_waits, setup, teardown),
 	};
 
 	cmocka_set_message_output(CM_OUTPUT_TAP);
