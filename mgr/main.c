@@ -211,10 +211,14 @@ static int listen_and_serve(struct mgr *m, struct pvfs_engine *e, const struct p
 	memcpy(p.volume, conf->name, sizeof(p.volume));
 	memcpy(p.uuid, m->uuid, sizeof(p.uuid));
 	err = pvfs_addr_resolve(text, PVFS_PORT_MGR, &addr, &why);
-	if (!err)
-		err = pvfs_server_start(e, &addr, 1, &p, &server, &why);
 	if (err) {
 		pvfs_error("cannot listen on %s: %s", text, why && *why ? why : strerror(-err));
+		return err;
+	}
+	err = pvfs_server_start(e, &addr, 1, &p, &server, &why);
+	if (err) {
+		/* It names the address. */
+		pvfs_error("%s", why && *why ? why : strerror(-err));
 		return err;
 	}
 	m->server = server;

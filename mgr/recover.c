@@ -523,7 +523,8 @@ int mgr_core_open(struct pvfs_conf *conf, const struct pvfs_key *server_key,
 	mgr_op_init_bg(op, m);
 	e = mgr_bg_run(op, recover, NULL);
 	if (e) {
-		snprintf(err, errlen, "%s: cannot be taken up: %s", dir, strerror(-e));
+		snprintf(err, errlen, "%s: cannot be taken up: %s%s", dir, strerror(-e), e == -EIO || e == -EUCLEAN ?
+			 "; restore the store from a backup, or get out what is readable with pvfs-mgr --salvage" : "");
 		goto fail_heads;
 	}
 	if (m->files_stale)

@@ -62,6 +62,12 @@ is "what was readable is there" "$(readable)" "$n"
 ok "... and new files can be made" p cp "$T/tree/large" pvfs:/new
 ok "stop" "$PVFS" stop "$C"
 
+# The root directory's inode: nothing can be served without it.
+rm -rf "$C/mgr" && cp -a "$T/good" "$C/mgr"
+flip inode.db 1
+fails "a store without its root is refused" 1 "did not start" "$PVFS" start "$C"
+like "... with what to do" "$(cat "$C/log/mgr.log")" "cannot be taken up: Input/output error; restore the store from a backup, or .*--salvage"
+
 # Sessions that nobody knows any more: who had one is evicted.
 rm -rf "$C/mgr" && cp -a "$T/good" "$C/mgr"
 ok "start" "$PVFS" start "$C"
