@@ -33,6 +33,7 @@ int iod_sync(struct iod *iod, struct iod_fdent *e, bool datasync)
 		goto out;
 	/* Who has asked by now has written before. */
 	upto = atomic_load(&e->sync_asked);
+	iod_fds_syncing(e);
 	err = iod->store->ops->sync(iod->store, &e->file, datasync);
 	if (err) {
 		failed(iod, &e->file.fid, err);

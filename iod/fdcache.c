@@ -13,17 +13,27 @@
  * Order: open_lock, then lock.
  *
  * An entry is in the table, or dead. With refs 0 and in the table it is on the LRU list, and may be
- * closed at any time; a dead entry is closed by who drops the last reference. Closing can take long
- * (the last close of a removed file frees its blocks), so it is always done without a lock.
+ * closed at any time if it is clean; a dead entry is closed by who drops the last reference. Closing
+ * can take long (the last close of a removed file frees its blocks), so it is always done without a
+ * lock.
+ *
+ * One that was written is clean when it has been synced, alone or by a pass: one sync of the whole
+ * store for all of them, as a sync for each would slow down who makes many small files to what the
+ * disk does in syncs. Passes are numbered. A write that ends while passes up to n have begun is
+ * covered by pass n + 1, whenever that begins. A pass is begun, beside the requests, when nothing
+ * clean is left to be closed; who comes when there are twice as many as should be waits for it.
  */
 #include "fdcache.h"
 #include "loss.h"
+#include "sched.h"
+#include "../common/log.h"
 #include <pthread.h>
 #include <stdlib.h>
 
 #define STRIPES_MAX 64u
 #define TOMBS 1024u		/* per stripe */
 #define TOMB_CHAINS 256u
+#define LOOK 32u		/* so many are looked at for one that may be closed */
 
 struct tomb {
 	u64 ino;
@@ -50,6 +60,10 @@ struct iod_fds_stripe {
 
 struct iod_fds {
 	struct iod_store *store;
+	struct iod_sched *sched;
+	pthread_mutex_t pass_lock;	/* held by a pass; none of the others is */
+	_Atomic u64 begun, done;	/* passes */
+	atomic_flag passing;		/* one is submitted */
 	u32 nstripes, nbuckets;		/* powers of two; buckets per stripe */
 	u32 limit;			/* per stripe */
 	struct iod_fds_stripe stripe[];
@@ -153,11 +167,15 @@ static void table_del(struct iod_fds_stripe *st, struct iod_fdent *e)
 	st->n--;
 }
 
-/* The one to close when there are too many, out of the table; NULL when all are in use. */
+/* The one to close when there are too many, out of the table; NULL when there is none that may be. */
 static struct iod_fdent *table_evict(struct iod_fds_stripe *st)
 {
+	u64 done = atomic_load(&st->cache->done);
 	struct iod_fdent *e = st->n > st->cache->limit ? TAILQ_FIRST(&st->lru) : NULL;
+	u32 i;
 
+	for (i = 0; e && atomic_load(&e->unsynced) > done; i++)
+		e = i < LOOK ? TAILQ_NEXT(e, lru) : NULL;
 	if (e) {
 		TAILQ_REMOVE(&st->lru, e, lru);
 		table_del(st, e);
@@ -175,6 +193,53 @@ static void ent_close(struct iod_fds *c, struct iod_fdent *e)
 		return;
 	c->store->ops->close(c->store, &e->file);
 	free(e);
+}
+
+/* Closes what is too much and clean. */
+static void trim(struct iod_fds *c)
+{
+	struct iod_fdent *victim;
+	u32 i;
+
+	for (i = 0; i < c->nstripes; i++) {
+		do {
+			pthread_mutex_lock(&c->stripe[i].lock);
+			victim = table_evict(&c->stripe[i]);
+			pthread_mutex_unlock(&c->stripe[i].lock);
+			ent_close(c, victim);
+		} while (victim);
+	}
+}
+
+/* Returns when a pass is done that began after this call, its own or another's. */
+static void pass(struct iod_fds *c)
+{
+	u64 due = atomic_load(&c->begun) + 1;
+	int err;
+
+	pthread_mutex_lock(&c->pass_lock);
+	if (atomic_load(&c->done) < due) {
+		due = atomic_fetch_add(&c->begun, 1) + 1;
+		err = c->store->ops->sync_all(c->store);
+		if (err) {
+			/* Before one that lost something is closed, and synced by who opens it anew. */
+			iod_loss_note(c->store->loss);
+			pvfs_log_limited(PVFS_LOG_ERROR, "sync of the store: %s; unsynced data may be lost",
+					 strerror(-err));
+		}
+		atomic_store(&c->done, due);
+	}
+	pthread_mutex_unlock(&c->pass_lock);
+	trim(c);
+}
+
+/* On a thread of sched.c. */
+static void pass_beside(void *arg)
+{
+	struct iod_fds *c = arg;
+
+	pass(c);
+	atomic_flag_clear(&c->passing);		/* not before: one thread is enough */
 }
 
 struct iod_fdent *iod_fds_lookup(struct iod_fds *c, const struct pvfs_fid *fid)
@@ -196,6 +261,7 @@ int iod_fds_get(struct iod_fds *c, const struct pvfs_fid *fid, bool create, stru
 	u64 h = fid_hash(fid);
 	struct iod_fds_stripe *st = stripe_of(c, h);
 	struct iod_fdent *e, *victim, **b;
+	u32 unused = 0;
 	bool gone;
 	int err;
 
@@ -232,11 +298,28 @@ int iod_fds_get(struct iod_fds *c, const struct pvfs_fid *fid, bool create, stru
 	st->in_use++;
 	st->misses++;
 	victim = table_evict(st);
+	if (!victim && st->n > c->limit)
+		unused = st->n - st->in_use;
 	pthread_mutex_unlock(&st->lock);
 	pthread_mutex_unlock(&st->open_lock);
 	ent_close(c, victim);
+	if (unused > 2 * c->limit || (unused && !c->sched))
+		pass(c);
+	else if (unused && !atomic_flag_test_and_set(&c->passing))
+		iod_sched_run(c->sched, pass_beside, c);
 	*ret = e;
 	return 0;
+}
+
+void iod_fds_wrote(struct iod_fdent *e)
+{
+	atomic_store(&e->unsynced, atomic_load(&e->stripe->cache->begun) + 1);
+}
+
+void iod_fds_syncing(struct iod_fdent *e)
+{
+	/* Who writes from now on says so when it has. */
+	atomic_store(&e->unsynced, 0);
 }
 
 struct iod_fdent *iod_fds_ref(struct iod_fdent *e)
@@ -332,12 +415,13 @@ void iod_fds_stats(struct iod_fds *c, FILE *f)
 		pthread_mutex_unlock(&st->lock);
 	}
 	fprintf(f,
-		"\"open\":%u,\"in_use\":%u,\"limit\":%u,\"hits\":%llu,\"opens\":%llu,\"evictions\":%llu",
+		"\"open\":%u,\"in_use\":%u,\"limit\":%u,\"hits\":%llu,\"opens\":%llu,\"evictions\":%llu,\"passes\":%llu",
 		n, in_use, c->limit * c->nstripes, (unsigned long long)hits,
-		(unsigned long long)misses, (unsigned long long)evictions);
+		(unsigned long long)misses, (unsigned long long)evictions,
+		(unsigned long long)atomic_load(&c->done));
 }
 
-int iod_fds_new(struct iod_store *store, u32 limit, struct iod_fds **ret)
+int iod_fds_new(struct iod_store *store, struct iod_sched *sched, u32 limit, struct iod_fds **ret)
 {
 	u32 nstripes = min(pow2_at_most(limit / 16), STRIPES_MAX), i;
 	struct iod_fds *c;
@@ -346,6 +430,8 @@ int iod_fds_new(struct iod_store *store, u32 limit, struct iod_fds **ret)
 	if (!c)
 		return -ENOMEM;
 	c->store = store;
+	c->sched = sched;
+	pthread_mutex_init(&c->pass_lock, NULL);
 	c->nstripes = nstripes;
 	c->limit = max(limit / nstripes, 1u);
 	c->nbuckets = 2 * pow2_at_most(c->limit);
@@ -388,5 +474,6 @@ void iod_fds_free(struct iod_fds *c)
 		pthread_mutex_destroy(&st->lock);
 		pthread_mutex_destroy(&st->open_lock);
 	}
+	pthread_mutex_destroy(&c->pass_lock);
 	free(c);
 }

@@ -4,6 +4,9 @@
  *
  * Also remembers which fids were removed lately, so that a write that comes late does not bring a
  * removed datafile back. Any thread; get and remove may wait for the disk, the rest does not.
+ *
+ * What was written and not synced stays open until it is on stable storage: the kernel tells of a
+ * failure whoever had the file open then, and forgets it with the file.
  */
 #ifndef PVFS_IOD_FDCACHE_H
 #define PVFS_IOD_FDCACHE_H
@@ -15,6 +18,7 @@
 
 struct iod_fds;
 struct iod_fds_stripe;
+struct iod_sched;
 
 /* A cached open datafile. Whoever holds a reference may use ->file. */
 struct iod_fdent {
@@ -26,6 +30,7 @@ struct iod_fdent {
 	/* durable.c's: syncs that were asked for, and up to which of them they are done */
 	_Atomic u64 sync_asked;
 	u64 synced_data, synced;		/* protected by iod.sync_lock[] */
+	_Atomic u64 unsynced;			/* the first pass that covers what was written; 0: none due */
 	/* protected by the stripe's lock */
 	struct iod_fdent *next;			/* in its hash chain */
 	TAILQ_ENTRY(iod_fdent) lru;		/* while refs is 0 */
@@ -36,11 +41,14 @@ struct iod_fdent {
 /**
  * iod_fds_new - make a cache
  * @store: borrowed; outlives the cache
- * @limit: datafiles kept open when nobody uses them; those in use come on top
+ * @sched: borrowed; not needed any more when the last iod_fds_get() has returned. NULL: none, and
+ *	iod_fds_get() waits for what it would do
+ * @limit: datafiles kept open when nobody uses them; those in use come on top. While a sync of what
+ *	was written to them goes on it may be twice as many.
  *
  * Return: 0 or -ENOMEM.
  */
-int iod_fds_new(struct iod_store *store, u32 limit, struct iod_fds **ret);
+int iod_fds_new(struct iod_store *store, struct iod_sched *sched, u32 limit, struct iod_fds **ret);
 
 /* Closes all. No reference may be left. NULL is fine. */
 void iod_fds_free(struct iod_fds *c);
@@ -61,6 +69,12 @@ struct iod_fdent *iod_fds_lookup(struct iod_fds *c, const struct pvfs_fid *fid);
 struct iod_fdent *iod_fds_ref(struct iod_fdent *e);
 
 void iod_fds_put(struct iod_fdent *e);
+
+/* @e was changed, before this call and while the reference was held. */
+void iod_fds_wrote(struct iod_fdent *e);
+
+/* A sync of @e is about to begin, by who has a reference and notes it if it fails (loss.h). */
+void iod_fds_syncing(struct iod_fdent *e);
 
 /**
  * iod_fds_fill - make a datafile, whole

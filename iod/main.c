@@ -231,13 +231,13 @@ static void say_ready(const struct options *o)
 }
 
 /*
- * Descriptors for all connections and datafiles; fewer datafiles are kept open when that is not
- * allowed.
+ * Descriptors for all connections and datafiles (twice the cache: see iod_fds_new()); fewer datafiles
+ * are kept open when that is not allowed.
  */
 static void raise_limits(struct pvfs_conf *conf)
 {
-	u64 want = (u64)conf->iod_max_conns + PVFS_UNPROVED_DEFAULT + conf->fd_cache +
-		   conf->iod_threads * 2 + 64;
+	u64 want = (u64)conf->iod_max_conns + PVFS_UNPROVED_DEFAULT +
+		   2ull * conf->fd_cache + conf->iod_threads * 2 + 64;
 	struct rlimit rl;
 
 	if (getrlimit(RLIMIT_NOFILE, &rl))

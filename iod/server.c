@@ -357,7 +357,10 @@ int iod_start(const struct pvfs_conf *conf, u32 index, struct iod_store *store,
 	rc = boot_number(conf, index, !strcmp(store->ops->name, "null"), &iod->boot);
 	if (rc)
 		goto fail;
-	rc = iod_fds_new(store, conf->fd_cache, &iod->files);
+	rc = iod_sched_new(conf->iod_threads, &iod->sched);
+	if (rc)
+		goto fail;
+	rc = iod_fds_new(store, iod->sched, conf->fd_cache, &iod->files);
 	if (rc)
 		goto fail;
 	rc = iod_caps_new(&p.server_key, conf->uuid, &iod->caps);
@@ -373,9 +376,6 @@ int iod_start(const struct pvfs_conf *conf, u32 index, struct iod_store *store,
 	if (rc)
 		goto fail;
 	rc = pvfs_bufs_new(conf->iod_buffers, conf->io_max, bufs_ready, iod, &iod->bufs);
-	if (rc)
-		goto fail;
-	rc = iod_sched_new(conf->iod_threads, &iod->sched);
 	if (rc)
 		goto fail;
 	rc = iod_holds_new(iod, &iod->holds);

@@ -81,6 +81,12 @@ struct iod_store_ops {
 	 * @f before that is in @s->loss, durable.c does. (Of names the store does it.)
 	 */
 	int (*sync)(struct iod_store *s, struct iod_file *f, bool datasync);
+	/*
+	 * All that was written to any datafile is on stable storage, names left out. Fails also when
+	 * something was lost since it was last called, or the store was opened, though nobody has
+	 * that datafile open any more. May take other files of the file system along.
+	 */
+	int (*sync_all)(struct iod_store *s);
 	/* Only the name, or that there is none: what remove() did is on stable storage. */
 	int (*sync_name)(struct iod_store *s, const struct pvfs_fid *fid);
 	/*

@@ -210,6 +210,11 @@ static int null_sync(struct iod_store *s, struct iod_file *f, bool datasync)
 	return 0;
 }
 
+static int null_sync_all(struct iod_store *s)
+{
+	return 0;
+}
+
 static int null_sync_name(struct iod_store *s, const struct pvfs_fid *fid)
 {
 	return 0;
@@ -313,6 +318,7 @@ static const struct iod_store_ops null_ops = {
 	.copy = null_copy,
 	.stat = null_stat,
 	.sync = null_sync,
+	.sync_all = null_sync_all,
 	.sync_name = null_sync_name,
 	.draft = null_draft,
 	.publish = null_publish,

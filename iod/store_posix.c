@@ -420,6 +420,12 @@ static int posix_sync(struct iod_store *s, struct iod_file *f, bool datasync)
 	return posix_sync_name(s, &f->fid);
 }
 
+/* The kernel keeps what went wrong for the file system as a whole too, since 5.8, and tells @p->dfd once. */
+static int posix_sync_all(struct iod_store *s)
+{
+	return syncfs(posix_of(s)->dfd) ? -errno : 0;
+}
+
 /* Of a draft: where it is until it is published. */
 static void draft_name(const struct iod_file *f, char name[NAME_ROOM])
 {
@@ -601,6 +607,7 @@ static const struct iod_store_ops posix_ops = {
 	.copy = posix_copy,
 	.stat = posix_stat,
 	.sync = posix_sync,
+	.sync_all = posix_sync_all,
 	.sync_name = posix_sync_name,
 	.draft = posix_draft,
 	.publish = posix_publish,

@@ -40,6 +40,15 @@ static struct {
 	bool stop_sync, stop_name;	/* a sync waits, with its result, until this is over */
 	unsigned int syncs, names;	/* asked for */
 	unsigned int stopped;		/* of them, that wait */
+	bool stop_all;			/* the same for syncs of the store */
+	unsigned int alls;
+	/*
+	 * This one could not be written. Its file knows that until it tells it or is closed, as does
+	 * the file system until it tells it.
+	 */
+	u64 lost;
+	bool lost_file, lost_fs;
+	u64 closed;			/* the last one of those that matter */
 } fault = { .lock = PTHREAD_MUTEX_INITIALIZER, .cond = PTHREAD_COND_INITIALIZER };
 
 static int fault_result(unsigned int *n, const bool *stop)
@@ -63,7 +72,73 @@ static int fault_sync(struct iod_store *s, struct iod_file *f, bool datasync)
 {
 	int err = fault_result(&fault.syncs, &fault.stop_sync);
 
+	pthread_mutex_lock(&fault.lock);
+	if (!err && fault.lost_file && fault.lost == f->fid.ino) {
+		fault.lost_file = false;
+		err = -EIO;
+	}
+	pthread_mutex_unlock(&fault.lock);
 	return err ?: fault.real->sync(s, f, datasync);
+}
+
+/* The real one would write everything that this machine has to write. */
+static int fault_sync_all(struct iod_store *s)
+{
+	int err;
+
+	pthread_mutex_lock(&fault.lock);
+	err = fault.lost_fs ? -EIO : 0;
+	fault.lost_fs = false;
+	fault.alls++;
+	fault.stopped++;
+	pthread_cond_broadcast(&fault.cond);
+	while (fault.stop_all)
+		pthread_cond_wait(&fault.cond, &fault.lock);
+	fault.stopped--;
+	pthread_mutex_unlock(&fault.lock);
+	return err;
+}
+
+static void fault_close(struct iod_store *s, struct iod_file *f)
+{
+	pthread_mutex_lock(&fault.lock);
+	if (fault.lost == f->fid.ino) {
+		fault.lost_file = false;
+		fault.closed = f->fid.ino;
+		pthread_cond_broadcast(&fault.cond);
+	}
+	pthread_mutex_unlock(&fault.lock);
+	fault.real->close(s, f);
+}
+
+/* What was written to @ino is lost, and nobody knows yet. */
+static void lose(u64 ino)
+{
+	pthread_mutex_lock(&fault.lock);
+	fault.lost = ino;
+	fault.lost_file = fault.lost_fs = true;
+	fault.closed = 0;
+	pthread_mutex_unlock(&fault.lock);
+}
+
+static bool fault_stopped(void)
+{
+	bool ret;
+
+	pthread_mutex_lock(&fault.lock);
+	ret = fault.stopped;
+	pthread_mutex_unlock(&fault.lock);
+	return ret;
+}
+
+static bool is_closed(u64 ino)
+{
+	bool ret;
+
+	pthread_mutex_lock(&fault.lock);
+	ret = fault.closed == ino;
+	pthread_mutex_unlock(&fault.lock);
+	return ret;
 }
 
 static int fault_sync_name(struct iod_store *s, const struct pvfs_fid *fid)
@@ -81,7 +156,7 @@ static void set(bool *stop, bool value)
 	pthread_mutex_unlock(&fault.lock);
 }
 
-/* Until @n syncs wait. */
+/* Until @n syncs wait, or, with 0, the file of what is lost is closed. */
 static void await_stopped(unsigned int n)
 {
 	struct timespec ts;
@@ -90,7 +165,7 @@ static void await_stopped(unsigned int n)
 	clock_gettime(CLOCK_REALTIME, &ts);
 	ts.tv_sec += 10;
 	pthread_mutex_lock(&fault.lock);
-	while (fault.stopped < n && !err)
+	while ((n ? fault.stopped < n : !fault.closed) && !err)
 		err = pthread_cond_timedwait(&fault.cond, &fault.lock, &ts);
 	pthread_mutex_unlock(&fault.lock);
 	assert_int_equal(err, 0);
@@ -106,6 +181,8 @@ static void start(void)
 	fault.real = store->ops;
 	ops = *store->ops;
 	ops.sync = fault_sync;
+	ops.sync_all = fault_sync_all;
+	ops.close = fault_close;
 	ops.sync_name = fault_sync_name;
 	store->ops = &ops;
 	if (iod_start(&conf, 0, store, &iod, err, sizeof(err)))
@@ -433,6 +510,59 @@ static void test_syncs_are_shared(void **state)
 	assert_in_range(fault.syncs, 2, 3);
 }
 
+/*
+ * The kernel tells of a failure who has the file open. Of those that the cache closed the daemon has to
+ * know it by itself.
+ */
+static void test_closed_unsynced(void **state)
+{
+	u64 v1 = do_write(5000), v2, i;
+
+	lose(5000);
+	for (i = 0; i < 150; i++)
+		do_write(6000 + i);
+	await_stopped(0);
+	assert_int_equal(do_fsync(5000, &v2), 0);
+	assert_true(v2 != v1);
+	assert_true(fault.alls > 0);
+}
+
+/* Until then they stay open, and new ones come on top. */
+static void test_closed_after_the_sync(void **state)
+{
+	u64 v1, v, i;
+
+	restart();	/* with nothing open */
+	v1 = do_write(5001);
+	set(&fault.stop_all, true);
+	lose(5001);
+	for (i = 0; !fault_stopped(); i++)
+		do_write(6200 + i);
+	assert_false(is_closed(5001));
+	/* What is to be answered is answered meanwhile, also by the file that knows. */
+	assert_int_equal(do_fsync(5001, &v), -EIO);
+	assert_int_equal(do_fsync(6200, &v), 0);
+	assert_true(v != v1);
+	set(&fault.stop_all, false);
+}
+
+/* Those that need no sync are closed first. */
+static void test_clean_ones_first(void **state)
+{
+	unsigned int before;
+	u64 v, i;
+
+	do_write(5002);
+	lose(5002);
+	before = fault.alls;
+	for (i = 0; i < 200; i++) {
+		do_write(6400 + i);
+		assert_int_equal(do_fsync(6400 + i, &v), 0);
+	}
+	assert_false(is_closed(5002));
+	assert_int_equal(fault.alls, before);
+}
+
 static void evict(u64 whom)
 {
 	struct pvfs_evict_req req = { .session = whom };
@@ -477,7 +607,9 @@ int main(void)
 		cmocka_unit_test(test_trim_is_synced), cmocka_unit_test(test_remove_is_synced),
 		cmocka_unit_test(test_failed_sync_outlives_the_daemon),
 		cmocka_unit_test(test_nothing_can_be_kept), cmocka_unit_test(test_two_syncs_at_once),
-		cmocka_unit_test(test_syncs_are_shared), cmocka_unit_test(test_evict_all_up_to),
+		cmocka_unit_test(test_syncs_are_shared), cmocka_unit_test(test_clean_ones_first),
+		cmocka_unit_test(test_closed_unsynced), cmocka_unit_test(test_closed_after_the_sync),
+		cmocka_unit_test(test_evict_all_up_to),
 	};
 
 	cmocka_set_message_output(CM_OUTPUT_TAP);

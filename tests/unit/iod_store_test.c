@@ -27,7 +27,7 @@ static int setup_posix(void **state)
 	strcpy(dir, "/tmp/pvfs-store-XXXXXX");
 	if (!mkdtemp(dir) || iod_store_posix_open(dir, &store))
 		return -1;
-	return iod_fds_new(store, 16, &fds);
+	return iod_fds_new(store, NULL, 16, &fds);
 }
 
 static int setup_null(void **state)
@@ -35,7 +35,7 @@ static int setup_null(void **state)
 	*dir = '\0';
 	if (iod_store_null_open(1 << 20, &store))
 		return -1;
-	return iod_fds_new(store, 16, &fds);
+	return iod_fds_new(store, NULL, 16, &fds);
 }
 
 static int teardown(void **state)
