@@ -12,7 +12,7 @@
 
 #define PVFS_MAGIC		0x53465650u	/* "PVFS" as little-endian bytes */
 #define PVFS_HDR_VERSION	1		/* of the framing below */
-#define PVFS_PROTO_VERSION	4		/* of the operations; exchanged in AUTH */
+#define PVFS_PROTO_VERSION	5		/* of the operations; exchanged in AUTH */
 #define PVFS_PORT_MGR		7100
 #define PVFS_PORT_IOD		7101		/* the first iod of a node */
 
@@ -64,7 +64,10 @@
 #define PVFS_NONCE_LEN		32
 #define PVFS_MAC_LEN		32
 #define PVFS_CAP_MAC_LEN	16
+#define PVFS_TICKET_LEN		16
 #define PVFS_UUID_LEN		16
+/* mac, version, role: in front of both bodies of AUTH in every version */
+#define PVFS_AUTH_HEAD_LEN	(PVFS_MAC_LEN + 3u)
 #define PVFS_KEY_LEN		32		/* cluster and server key, bytes */
 #define PVFS_ROOT_INO		1ull
 
@@ -79,6 +82,17 @@ static inline bool pvfs_session_named(u64 named, u64 session)
 {
 	return named & PVFS_SESSION_ALL ? session && session <= (named & ~PVFS_SESSION_ALL) :
 					  session == named;
+}
+
+/* Of an AUTH body, either one, of at least PVFS_AUTH_HEAD_LEN bytes, of whatever version */
+static inline u16 pvfs_auth_version(const u8 *body)
+{
+	return get_unaligned_le16(body + PVFS_MAC_LEN);
+}
+
+static inline u8 pvfs_auth_role(const u8 *body)
+{
+	return body[PVFS_MAC_LEN + 2];
 }
 
 /* Header flags */

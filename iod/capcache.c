@@ -101,6 +101,11 @@ refuse:
 	return -EACCES;
 }
 
+bool iod_caps_ticket(struct iod_caps *c, u64 session, const u8 *ticket)
+{
+	return pvfs_ticket_check(&c->key, c->uuid, session, ticket);
+}
+
 void iod_caps_stats(struct iod_caps *c, FILE *f)
 {
 	fprintf(f, "\"hits\":%llu,\"checks\":%llu,\"refused\":%llu",

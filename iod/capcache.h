@@ -26,6 +26,9 @@ void iod_caps_free(struct iod_caps *c);
 int iod_caps_check(struct iod_caps *c, u64 session, const struct pvfs_fid *fid,
 		   const struct pvfs_cap *cap, u32 want);
 
+/* Is @session of the client that brings @ticket (PVFS_TICKET_LEN bytes)? */
+bool iod_caps_ticket(struct iod_caps *c, u64 session, const u8 *ticket);
+
 /* Appends members of a JSON object, without braces. */
 void iod_caps_stats(struct iod_caps *c, FILE *f);
 

@@ -226,12 +226,14 @@ static void stats(struct pvfs_server *s, FILE *f)
 	fputs("}}", f);
 }
 
-/* Any session but one that was evicted: the capabilities say the rest. */
-static int session_check(struct pvfs_server *s, u64 session)
+/* Any session of its client but one that was evicted: the capabilities say the rest. */
+static int session_check(struct pvfs_server *s, u64 session, const u8 *ticket)
 {
 	struct iod *iod = pvfs_server_arg(s);
 
-	return iod_fence_has(iod->fence, session) ? -ESTALE : 0;
+	if (iod_fence_has(iod->fence, session))
+		return -ESTALE;
+	return ticket && !iod_caps_ticket(iod->caps, session, ticket) ? -EPERM : 0;
 }
 
 static const struct pvfs_server_ops server_ops = {

@@ -51,8 +51,9 @@ struct auth_buf {
 	u8 body[PVFS_BODY_MAX];
 };
 
+/* Return: 0 when there is an answer, whose status and body are to be looked at; or -errno. */
 static int auth_exchange(struct socket *sock, struct auth_buf *b, enum pvfs_op op, u64 session,
-			 u32 len, u32 *ret_len, unsigned long end)
+			 u32 len, u32 *ret_status, u32 *ret_len, unsigned long end)
 {
 	struct pvfs_header h = {
 		.op = op,
@@ -80,12 +81,46 @@ static int auth_exchange(struct socket *sock, struct auth_buf *b, enum pvfs_op o
 		return err;
 	if (h.body_len && pvfs_crc32c(0, b->body, h.body_len) != h.body_crc)
 		return -EBADMSG;
+	*ret_status = h.status;
 	*ret_len = h.body_len;
-	return -pvfs_errno_from_wire(h.status);
+	return 0;
+}
+
+/*
+ * What AUTH was answered with. Only what has our key's mac, over the status too, is the server's
+ * word: without it a refusal is -EKEYREJECTED, of whatever kind (in ret->status). But who takes us
+ * for a stranger has nothing to prove it with.
+ */
+static int auth_answer(const u8 *key, const struct auth_buf *b, u32 len, u32 status, const u8 *theirs,
+		       const u8 *ours, u64 session, struct pvfs_auth_rep *ret)
+{
+	int err = -pvfs_errno_from_wire(status);
+	u8 mac[PVFS_MAC_LEN];
+	bool proved = false;
+	int failed;
+
+	if (err == -EACCES && !len)
+		return err;
+	if (len >= PVFS_AUTH_HEAD_LEN) {
+		failed = auth_make_mac(key, "pvfs-auth-server", theirs, ours, b->body + PVFS_MAC_LEN,
+				       len - PVFS_MAC_LEN, mac);
+		if (failed)
+			return failed;
+		proved = !crypto_memneq(mac, b->body, sizeof(mac));
+	}
+	if (proved && pvfs_auth_version(b->body) != PVFS_PROTO_VERSION)
+		return -EPROTO;
+	proved = proved && !pvfs_auth_rep_decode(ret, b->body, len) && ret->status == status &&
+		 ret->session == session;
+	if (!proved) {
+		ret->status = status;
+		return err ? -EKEYREJECTED : -EACCES;
+	}
+	return err;
 }
 
 int pvfs_auth_client(struct socket *sock, struct pvfs_volume *vol, u8 role, u64 session,
-		     u32 channel, struct pvfs_auth_rep *ret)
+		     const u8 *ticket, u32 channel, struct pvfs_auth_rep *ret)
 {
 	unsigned long end = jiffies + msecs_to_jiffies(PVFS_CONNECT_MS);
 	const struct pvfs_opts *o = &vol->opts;
@@ -101,17 +136,19 @@ int pvfs_auth_client(struct socket *sock, struct pvfs_volume *vol, u8 role, u64 
 		.channel = channel,
 		.host = PVFS_STR(vol->client_host),
 	};
-	u8 mac[PVFS_MAC_LEN];
 	struct auth_buf *b;
-	u32 len;
+	u32 len, status;
 	int n;
 
+	memcpy(auth.ticket, ticket, sizeof(auth.ticket));
 	b = kmalloc(sizeof(*b), GFP_NOFS);
 	if (!b)
 		return -ENOMEM;
 	get_random_bytes(hello.nonce, sizeof(hello.nonce));
 	n = pvfs_hello_req_encode(&hello, b->body, sizeof(b->body));
-	n = auth_exchange(sock, b, PVFS_OP_HELLO, 0, n, &len, end);
+	n = auth_exchange(sock, b, PVFS_OP_HELLO, 0, n, &status, &len, end);
+	if (!n && status)
+		n = -EPROTO;
 	if (!n)
 		n = pvfs_hello_rep_decode(&theirs, b->body, len);
 	if (n)
@@ -125,19 +162,11 @@ int pvfs_auth_client(struct socket *sock, struct pvfs_volume *vol, u8 role, u64 
 			  b->body + PVFS_MAC_LEN, len - PVFS_MAC_LEN, b->body);
 	if (n)
 		goto out;
-	n = auth_exchange(sock, b, PVFS_OP_AUTH, session, len, &len, end);
+	n = auth_exchange(sock, b, PVFS_OP_AUTH, session, len, &status, &len, end);
 	if (n)
 		goto out;
-	n = pvfs_auth_rep_decode(ret, b->body, len);
-	if (n)
-		goto out;
-	n = auth_make_mac(o->key, "pvfs-auth-server", theirs.nonce, hello.nonce,
-			  b->body + PVFS_MAC_LEN, len - PVFS_MAC_LEN, mac);
-	if (n)
-		goto out;
-	if (crypto_memneq(mac, ret->mac, sizeof(mac)))
-		n = -EACCES;	/* it does not know the key: not our server */
-	else if (ret->version != PVFS_PROTO_VERSION || ret->role != role)
+	n = auth_answer(o->key, b, len, status, theirs.nonce, hello.nonce, session, ret);
+	if (!n && ret->role != role)
 		n = -EPROTO;
 out:
 	kfree_sensitive(b);

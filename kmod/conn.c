@@ -204,10 +204,29 @@ static int conn_check_identity(struct pvfs_server *s, const struct pvfs_auth_rep
 	return -EPROTO;
 }
 
+/*
+ * A refusal by nobody knows whom: he may be between us and the server, or have come to its port
+ * first. As when the connection breaks, the next one may tell more. Said once, until one is made.
+ */
+static int conn_unproved(struct pvfs_server *s, int why)
+{
+	bool tell;
+
+	spin_lock(&s->lock);
+	tell = !s->told_unproved;
+	s->told_unproved = true;
+	spin_unlock(&s->lock);
+	if (tell)
+		pr_warn("%s: %s: somebody refuses us there (error %d) who does not prove that he knows the key, still trying\n",
+			s->vol->opts.volume, s->name, -why);
+	return -ECONNRESET;
+}
+
 static void conn_connect(struct pvfs_conn *c)
 {
 	struct pvfs_server *s = c->server;
 	struct pvfs_volume *vol = s->vol;
+	u8 ticket[PVFS_TICKET_LEN];
 	struct pvfs_auth_rep rep;
 	struct socket *sock = NULL;
 	LIST_HEAD(unsure);
@@ -220,6 +239,7 @@ static void conn_connect(struct pvfs_conn *c)
 	}
 	spin_lock(&vol->lock);
 	session = vol->session;
+	memcpy(ticket, vol->ticket, sizeof(ticket));
 	spin_unlock(&vol->lock);
 	/* A session is being opened, on the mgr's channel 0: without one an iod does nothing. */
 	if (!session && (c->channel || s->role != PVFS_ROLE_MGR)) {
@@ -230,9 +250,14 @@ static void conn_connect(struct pvfs_conn *c)
 	err = pvfs_tcp_connect(vol->net, &s->addr, PVFS_CONNECT_MS, &sock);
 	if (err)
 		goto out_failed;
-	err = pvfs_auth_client(sock, vol, s->role, session, c->channel, &rep);
+	err = pvfs_auth_client(sock, vol, s->role, session, ticket, c->channel, &rep);
+	if (err == -EKEYREJECTED)
+		err = conn_unproved(s, pvfs_errno_from_wire(rep.status));
+	else if (err == -EPERM)		/* one of another volume does not take our ticket */
+		err = conn_check_identity(s, &rep) ?: err;
 	if (err)
 		goto out_failed;
+	WRITE_ONCE(s->told_unproved, false);
 
 	err = conn_check_identity(s, &rep);
 	if (err)

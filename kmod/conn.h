@@ -135,6 +135,7 @@ struct pvfs_server {
 	u64 down_since;			/* jiffies64, 0: up, or never tried */
 	bool told;			/* the log has "not responding" */
 	bool told_other;		/* the log has that it is another daemon */
+	bool told_unproved;		/* and that somebody refuses us there who does not prove the key */
 	u32 payload_max;		/* from AUTH */
 	u64 epoch;
 	wait_queue_head_t wait;		/* nup or last_err changed */
@@ -252,10 +253,10 @@ void pvfs_tcp_detach(struct pvfs_conn *c, struct socket *sock);
 /*
  * HELLO and AUTH on a fresh connection, within PVFS_CONNECT_MS, however few bytes the server sends at a
  * time. 0 and the server's answer, or -errno (the server's -EACCES,
- * -ESTALE, ...).
+ * -ESTALE, ...); -EKEYREJECTED: a refusal, ret->status, without the key's mac.
  */
 int pvfs_auth_client(struct socket *sock, struct pvfs_volume *vol, u8 role, u64 session,
-		     u32 channel, struct pvfs_auth_rep *ret);
+		     const u8 *ticket, u32 channel, struct pvfs_auth_rep *ret);
 
 /* ---- volume.c ---- */
 /* A connection to the mgr is up: is the mgr a new one? */

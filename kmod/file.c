@@ -67,21 +67,29 @@ void pvfs_session_sample(struct pvfs_volume *vol, u64 *session, u64 *epoch)
 	spin_unlock(&vol->lock);
 }
 
-static int file_keep_cap(struct inode *inode, const struct pvfs_cap *cap, u32 class, u64 session)
+static int file_keep_cap(struct inode *inode, const struct pvfs_cap *cap, u32 class)
 {
 	struct pvfs_inode *pi = PVFS_I(inode);
 
 	if (cap->rights >= ARRAY_SIZE(pi->cap) || (cap->rights & class) != class)
 		return pvfs_bogus(PVFS_VOL(inode), "a capability", pi->fid.ino);
 	spin_lock(&pi->lock);
-	if (pi->cap_session != session) {
-		pi->cap_session = session;
-		pi->caps = 0;
-	}
 	pi->cap[cap->rights] = *cap;
-	pi->caps |= BIT(cap->rights);
 	spin_unlock(&pi->lock);
 	return 0;
+}
+
+/* One that was given for an open of that class, by whichever mgr and in whichever session. */
+static void file_old_cap(struct pvfs_inode *pi, u32 class, struct pvfs_cap *ret)
+{
+	u32 i;
+
+	memset(ret, 0, sizeof(*ret));
+	spin_lock(&pi->lock);
+	for (i = class; i < ARRAY_SIZE(pi->cap) && !ret->rights; i++)
+		if ((i & class) == class)
+			*ret = pi->cap[i];
+	spin_unlock(&pi->lock);
 }
 
 /* Tells the mgr all opens of an inode. */
@@ -90,7 +98,7 @@ static int file_reclaim_inode(struct inode *inode, bool recovery)
 	struct pvfs_volume *vol = PVFS_VOL(inode);
 	struct pvfs_inode *pi = PVFS_I(inode);
 	struct pvfs_reclaim_rep rep;
-	u64 session, epoch;
+	struct pvfs_cap cap;
 	u32 class, flags, n;
 	bool draft;
 	int err;
@@ -99,7 +107,6 @@ static int file_reclaim_inode(struct inode *inode, bool recovery)
 	spin_lock(&pi->lock);
 	draft = READ_ONCE(pi->draft);
 	spin_unlock(&pi->lock);
-	pvfs_session_sample(vol, &session, &epoch);
 	for (class = 1; class < ARRAY_SIZE(pi->nopen); class++) {
 		spin_lock(&vol->open_lock);
 		n = pi->nopen[class];
@@ -109,15 +116,18 @@ static int file_reclaim_inode(struct inode *inode, bool recovery)
 		flags = class;
 		if (draft && (class & PVFS_O_WRITE))
 			flags |= PVFS_O_DRAFT;
-		err = pvfs_meta_reclaim(inode, flags, n, recovery, &rep);
-		if (err == -ESTALE) {
-			pr_warn_ratelimited("%s: inode %llu was removed while it was open here\n",
-					    vol->opts.volume, pi->fid.ino);
+		file_old_cap(pi, class, &cap);
+		err = pvfs_meta_reclaim(inode, &cap, flags, n, recovery, &rep);
+		if (err == -ESTALE || err == -EACCES) {
+			pr_warn_ratelimited("%s: inode %llu was open here, and %s\n",
+					    vol->opts.volume, pi->fid.ino,
+					    err == -ESTALE ? "was removed meanwhile" :
+							     "the mgr does not believe it");
 			pvfs_inode_stale(inode);
 			return 0;
 		}
 		if (!err)
-			err = file_keep_cap(inode, &rep.cap, class, session);
+			err = file_keep_cap(inode, &rep.cap, class);
 		if (err)
 			return err;
 	}
@@ -174,6 +184,8 @@ int pvfs_file_opened(struct inode *inode, struct pvfs_file *pf, const struct pvf
 		pvfs_close_at_mgr(vol, &pi->fid, pf->flags, NULL);
 		return err;
 	}
+	/* Before it is counted: who finds that it is open tells the mgr so with the capability. */
+	err = file_keep_cap(inode, cap, class);
 	spin_lock(&vol->open_lock);
 	pi->nopen[class]++;
 	atomic_inc(&pi->nlive);
@@ -182,7 +194,6 @@ int pvfs_file_opened(struct inode *inode, struct pvfs_file *pf, const struct pvf
 		list_add_tail(&pi->opened.link, &vol->open_list);
 	}
 	spin_unlock(&vol->open_lock);
-	err = file_keep_cap(inode, cap, class, session);
 	/*
 	 * Was it another mgr, or another session, that opened it, or is it another by now? Then
 	 * recovery may have passed before this open was on the list. A RECLAIM sets the count, so
@@ -214,21 +225,29 @@ int pvfs_file_cap(struct inode *inode, u32 rights, struct pvfs_cap *cap, u64 *se
 	struct pvfs_inode *pi = PVFS_I(inode);
 	u32 i, aborts = READ_ONCE(vol->aborts);
 	unsigned int waited = 0;
+	bool told;
 	int err;
 
 	for (;;) {
 		u64 now = READ_ONCE(vol->session);
 
 		err = -EBADF;
+		told = false;
 		spin_lock(&pi->lock);
 		/* The narrowest first. */
 		for (i = 1; i < ARRAY_SIZE(pi->cap) && err; i++) {
-			if (!(pi->caps & BIT(i)) || (i & rights) != rights)
+			if (!pi->cap[i].rights)
+				continue;
+			told |= pi->cap[i].session == now;
+			if ((i & rights) != rights)
 				continue;
 			*cap = pi->cap[i];
-			*session = pi->cap_session;
-			err = pi->cap_session == now ? 0 : -EAGAIN;
+			*session = cap->session;
+			err = cap->session == now ? 0 : -EAGAIN;
 		}
+		/* The session's mgr was told what is open: an older one's is of what is not any more. */
+		if (err && told)
+			err = -EBADF;
 		if (pi->stale)
 			err = -ESTALE;
 		spin_unlock(&pi->lock);

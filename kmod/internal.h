@@ -263,6 +263,7 @@ struct pvfs_volume {
 	/* protects session, epoch, slots, recovering, dead, leaving, walking */
 	spinlock_t lock;
 	u64 session;
+	u8 ticket[PVFS_TICKET_LEN];	/* for AUTH in it */
 	u64 epoch;			/* of the mgr */
 	bool recovering;		/* only RECOVERY requests go to the mgr */
 	bool dead;			/* unmounting: requests fail with -ESHUTDOWN */

@@ -354,15 +354,22 @@ int pvfs_meta_open_fid(struct pvfs_volume *vol, const struct pvfs_fid *fid, u32 
 /**
  * pvfs_meta_reclaim - tell a new mgr, or a new session, what we have open
  * @inode: the inode
+ * @cap: what was given for such an open before
  * @rep: filled with the answer
  * @flags: PVFS_O_READ | PVFS_O_WRITE; PVFS_O_DRAFT: it is a draft
  * @count: how many opens of this kind there are
  * @recovery: part of recovery: passes while other requests are held
  */
-int pvfs_meta_reclaim(struct inode *inode, u32 flags, u32 count, bool recovery,
-		      struct pvfs_reclaim_rep *rep)
+int pvfs_meta_reclaim(struct inode *inode, const struct pvfs_cap *cap, u32 flags, u32 count,
+		      bool recovery, struct pvfs_reclaim_rep *rep)
 {
-	struct pvfs_reclaim_req m = { .fid = fid_of(inode), .flags = flags, .count = count };
+	struct pvfs_reclaim_req m = {
+		.cred = { .uid = (u32)-1, .gid = (u32)-1 },	/* nobody's: the cap says it */
+		.cap = *cap,
+		.fid = fid_of(inode),
+		.flags = flags,
+		.count = count,
+	};
 	struct pvfs_volume *vol = PVFS_VOL(inode);
 	struct pvfs_request *req;
 	int err;

@@ -130,9 +130,7 @@ struct pvfs_inode {
 	u64 own_last;			/* of the volume's own changes the last that was to it */
 	u64 floor;	/* the file was at least so long with trunc_gen floor_gen: our writes */
 	u32 floor_gen;
-	u8 caps;			/* bit i: cap[i] is there */
-	u64 cap_session;		/* they are good in */
-	struct pvfs_cap cap[4];		/* by rights */
+	struct pvfs_cap cap[4];		/* by rights; 0: there was none. Older sessions' are kept to RECLAIM */
 	/* version when the page cache was last known to be right or empty */
 	u64 cache_version;
 	struct pvfs_use *use;		/* from the first open on; then constant */
@@ -413,8 +411,8 @@ int pvfs_meta_readdir(struct inode *dir, u64 cookie, bool attrs, const struct bi
 int pvfs_meta_open(struct inode *inode, u32 flags, struct pvfs_open_rep *rep);
 int pvfs_meta_open_fid(struct pvfs_volume *vol, const struct pvfs_fid *fid, u32 flags,
 		       struct pvfs_cap *cap);
-int pvfs_meta_reclaim(struct inode *inode, u32 flags, u32 count, bool recovery,
-		      struct pvfs_reclaim_rep *rep);
+int pvfs_meta_reclaim(struct inode *inode, const struct pvfs_cap *cap, u32 flags, u32 count,
+		      bool recovery, struct pvfs_reclaim_rep *rep);
 int pvfs_meta_report(struct inode *inode);
 int pvfs_meta_getlk(struct inode *inode, const struct pvfs_getlk_req *m,
 		    struct pvfs_getlk_rep *rep);

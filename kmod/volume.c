@@ -149,14 +149,16 @@ static int volume_session_open(struct pvfs_volume *vol, struct pvfs_session_open
 	return err;
 }
 
-static void volume_set_session(struct pvfs_volume *vol, u64 session, u64 epoch, u64 opened)
+static void volume_set_session(struct pvfs_volume *vol, const struct pvfs_session_open_rep *rep,
+			       u64 opened)
 {
 	spin_lock(&vol->lock);
-	vol->session = session;
-	vol->epoch = epoch;
+	vol->session = rep->session;
+	memcpy(vol->ticket, rep->ticket, sizeof(vol->ticket));
+	vol->epoch = rep->epoch;
 	spin_unlock(&vol->lock);
 	pvfs_leases_void(vol);
-	pvfs_server_session(vol->mgr, session, opened);
+	pvfs_server_session(vol->mgr, rep->session, opened);
 }
 
 /* vol->lock held: nobody finds the new epoch, or no session, and recovery not begun. */
@@ -221,7 +223,7 @@ static int volume_new_session(struct pvfs_volume *vol)
 		return -EPROTO;
 	}
 	WRITE_ONCE(vol->lease_ms, rep.lease_ms);
-	volume_set_session(vol, rep.session, rep.epoch, opened);
+	volume_set_session(vol, &rep, opened);
 	for (i = 0; i < vol->niods; i++)
 		pvfs_server_reconnect(vol->iods[i]);
 	return 0;
@@ -535,7 +537,7 @@ int pvfs_volume_open(const struct pvfs_opts *opts, unsigned int timeout_ms,
 	err = pvfs_stats_add_volume(vol);
 	if (err)
 		goto out_table;
-	volume_set_session(vol, rep.session, rep.epoch, opened);
+	volume_set_session(vol, &rep, opened);
 	queue_delayed_work(vol->recover_wq, &vol->renew_work,
 			   msecs_to_jiffies(READ_ONCE(vol->lease_ms) / 3));
 	volume_landing_free(&table);

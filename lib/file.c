@@ -224,6 +224,7 @@ int pvfs_open_shared(struct pvfs_fs *fs, const struct pvfs_shared *given, int fl
 	epoch = pvfs_get_u64(&w);
 	session = pvfs_get_u64(&w);
 	cap.rights = pvfs_get_u32(&w);
+	cap.session = session;
 	pvfs_get_fix(&w, cap.mac, sizeof(cap.mac));
 	pvfs_get_attr(&w, &attr);
 	if (w.err || !S_ISREG(attr.mode))

@@ -280,7 +280,7 @@ int lib_fs_iods_create(struct pvfs_fs *fs, const void *table, u32 len, u32 n, ch
 		if (rc)
 			goto bad;
 		fs->niods = i + 1;
-		pvfs_peer_set_session(fs->iods[i].peer, fs->session);
+		pvfs_peer_set_session(fs->iods[i].peer, fs->session, fs->ticket);
 	}
 	return 0;
 bad:

@@ -314,7 +314,10 @@ u64 lib_inode_sync_begin(struct inode *ino)
  */
 int lib_inode_reclaim(struct pvfs_fs *fs, struct inode *ino)
 {
-	struct pvfs_reclaim_req req = { .fid = ino->fid };
+	struct pvfs_reclaim_req req = {
+		.cred = { .uid = (u32)-1, .gid = (u32)-1 },	/* nobody's: the capability says it */
+		.fid = ino->fid,
+	};
 	struct pvfs_reclaim_rep rep;
 	u8 body[128], rep_buf[REP_MAX];
 	struct pvfs_rpc rpc;
@@ -325,6 +328,7 @@ int lib_inode_reclaim(struct pvfs_fs *fs, struct inode *ino)
 	for (r = 1; r < ARRAY_SIZE(ino->open); r++) {
 		pthread_mutex_lock(&ino->lock);
 		req.count = ino->open[r].count;
+		req.cap = ino->open[r].cap;
 		pthread_mutex_unlock(&ino->lock);
 		if (!req.count)
 			continue;
@@ -347,6 +351,12 @@ int lib_inode_reclaim(struct pvfs_fs *fs, struct inode *ino)
 			err = pvfs_reclaim_rep_decode(&rep, rep_buf, rpc.rep_len);
 		if (err == -ESTALE || err == -ENOENT) {
 			pvfs_warn("libpvfs: %s: inode %llu was open here, but is gone: was the session away too long?",
+				  fs->mgr_name, (unsigned long long)ino->fid.ino);
+			continue;
+		}
+		/* For ever: what is done with it is refused, and all else goes on. */
+		if (err == -EACCES) {
+			pvfs_warn("libpvfs: %s: inode %llu was open here, and the manager does not believe it",
 				  fs->mgr_name, (unsigned long long)ino->fid.ino);
 			continue;
 		}

@@ -33,7 +33,7 @@ struct piece {
 	struct iovec *iov;
 	u32 room;
 	struct iovec inline_iov[INLINE_IOV];
-	u8 body[96], rep[64];
+	u8 body[128], rep[64];
 };
 
 /* One datafile's part that is not asked for yet. */

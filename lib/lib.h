@@ -78,6 +78,7 @@ struct pvfs_fs {
 	pthread_mutex_t lock;		/* protects what follows, to the next lock */
 	pthread_cond_t cond;		/* any of it changed */
 	u64 session;
+	u8 ticket[PVFS_TICKET_LEN];	/* for AUTH in it */
 	u64 epoch;			/* of the mgr */
 	u32 nslots;
 	u64 slot_busy[PVFS_SLOTS_MAX / 64];
@@ -293,7 +294,7 @@ struct lib_ask {
 	int body_len;
 	int err;
 	u32 rep_len;
-	u8 body[96], rep[64];
+	u8 body[128], rep[64];
 };
 int lib_ask_all(struct pvfs_fs *fs, const struct pvfs_layout *layout, u16 op, struct lib_ask *asks,
 		u32 n);

@@ -364,6 +364,7 @@ int lib_session_open(struct pvfs_fs *fs, unsigned int timeout_ms, void *table, s
 	}
 	pthread_mutex_lock(&fs->lock);
 	fs->session = rep.session;
+	memcpy(fs->ticket, rep.ticket, sizeof(fs->ticket));
 	/* fs->epoch is what lib_session_mgr_up() was told last, which may be of a later process. */
 	fs->nslots = min(rep.nslots, PVFS_SLOTS_MAX);
 	fs->lease_ms = max(rep.lease_ms, 300u);
@@ -373,9 +374,9 @@ int lib_session_open(struct pvfs_fs *fs, unsigned int timeout_ms, void *table, s
 	fs->generation++;
 	pthread_mutex_unlock(&fs->lock);
 	pvfs_peer_expect(fs->mgr, fs->uuid, 0);
-	pvfs_peer_set_session(fs->mgr, rep.session);
+	pvfs_peer_set_session(fs->mgr, rep.session, rep.ticket);
 	for (i = 0; i < fs->niods; i++)
-		pvfs_peer_set_session(fs->iods[i].peer, rep.session);
+		pvfs_peer_set_session(fs->iods[i].peer, rep.session, rep.ticket);
 	*ret_len = rpc.in_len;
 	*ret_niods = rep.niods;
 	return 0;

@@ -769,6 +769,11 @@ int mgr_make(struct mgr_op *op, struct mgr_make *mk);
 
 /* ---- op_open.c, also used to replay CREATE after a restart ---- */
 int mgr_open_again(struct mgr_op *op, const struct pvfs_fid *fid, u32 flags);
+/* What a file opened with @flags gives a right to: PVFS_CAP_*. */
+u32 mgr_cap_rights(u32 flags);
+/* May @cred open @in with @flags (PVFS_O_*)? Return: 0 or -EACCES. */
+int mgr_open_may(struct mgr_op *op, const struct pvfs_cred *cred, const struct mgr_inode *in,
+		 u32 flags);
 /* Of an OPEN_SHARED: the payload again, and, unless it is known @here, what was opened. */
 int mgr_open_shared_again(struct mgr_op *op, const struct pvfs_open_shared_rep *rep, bool here);
 /*

@@ -37,16 +37,16 @@ struct opening {
 	struct pvfs_cap *cap;
 };
 
+u32 mgr_cap_rights(u32 flags)
+{
+	return (flags & (PVFS_O_READ | PVFS_O_EXEC) ? PVFS_CAP_READ : 0) |
+	       (flags & PVFS_O_WRITE ? PVFS_CAP_WRITE : 0);
+}
+
 static void make_cap_for(struct mgr *m, u64 session, const struct pvfs_fid *fid, u32 flags,
 			 struct pvfs_cap *cap)
 {
-	u32 rights = 0;
-
-	if (flags & (PVFS_O_READ | PVFS_O_EXEC))
-		rights |= PVFS_CAP_READ;
-	if (flags & PVFS_O_WRITE)
-		rights |= PVFS_CAP_WRITE;
-	pvfs_cap_make(&m->server_key, m->uuid, session, fid, rights, cap);
+	pvfs_cap_make(&m->server_key, m->uuid, session, fid, mgr_cap_rights(flags), cap);
 }
 
 static void make_cap(struct mgr_op *op, const struct pvfs_fid *fid, u32 flags, struct pvfs_cap *cap)
@@ -54,8 +54,8 @@ static void make_cap(struct mgr_op *op, const struct pvfs_fid *fid, u32 flags, s
 	make_cap_for(op->m, mgr_op_session(op), fid, flags, cap);
 }
 
-static int check_access(struct mgr_op *op, const struct pvfs_cred *cred, const struct mgr_inode *in,
-			u32 flags)
+int mgr_open_may(struct mgr_op *op, const struct pvfs_cred *cred, const struct mgr_inode *in,
+		 u32 flags)
 {
 	u32 mask = 0;
 
@@ -87,7 +87,7 @@ static int open_fn(struct mgr_op *op, void *arg)
 	if (!S_ISDIR(in->mode) && !S_ISREG(in->mode))
 		return -ENXIO;
 	if (o->cred) {
-		err = check_access(op, o->cred, in, o->flags);
+		err = mgr_open_may(op, o->cred, in, o->flags);
 		if (err)
 			return err;
 	}

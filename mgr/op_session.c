@@ -30,6 +30,7 @@ int mgr_op_session_open(struct mgr_op *op, const struct pvfs_session_open_req *r
 	if (err)
 		return err;
 	rep->session = s->id;
+	pvfs_ticket_make(&m->server_key, m->uuid, s->id, rep->ticket);
 	rep->epoch = m->epoch;
 	rep->lease_ms = m->conf->lease_ms;
 	rep->nslots = MGR_NSLOTS;
@@ -59,8 +60,11 @@ int mgr_op_session_close(struct mgr_op *op, const struct pvfs_session_close_req 
 
 /* ---- reclaim ---- */
 
+#define O_RECLAIM (PVFS_O_READ | PVFS_O_WRITE | PVFS_O_EXEC | PVFS_O_DRAFT)
+
 struct reclaim {
 	const struct pvfs_reclaim_req *req;
+	bool proved;			/* by the capability that it has */
 	struct mgr_inode in;
 };
 
@@ -89,6 +93,11 @@ static int reclaim_fn(struct mgr_op *op, void *arg)
 		return -ESTALE;
 	if (!S_ISREG(in->mode))
 		return -EINVAL;
+	if (!r->proved) {
+		err = mgr_open_may(op, &r->req->cred, in, r->req->flags);
+		if (err)
+			return err;
+	}
 	if (in->flags & MGR_IF_REAP) {
 		/*
 		 * Unlinked while we did not know that it was open. After the grace its data may be
@@ -130,12 +139,28 @@ static void extend_grace(struct mgr *m)
 int mgr_op_reclaim(struct mgr_op *op, const struct pvfs_reclaim_req *req,
 		   struct pvfs_reclaim_rep *rep)
 {
-	struct reclaim r = { .req = req };
-	u32 rights = 0;
+	struct reclaim r = { .req = req, .proved = req->cap.rights };
+	u32 rights = mgr_cap_rights(req->flags);
 	int err;
 
-	if (!(req->flags & (PVFS_O_READ | PVFS_O_WRITE | PVFS_O_EXEC)))
+	if (!rights || (req->flags & ~O_RECLAIM))
 		return -EINVAL;
+	/* Only who may write to it can have made it. */
+	if ((req->flags & PVFS_O_DRAFT) && !(req->flags & PVFS_O_WRITE))
+		return -EINVAL;
+	/*
+	 * Who had it open has been given a capability, by this manager or one before: that proves it,
+	 * whatever has become of the mode since. The key it was made with outlives us.
+	 */
+	if (r.proved && ((rights & ~req->cap.rights) ||
+			 !pvfs_cap_check(&op->m->server_key, op->m->uuid, req->cap.session,
+					 &req->fid, &req->cap))) {
+		pvfs_log_limited(PVFS_LOG_WARNING,
+				 "session %llu of %s: refused: it never had inode %llu open like that",
+				 (unsigned long long)op->s->id, op->s->host,
+				 (unsigned long long)req->fid.ino);
+		return -EACCES;
+	}
 	err = mgr_opens_add(&op->m->opens, op->s, req->fid.ino, req->flags, req->count, true);
 	if (err)
 		return err;
@@ -149,10 +174,6 @@ int mgr_op_reclaim(struct mgr_op *op, const struct pvfs_reclaim_req *req,
 	if ((req->flags & PVFS_O_DRAFT) && (r.in.flags & MGR_IF_STUFFED) && !r.in.size &&
 	    mgr_lease_begin(op, r.in.ino))
 		mgr_leases_draft(&op->m->leases, r.in.ino, op->s->id, true);
-	if (req->flags & (PVFS_O_READ | PVFS_O_EXEC))
-		rights |= PVFS_CAP_READ;
-	if (req->flags & PVFS_O_WRITE)
-		rights |= PVFS_CAP_WRITE;
 	pvfs_cap_make(&op->m->server_key, op->m->uuid, op->s->id, &req->fid, rights, &rep->cap);
 	return mgr_size_attr(op, &r.in, NULL, &rep->attr);
 }

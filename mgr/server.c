@@ -528,17 +528,20 @@ void mgr_workers_stop(struct mgr *m)
 	mgr_log_stop(m);
 }
 
-static int mgr_session_check(struct pvfs_server *srv, u64 session)
+static int mgr_session_check(struct pvfs_server *srv, u64 session, const u8 *ticket)
 {
+	struct mgr *m = pvfs_server_arg(srv);
+	bool its = !ticket || pvfs_ticket_check(&m->server_key, m->uuid, session, ticket);
 	struct mgr_session *s;
 
 	if (!session)
 		return 0;
-	s = mgr_session_lookup(pvfs_server_arg(srv), session);
+	/* Of a client that it is not it is no sign of life. */
+	s = its ? mgr_session_lookup(m, session) : mgr_session_peek(m, session);
 	if (!s)
 		return -ESTALE;
 	mgr_session_put(s);
-	return 0;
+	return its ? 0 : -EPERM;
 }
 
 /* ---- counters ---- */

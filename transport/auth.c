@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0 OR LGPL-2.1
 /*
- * auth.c - keys, HMAC-SHA256 (OpenSSL 3), the macs of AUTH, capabilities.
+ * auth.c - keys, HMAC-SHA256 (OpenSSL 3), the macs of AUTH, capabilities, tickets.
  *
  * Pure functions but for the key file; which message may come when is server.c's and peer.c's.
  */
@@ -17,6 +17,7 @@
 #include <unistd.h>
 
 #define CAP_LABEL "pvfs-cap"
+#define TICKET_LABEL "pvfs-session"
 
 /* ---------------------------------------------------------------- HMAC */
 
@@ -261,6 +262,7 @@ void pvfs_cap_make(const struct pvfs_key *server_key, const u8 uuid[PVFS_UUID_LE
 
 	cap_mac(server_key, uuid, session, fid, rights, mac);
 	ret_cap->rights = rights;
+	ret_cap->session = session;
 	memcpy(ret_cap->mac, mac, sizeof(ret_cap->mac));
 }
 
@@ -273,4 +275,32 @@ bool pvfs_cap_check(const struct pvfs_key *server_key, const u8 uuid[PVFS_UUID_L
 		return false;
 	cap_mac(server_key, uuid, session, fid, cap->rights, mac);
 	return pvfs_mac_equal(mac, cap->mac, sizeof(cap->mac));
+}
+
+/* ---------------------------------------------------------------- tickets */
+
+void pvfs_ticket_make(const struct pvfs_key *server_key, const u8 uuid[PVFS_UUID_LEN], u64 session,
+		      u8 ret_ticket[PVFS_TICKET_LEN])
+{
+	u8 number[8], mac[PVFS_MAC_LEN];
+	struct iovec iov[] = {
+		{ .iov_base = (void *)TICKET_LABEL, .iov_len = strlen(TICKET_LABEL) },
+		{ .iov_base = (void *)uuid, .iov_len = PVFS_UUID_LEN },
+		{ .iov_base = number, .iov_len = sizeof(number) },
+	};
+
+	put_unaligned_le64(session, number);
+	pvfs_hmac(server_key->bytes, iov, ARRAY_SIZE(iov), mac);
+	memcpy(ret_ticket, mac, PVFS_TICKET_LEN);
+}
+
+bool pvfs_ticket_check(const struct pvfs_key *server_key, const u8 uuid[PVFS_UUID_LEN], u64 session,
+		       const u8 ticket[PVFS_TICKET_LEN])
+{
+	u8 want[PVFS_TICKET_LEN];
+
+	if (!server_key->present)
+		return false;
+	pvfs_ticket_make(server_key, uuid, session, want);
+	return pvfs_mac_equal(want, ticket, sizeof(want));
 }

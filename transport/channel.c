@@ -319,6 +319,7 @@ static void chan_connect(struct chan *ch)
 	pvfs_conn_get(&pc->c);		/* ch->conn's */
 	pthread_mutex_lock(&p->lock);
 	pc->session = p->session;
+	memcpy(pc->ticket, p->ticket, sizeof(pc->ticket));
 	p->nconns++;
 	if (p->state == PVFS_PEER_IDLE)
 		p->state = PVFS_PEER_CONNECTING;

@@ -69,6 +69,7 @@ static int send_auth(struct pconn *pc)
 
 	if (!m)
 		return -ENOMEM;
+	memcpy(req.ticket, pc->ticket, sizeof(req.ticket));
 	n = pvfs_auth_req_encode(&req, m->body, sizeof(m->body));
 	if (n > 0)
 		pvfs_auth_seal(&p->key, &pc->nonces, false, m->body, n);
@@ -89,6 +90,41 @@ static const char *role_name(u8 role)
 				       "something else";
 }
 
+/* It knows the key, and has another version: what it says further is not for us. */
+static int other_version(struct pconn *pc)
+{
+	snprintf(pc->why, sizeof(pc->why), "it speaks version %u of the protocol, we speak %u",
+		 pvfs_auth_version(pc->small), PVFS_PROTO_VERSION);
+	return refusal(pc, -EPROTO);
+}
+
+/*
+ * A refusal with our key's mac. Without one it may be anybody's, who is between us and the server or
+ * came to its port first: no more than a broken connection.
+ */
+static int auth_refused(struct pconn *pc, int err)
+{
+	struct pvfs_peer *p = pc->ch->p;
+
+	switch (err) {
+	case -ENOENT:
+		snprintf(pc->why, sizeof(pc->why), "it does not serve volume '%s'", p->pp.volume);
+		return refusal(pc, err);
+	case -ESTALE:
+		snprintf(pc->why, sizeof(pc->why), "it does not know our session any more");
+		pc->stale = true;
+		return err;
+	case -EPROTO:
+		snprintf(pc->why, sizeof(pc->why), "it lacks a feature that we need");
+		return refusal(pc, err);
+	case -EPERM:
+		snprintf(pc->why, sizeof(pc->why), "our session is another client's, it says");
+		return err;
+	}
+	snprintf(pc->why, sizeof(pc->why), "it answered: %s", strerror(-err));
+	return err;
+}
+
 static int auth_answer(struct pconn *pc)
 {
 	struct pvfs_peer *p = pc->ch->p;
@@ -97,40 +133,30 @@ static int auth_answer(struct pconn *pc)
 	struct pvfs_auth_rep rep;
 	bool proved;
 
-	switch (err) {
-	case -EACCES:
+	/* Who takes us for a stranger has nothing to prove it with. */
+	if (err == -EACCES && !len) {
 		snprintf(pc->why, sizeof(pc->why), "it refused our key");
 		return refusal(pc, err);
-	case -ENOENT:
-		snprintf(pc->why, sizeof(pc->why), "it does not serve volume '%s'", p->pp.volume);
-		return refusal(pc, err);
-	case -ESTALE:
-		snprintf(pc->why, sizeof(pc->why), "it does not know our session any more");
-		pc->stale = true;
-		return err;
-	}
-	if (err && err != -EPROTO) {
-		snprintf(pc->why, sizeof(pc->why), "it answered: %s", strerror(-err));
-		return err;
 	}
 	proved = pvfs_auth_verify(&p->key, &pc->nonces, true, pc->small, len) &&
-		 !pvfs_auth_rep_decode(&rep, pc->small, len);
+		 len >= PVFS_AUTH_HEAD_LEN;
+	if (proved && pvfs_auth_version(pc->small) != PVFS_PROTO_VERSION)
+		return other_version(pc);
+	proved = proved && !pvfs_auth_rep_decode(&rep, pc->small, len) &&
+		 rep.status == pc->c.h.status && rep.session == pc->session;
+	if (!proved && !err) {
+		snprintf(pc->why, sizeof(pc->why), "it could not prove that it knows our key");
+		return refusal(pc, -EACCES);
+	}
 	if (!proved) {
-		snprintf(pc->why, sizeof(pc->why),
-			 err ? "it speaks another version of the protocol (ours is %u)" :
-			       "it could not prove that it knows our key",
-			 PVFS_PROTO_VERSION);
-		return refusal(pc, err ?: -EACCES);
+		snprintf(pc->why, sizeof(pc->why), "it refused us (%s) and could not prove that it knows our key",
+			 strerror(-err));
+		peer_unproved(p, err);
+		return -ECONNRESET;
 	}
-	if (err || rep.version != PVFS_PROTO_VERSION) {
-		if (rep.version != PVFS_PROTO_VERSION)
-			snprintf(pc->why, sizeof(pc->why),
-				 "it speaks version %u of the protocol, we speak %u", rep.version,
-				 PVFS_PROTO_VERSION);
-		else
-			snprintf(pc->why, sizeof(pc->why), "it lacks a feature that we need");
-		return refusal(pc, -EPROTO);
-	}
+	/* One of another volume does not take our ticket: which it is says more. */
+	if (err && err != -EPERM)
+		return auth_refused(pc, err);
 	if (rep.role != p->pp.its_role) {
 		snprintf(pc->why, sizeof(pc->why), "it is %s, not %s", role_name(rep.role),
 			 role_name(p->pp.its_role));
@@ -138,6 +164,8 @@ static int auth_answer(struct pconn *pc)
 	}
 	if (peer_is_other(p, &rep, pc->why, sizeof(pc->why)))
 		return p->pp.hard ? -EHOSTUNREACH : refusal(pc, -EHOSTUNREACH);
+	if (err)
+		return auth_refused(pc, err);
 	pc->hs = HS_DONE;
 	chan_auth_ok(pc, &rep);
 	return 1;

@@ -236,13 +236,18 @@ static const struct pvfs_key *key_of(const struct pvfs_server *s, u8 role)
 	return role == PVFS_ROLE_CLIENT ? &s->p.cluster_key : &s->p.server_key;
 }
 
-/* AUTH's answer with the mac: the server proves itself too. @err: 0 or -EPROTO. */
+/*
+ * AUTH's answer with the mac: the server proves itself too, and that a refusal (@err: 0 or -errno) is
+ * its own.
+ */
 static void answer_auth(struct srv_conn *sc, int err)
 {
 	struct pvfs_server *s = sc->s;
 	struct pvfs_auth_rep rep = {
 		.version = PVFS_PROTO_VERSION,
 		.role = s->p.role,
+		.status = pvfs_errno_to_wire(-err),
+		.session = sc->peer.session,
 		.features = PVFS_FEATURES,
 		.epoch = s->p.epoch,
 		.index = s->p.index,
@@ -269,7 +274,7 @@ static bool gone(const struct srv_conn *sc)
 	struct pvfs_server *s = sc->s;
 
 	return sc->peer.session && s->p.ops->session_check &&
-	       s->p.ops->session_check(s, sc->peer.session);
+	       s->p.ops->session_check(s, sc->peer.session, NULL);
 }
 
 void handshake_resume(struct srv_conn *sc)
@@ -348,13 +353,18 @@ static void copy_name(char *to, size_t room, const struct pvfs_str *s)
 	to[n] = '\0';
 }
 
+/* Of who has not proved the key: there is none to prove anything with. */
+static int refuse_unproved(struct srv_conn *sc, const char *why)
+{
+	sc->c.why = why;
+	answer(sc, PVFS_OP_AUTH, sc->c.h.tag, -EACCES, NULL, 0);
+	return -EACCES;
+}
+
 static int refuse(struct srv_conn *sc, int err, const char *why)
 {
 	sc->c.why = why;
-	if (err == -EPROTO)
-		answer_auth(sc, err);
-	else
-		answer(sc, PVFS_OP_AUTH, sc->c.h.tag, err, NULL, 0);
+	answer_auth(sc, err);
 	return err;
 }
 
@@ -365,25 +375,32 @@ static int handshake_auth(struct srv_conn *sc)
 	struct srv_conn *old = NULL;
 	struct pvfs_auth_req m;
 	char volume[PVFS_VOLUME_MAX + 1];
+	u8 role;
 	int err;
 
-	if (pvfs_auth_req_decode(&m, sc->small, len))
-		return refuse(sc, -EACCES, "malformed AUTH");
-	if ((m.role != PVFS_ROLE_CLIENT && m.role != PVFS_ROLE_MGR && m.role != PVFS_ROLE_IOD) ||
-	    !pvfs_auth_verify(key_of(s, m.role), &sc->nonces, false, sc->small, len))
-		return refuse(sc, -EACCES,
-			      m.role == PVFS_ROLE_CLIENT ? "it does not know the cluster key" :
-							   "it does not know the server key");
+	/* The mac before the rest: one of another version has other fields. */
+	if (len < PVFS_AUTH_HEAD_LEN)
+		return refuse_unproved(sc, "malformed AUTH");
+	role = pvfs_auth_role(sc->small);
+	if ((role != PVFS_ROLE_CLIENT && role != PVFS_ROLE_MGR && role != PVFS_ROLE_IOD) ||
+	    !pvfs_auth_verify(key_of(s, role), &sc->nonces, false, sc->small, len))
+		return refuse_unproved(sc, role == PVFS_ROLE_CLIENT ?
+					   "it does not know the cluster key" :
+					   "it does not know the server key");
 	/* From here on it is one of us. */
 	pthread_mutex_lock(&s->lock);
-	sc->peer.role = m.role;
+	sc->peer.role = role;
+	pthread_mutex_unlock(&s->lock);
+	if (pvfs_auth_version(sc->small) != PVFS_PROTO_VERSION)
+		return refuse(sc, -EPROTO, "it speaks another version of the protocol");
+	if (pvfs_auth_req_decode(&m, sc->small, len))
+		return refuse(sc, -EPROTO, "malformed AUTH");
+	pthread_mutex_lock(&s->lock);
 	sc->peer.session = m.session;
 	sc->peer.channel = m.channel;
 	sc->peer.features = m.features & PVFS_FEATURES;
 	copy_name(sc->peer.host, sizeof(sc->peer.host), &m.host);
 	pthread_mutex_unlock(&s->lock);
-	if (m.version != PVFS_PROTO_VERSION)
-		return refuse(sc, -EPROTO, "it speaks another version of the protocol");
 	if (m.required & ~PVFS_FEATURES)
 		return refuse(sc, -EPROTO, "it insists on a feature that is not known here");
 	if (m.channel >= PVFS_CHANNELS_MAX)
@@ -396,7 +413,16 @@ static int handshake_auth(struct srv_conn *sc)
 		refuse(sc, -ENOENT, NULL);
 		return -ENOENT;
 	}
-	if (m.session && s->p.ops->session_check && s->p.ops->session_check(s, m.session)) {
+	err = 0;
+	if (m.session && s->p.ops->session_check)
+		err = s->p.ops->session_check(s, m.session, m.ticket);
+	if (err == -EPERM) {
+		atomic_fetch_add_explicit(&s->refused, 1, memory_order_relaxed);
+		pvfs_log_limited(PVFS_LOG_WARNING, "%s (%s): refused: session %llu is another client's",
+				 sc->c.name, sc->peer.host, (unsigned long long)m.session);
+		return refuse(sc, err, NULL);
+	}
+	if (err) {
 		/* Ours to say once, not an attack: the client opens another one. */
 		pvfs_info("%s (%s): session %llu is not known any more", sc->c.name, sc->peer.host,
 			  (unsigned long long)m.session);

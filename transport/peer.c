@@ -40,8 +40,8 @@ void peer_up(struct pvfs_peer *p)
 	p->why[0] = '\0';
 	p->down_since = 0;
 	peer_name(p, name, sizeof(name));
-	tell = p->told || p->told_other || p->told_refused;
-	p->told = p->told_other = p->told_refused = false;
+	tell = p->told || p->told_other || p->told_refused || p->told_unproved;
+	p->told = p->told_other = p->told_refused = p->told_unproved = false;
 	pthread_mutex_unlock(&p->lock);
 	if (tell)
 		pvfs_info("%s answers again", name);
@@ -92,6 +92,21 @@ void peer_refused(struct pvfs_peer *p, int err, const char *why)
 	pthread_mutex_unlock(&p->lock);
 	if (tell)
 		pvfs_warn("%s refuses us (%s), still trying", name, why);
+}
+
+void peer_unproved(struct pvfs_peer *p, int err)
+{
+	char name[sizeof(p->pp.addr.text) + 16];
+	bool tell;
+
+	pthread_mutex_lock(&p->lock);
+	tell = !p->told_unproved;
+	p->told_unproved = true;
+	peer_name(p, name, sizeof(name));
+	pthread_mutex_unlock(&p->lock);
+	if (tell)
+		pvfs_warn("%s: somebody refuses us there (%s) who does not prove that he knows the key, still trying",
+			  name, strerror(-err));
 }
 
 /* "iod 3 of volume UUID" */
@@ -458,12 +473,16 @@ void *pvfs_peer_arg(struct pvfs_peer *p)
 	return p->pp.arg;
 }
 
-void pvfs_peer_set_session(struct pvfs_peer *p, u64 session)
+void pvfs_peer_set_session(struct pvfs_peer *p, u64 session, const u8 *ticket)
 {
 	unsigned int i;
 
 	pthread_mutex_lock(&p->lock);
 	p->session = session;
+	if (ticket)
+		memcpy(p->ticket, ticket, sizeof(p->ticket));
+	else
+		memset(p->ticket, 0, sizeof(p->ticket));
 	pthread_mutex_unlock(&p->lock);
 	for (i = 0; i < p->pp.nconnect; i++)
 		chan_session(&p->chans[i], session);

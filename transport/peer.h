@@ -92,6 +92,7 @@ struct pconn {
 	struct pvfs_conn c;
 	struct chan *ch;
 	u64 session;			/* ch->lock: the one it is bound to */
+	u8 ticket[PVFS_TICKET_LEN];	/* its */
 	/* reader's */
 	enum { HS_HELLO, HS_AUTH, HS_DONE } hs;
 	struct pvfs_nonces nonces;
@@ -120,6 +121,7 @@ struct pvfs_peer {
 	pthread_mutex_t lock;		/* protects all below */
 	pthread_cond_t cond;		/* inflight or nconns became 0 */
 	u64 session;
+	u8 ticket[PVFS_TICKET_LEN];	/* its */
 	u64 due;			/* what timer is set to, 0: not */
 	enum pvfs_peer_state state;
 	u32 nup;
@@ -131,6 +133,7 @@ struct pvfs_peer {
 	u8 uuid[PVFS_UUID_LEN];
 	u32 index;
 	bool told_refused;		/* the log says that it refuses us */
+	bool told_unproved;		/* the same, but of whom nobody knows */
 	bool told_other;		/* the log says that somebody else answers there: these */
 	u8 other_uuid[PVFS_UUID_LEN];
 	u32 other_index;
@@ -147,6 +150,7 @@ void peer_preq_free(struct pvfs_peer *p, struct preq *r);
 void peer_up(struct pvfs_peer *p);
 void peer_down(struct pvfs_peer *p, bool was_up, int err, const char *why);
 void peer_refused(struct pvfs_peer *p, int err, const char *why);
+void peer_unproved(struct pvfs_peer *p, int err);	/* a refusal without a mac came: logged once */
 /* Is it another daemon than it should be? Logs that once, and says it in @why. */
 bool peer_is_other(struct pvfs_peer *p, const struct pvfs_auth_rep *rep, char *why, size_t n);
 

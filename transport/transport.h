@@ -181,6 +181,15 @@ void pvfs_cap_make(const struct pvfs_key *server_key, const u8 uuid[PVFS_UUID_LE
 bool pvfs_cap_check(const struct pvfs_key *server_key, const u8 uuid[PVFS_UUID_LEN], u64 session,
 		    const struct pvfs_fid *fid, const struct pvfs_cap *cap);
 
+/*
+ * What SESSION_OPEN gives with a session's number, and AUTH has to bring with it: that number alone
+ * can be guessed.
+ */
+void pvfs_ticket_make(const struct pvfs_key *server_key, const u8 uuid[PVFS_UUID_LEN], u64 session,
+		      u8 ret_ticket[PVFS_TICKET_LEN]);
+bool pvfs_ticket_check(const struct pvfs_key *server_key, const u8 uuid[PVFS_UUID_LEN], u64 session,
+		       const u8 ticket[PVFS_TICKET_LEN]);
+
 /* Constant-time comparison. */
 bool pvfs_mac_equal(const void *a, const void *b, size_t n);
 
@@ -248,10 +257,11 @@ struct pvfs_server_ops {
 			   void **ret_handle);
 	void (*payload_put)(struct pvfs_conn *conn, u8 *payload, void *handle);
 	/*
-	 * AUTH asks for session @session: 0 it exists; -ESTALE it does not. NULL: all are taken as
-	 * they are.
+	 * AUTH asks for session @session with @ticket (PVFS_TICKET_LEN bytes; NULL: that was
+	 * checked before): 0 it exists; -ESTALE it does not; -EPERM it is another client's, which
+	 * is to notice nothing. NULL: all are taken as they are.
 	 */
-	int (*session_check)(struct pvfs_server *s, u64 session);
+	int (*session_check)(struct pvfs_server *s, u64 session, const u8 *ticket);
 	/* The connection is gone; no call of it is running any more. May be NULL. */
 	void (*closed)(struct pvfs_conn *conn);
 	/*
@@ -449,8 +459,8 @@ struct pvfs_peer_params {
 	 */
 	void (*up)(struct pvfs_peer *p, u32 channel, const struct pvfs_auth_rep *rep);
 	/*
-	 * AUTH was answered -ESTALE: the session is gone. The pool continues with session 0 until
-	 * told otherwise.
+	 * AUTH was answered -ESTALE, with a mac: the session is gone. The pool continues with
+	 * session 0 until told otherwise.
 	 */
 	void (*session_lost)(struct pvfs_peer *p);
 	/*
@@ -474,9 +484,9 @@ void pvfs_peer_free(struct pvfs_peer *p);
 void *pvfs_peer_arg(struct pvfs_peer *p);
 /*
  * Session used in AUTH and headers of connections made from now on; existing ones of another
- * session are closed.
+ * session are closed. @ticket: what SESSION_OPEN gave with it, PVFS_TICKET_LEN bytes; NULL: zeros.
  */
-void pvfs_peer_set_session(struct pvfs_peer *p, u64 session);
+void pvfs_peer_set_session(struct pvfs_peer *p, u64 session, const u8 *ticket);
 enum pvfs_peer_state pvfs_peer_state(struct pvfs_peer *p, int *ret_err, char *why, size_t n);
 /* For how long it is DOWN, ms; 0: it is not. */
 u64 pvfs_peer_down_ms(struct pvfs_peer *p);

@@ -136,6 +136,9 @@ static inline void mend_stream(u8 *p, size_t n, u8 flags, const u32 *tags, unsig
 	}
 }
 
+/* Of the volume that tickets are made for. */
+static u8 volume_uuid[PVFS_UUID_LEN];
+
 static inline bool login(struct pvfs_xprt *x, const char *volume, u64 session, bool as_server, u32 channel)
 {
 	struct pvfs_auth_req req = { .version = PVFS_PROTO_VERSION, .volume = PVFS_STR(volume), .host = PVFS_STR("fuzz"),
@@ -146,6 +149,7 @@ static inline bool login(struct pvfs_xprt *x, const char *volume, u64 session, b
 	u8 body[512];
 	int len;
 
+	pvfs_ticket_make(&server_key, volume_uuid, req.session, req.ticket);
 	memset(n.client, 1, sizeof(n.client));
 	if (!send_msg(x, PVFS_OP_HELLO, 0, 1, n.client, sizeof(n.client)) || !recv_msg(x, &h, body, sizeof(body)))
 		return false;

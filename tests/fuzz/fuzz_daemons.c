@@ -88,6 +88,7 @@ static void start_iod(void)
 	char err[6000];
 
 	memcpy(id.uuid, conf->uuid, sizeof(id.uuid));
+	memcpy(volume_uuid, conf->uuid, sizeof(volume_uuid));
 	memcpy(id.name, conf->name, sizeof(id.name));
 	if (pvfs_storeid_create(conf->iods[0].store, &id, err, sizeof(err)) ||
 	    iod_store_posix_open(conf->iods[0].store, &store) || iod_start(conf, 0, store, &iod, err, sizeof(err)))
@@ -252,6 +253,9 @@ static void seal(const struct pvfs_header *h, u8 *body, u64 session)
 		break;
 	case PVFS_OP_UNSTUFF:
 		SEAL(unstuff, &stuffed, );
+		break;
+	case PVFS_OP_RECLAIM:
+		SEAL(reclaim, &stuffed, );
 		break;
 	}
 }

@@ -188,6 +188,7 @@ static void count_done(struct pvfs_rpc *rpc)
 static unsigned int serve_peer(struct pvfs_xprt *x, u32 *tags, unsigned int max)
 {
 	struct pvfs_auth_rep rep = { .version = PVFS_PROTO_VERSION, .role = PVFS_ROLE_IOD, .credits = 16 };
+	struct pvfs_auth_req req;
 	struct pvfs_nonces n;
 	struct pvfs_header h;
 	unsigned int i = 0;
@@ -200,6 +201,9 @@ static unsigned int serve_peer(struct pvfs_xprt *x, u32 *tags, unsigned int max)
 	if (!send_msg(x, PVFS_OP_HELLO, PVFS_HF_REPLY, h.tag, n.server, sizeof(n.server)) ||
 	    !recv_msg(x, &h, body, sizeof(body)))
 		return 0;
+	if (pvfs_auth_req_decode(&req, body, h.body_len))
+		die("a peer's AUTH cannot be decoded");
+	rep.session = req.session;
 	len = pvfs_auth_rep_encode(&rep, body, sizeof(body));
 	pvfs_auth_seal(&cluster_key, &n, true, body, len);
 	send_msg(x, PVFS_OP_AUTH, PVFS_HF_REPLY, h.tag, body, len);

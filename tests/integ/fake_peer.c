@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * fake_peer.c - a server that is not what a client expects, for errors.t.
+ * fake_peer.c - a server that is not what a client expects, for errors.t, locks.t and the guests' bad.sh.
  *
  *   fake_peer mute            accepts connections and says nothing
  *   fake_peer noise           answers with what is not our protocol
  *   fake_peer version KEY     knows the key, but is of a version that does not fit
+ *   fake_peer refuse PORT     does not know it, and says in turn that the client's session, and the volume, are
+ *                             not known; prints "refused" each time
  *
  * Prints the port it listens on (127.0.0.1), and runs until it is killed.
  */
@@ -61,7 +63,8 @@ static void serve_version(int fd, const struct pvfs_key *key)
 	struct pvfs_hello_req hello;
 	struct pvfs_hello_rep hello_rep;
 	struct pvfs_auth_req auth;
-	struct pvfs_auth_rep rep = { .version = OTHER_VERSION, .role = PVFS_ROLE_MGR };
+	struct pvfs_auth_rep rep = { .version = OTHER_VERSION, .role = PVFS_ROLE_MGR,
+				     .status = pvfs_errno_to_wire(EPROTO) };
 	u8 body[PVFS_BODY_MAX], out[1024];
 	struct pvfs_header h;
 	struct iovec iov[4];
@@ -86,13 +89,32 @@ static void serve_version(int fd, const struct pvfs_key *key)
 	read_all(fd, body, 1);
 }
 
-static void serve(int fd, const char *kind, const struct pvfs_key *key)
+/* HELLO, and then a refusal that nothing stands behind. */
+static void serve_refuse(int fd, unsigned int nth)
+{
+	u8 nonce[PVFS_NONCE_LEN] = { 0 }, body[PVFS_BODY_MAX];
+	struct pvfs_header h;
+
+	if (!read_msg(fd, &h, body) || h.op != PVFS_OP_HELLO)
+		return;
+	reply(fd, &h, 0, nonce, sizeof(nonce));
+	if (!read_msg(fd, &h, body) || h.op != PVFS_OP_AUTH)
+		return;
+	reply(fd, &h, pvfs_errno_to_wire(nth % 2 ? ENOENT : ESTALE), NULL, 0);
+	printf("refused\n");
+	fflush(stdout);
+	read_all(fd, body, 1);
+}
+
+static void serve(int fd, const char *kind, const struct pvfs_key *key, unsigned int nth)
 {
 	static const char noise[] = "HTTP/1.1 400 Bad Request\r\nContent-Type: text/plain\r\nConnection: close\r\n\r\nno\n";
 	u8 buf[4096];
 
 	if (!strcmp(kind, "version")) {
 		serve_version(fd, key);
+	} else if (!strcmp(kind, "refuse")) {
+		serve_refuse(fd, nth);
 	} else if (!strcmp(kind, "noise")) {
 		if (read(fd, buf, sizeof(buf)) > 0 && write(fd, noise, sizeof(noise) - 1) < 0)
 			perror("fake_peer: write");
@@ -108,18 +130,23 @@ int main(int argc, char **argv)
 	socklen_t len = sizeof(sin);
 	struct pvfs_key key = { 0 };
 	const char *why = "";
-	int fd, c;
+	unsigned int nth = 0;
+	int fd, c, on = 1;
+	bool refuse;
 
-	if (argc < 2 || (!strcmp(argv[1], "version") && argc < 3)) {
-		fprintf(stderr, "Usage: fake_peer mute | noise | version KEY\n");
+	if (argc < 2 || ((!strcmp(argv[1], "version") || !strcmp(argv[1], "refuse")) && argc < 3)) {
+		fprintf(stderr, "Usage: fake_peer mute | noise | version KEY | refuse PORT\n");
 		return 2;
 	}
-	if (argc > 2 && pvfs_key_load(argv[2], &key, &why)) {
+	refuse = !strcmp(argv[1], "refuse");
+	if (refuse)
+		sin.sin_port = htons(atoi(argv[2]));
+	else if (argc > 2 && pvfs_key_load(argv[2], &key, &why)) {
 		fprintf(stderr, "fake_peer: %s: %s\n", argv[2], why);
 		return 1;
 	}
 	fd = socket(AF_INET, SOCK_STREAM, 0);
-	if (fd < 0 || bind(fd, (struct sockaddr *)&sin, sizeof(sin)) || listen(fd, 16) ||
+	if (fd < 0 || setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &on, sizeof(on)) || bind(fd, (struct sockaddr *)&sin, sizeof(sin)) || listen(fd, 16) ||
 	    getsockname(fd, (struct sockaddr *)&sin, &len)) {
 		perror("fake_peer");
 		return 1;
@@ -138,9 +165,10 @@ int main(int argc, char **argv)
 			prctl(PR_SET_PDEATHSIG, SIGKILL);
 			close(fd);
 			alarm(60);
-			serve(c, argv[1], &key);
+			serve(c, argv[1], &key, nth);
 			_exit(0);
 		}
 		close(c);
+		nth++;
 	}
 }

@@ -181,6 +181,7 @@ static inline struct pvfs_peer *new_peer(struct harness *h, u8 role, u64 session
 					 unsigned int nconnect)
 {
 	struct pvfs_peer_params pp = { 0 };
+	u8 ticket[PVFS_TICKET_LEN];
 	struct pvfs_peer *p;
 	const char *why;
 	char text[32];
@@ -196,7 +197,8 @@ static inline struct pvfs_peer *new_peer(struct harness *h, u8 role, u64 session
 	pp.fail_ms = 5000;
 	if (pvfs_peer_new(h->engine, &pp, &p))
 		DIE("peer");
-	pvfs_peer_set_session(p, session);
+	pvfs_ticket_make(&h->server_key, h->uuid, session, ticket);
+	pvfs_peer_set_session(p, session, ticket);
 	return p;
 }
 

@@ -71,6 +71,30 @@ is "b unlocks" "$(ask b lock u 0 0)" ok
 is "c gets it" "$(hear c 10)" ok
 is "b has the others still" "$(ask a flock r; ask b flock u; ask a flock w)" $'EAGAIN\nok\nok'
 
+# Somebody comes to the mgr's port before it does, without the key, and says that the sessions are over, and that there is no
+# such volume. Nobody gives anything up for that.
+is "c locks" "$(ask c lock w 200 10)" ok
+kill -KILL "$(pid_of mgr)"
+port=$(mgr_address "$C")
+port=${port##*:}
+rm -f "$T/refuse"
+bound() {
+	"$BIN/tests/integ/fake_peer" refuse "$port" >"$T/refuse" 2>>"$T/err" &
+	fake=$!
+	PIDS+=($fake)
+	wait_for 1 grep -q "$port" "$T/refuse"
+}
+ok "an impostor takes the mgr's port" wait_for 5 bound
+refused() { [ "$(grep -c refused "$T/refuse")" -ge 12 ]; }
+ok "... and refuses whoever comes, more than once" wait_for 20 refused
+kill -KILL $fake
+wait $fake 2>/dev/null
+ok "the mgr is back" restart_mgr
+is "a and b do not get what c has" "$(ask a lock r 205 1; ask b lock r 205 1)" $'EAGAIN\nEAGAIN'
+is "c unlocks it, and a gets it" "$(ask c lock u 200 10; ask a lock w 200 10; ask a lock u 200 10)" $'ok\nok\nok'
+is "no session was given up" "$(grep -c 'was ended' "$T/err")" 0
+like "the log names it once" "$(grep -c 'does not prove that he knows the key' "$T/err")" '^[1-9]$'
+
 # Restarted again and again under contention: every lock is held by one at a time. The bytes are with the mgr as well, or
 # with an I/O daemon.
 ok "a file that is striped" p setstripe -s 0 pvfs:/striped

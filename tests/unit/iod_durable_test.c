@@ -209,6 +209,7 @@ static struct pvfs_peer *peer(u8 role, const char *keyfile, u64 as)
 {
 	struct pvfs_peer_params pp = { .my_role = role, .its_role = PVFS_ROLE_IOD, .nconnect = 1,
 				       .fail_ms = 5000 };
+	u8 ticket[PVFS_TICKET_LEN];
 	struct pvfs_peer *ret;
 	struct pvfs_key key;
 	const char *why;
@@ -220,7 +221,8 @@ static struct pvfs_peer *peer(u8 role, const char *keyfile, u64 as)
 	pp.key = &key;
 	strcpy(pp.volume, conf.name);
 	assert_int_equal(pvfs_peer_new(engine, &pp, &ret), 0);
-	pvfs_peer_set_session(ret, as);
+	pvfs_ticket_make(&server_key, conf.uuid, as, ticket);
+	pvfs_peer_set_session(ret, as, ticket);
 	return ret;
 }
 

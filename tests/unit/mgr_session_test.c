@@ -413,6 +413,100 @@ static void drop_now(struct fx_client *c)
 	mgr_session_put(s);
 }
 
+static void give_mode(struct fx_client *c, struct pvfs_fid fid, u32 mode)
+{
+	struct pvfs_setattr_req rq = { .cred = fx_cred(c), .fid = fid, .valid = PVFS_SA_MODE, .mode = mode };
+	struct pvfs_setattr_rep rp;
+
+	assert_int_equal(fx_setattr(c, &rq, &rp), 0);
+}
+
+/* Nobody gets by RECLAIM what he was not given by OPEN; and who was, gets it whatever the mode is now. */
+static void reclaim_proved(void **state)
+{
+	struct fx_client *c = *state, d;
+	struct pvfs_create_req crq = {
+		.dir = fx_root, .name = PVFS_STR("f"), .flags = MKW | PVFS_O_READ, .mode = 0600,
+	};
+	struct pvfs_open_req orq = { .flags = PVFS_O_READ };
+	struct pvfs_reclaim_req rq = { .flags = PVFS_O_READ | PVFS_O_WRITE, .count = 1 };
+	struct pvfs_create_rep crp;
+	struct pvfs_reclaim_rep rp;
+	struct pvfs_open_rep orp;
+	struct pvfs_cap own, weak;
+	struct pvfs_attr other;
+	unsigned int i;
+
+	fx_client_init(&d, c->f, 2);
+	give_mode(c, fx_root, 0777);
+	c->uid = c->gid = 1000;
+	d.uid = d.gid = 2000;
+	crq.cred = fx_cred(c);
+	assert_int_equal(fx_create(c, &crq, &crp), 0);
+	own = crp.cap;
+	assert_int_equal(own.session, c->session);
+	rq.fid = orq.fid = crp.attr.fid;
+	orq.cred = fx_cred(c);
+	assert_int_equal(fx_open(c, &orq, &orp), 0);
+	weak = orp.cap;
+	assert_int_equal(do_create(&d, fx_root, "g", MKW | PVFS_O_READ, 0644, &other), 0);
+	give_mode(c, rq.fid, 0);
+	fx_reopen(c->f);
+	/* Without a capability it is as OPEN. */
+	rq.cred = fx_cred(&d);
+	assert_int_equal(fx_reclaim(&d, &rq, &rp), -EACCES);
+	rq.cred = fx_cred(c);
+	assert_int_equal(fx_reclaim(c, &rq, &rp), -EACCES);
+	/* Made up; for less; for another file, session, or more rights than it was signed for. */
+	for (i = 0; i < 5; i++) {
+		rq.cap = own;
+		rq.cred = (struct pvfs_cred){ };	/* even root's word does not count beside it */
+		if (i == 0)
+			rq.cap.mac[3] ^= 1;
+		else if (i == 1)
+			rq.cap = weak;
+		else if (i == 2)
+			rq.fid = other.fid;
+		else if (i == 3)
+			rq.cap.session = d.session;
+		else {
+			rq.cap = weak;
+			rq.cap.rights = own.rights;
+		}
+		assert_int_equal(fx_reclaim(&d, &rq, &rp), -EACCES);
+		rq.fid = crp.attr.fid;
+	}
+	assert_int_equal(c->f->m->opens.files, 0);
+	/* No other flags, and no draft of who does not write. */
+	rq.cap = own;
+	rq.flags = PVFS_O_READ | PVFS_O_CREAT;
+	assert_int_equal(fx_reclaim(c, &rq, &rp), -EINVAL);
+	rq.flags = PVFS_O_READ | PVFS_O_DRAFT;
+	assert_int_equal(fx_reclaim(c, &rq, &rp), -EINVAL);
+	/* The descriptor is good, whatever the mode has become; also in a later session of its client. */
+	rq.flags = PVFS_O_READ | PVFS_O_WRITE;
+	rq.cred = (struct pvfs_cred){ .uid = (u32)-1, .gid = (u32)-1 };
+	assert_int_equal(fx_reclaim(c, &rq, &rp), 0);
+	assert_int_equal(rp.cap.rights, own.rights);
+	assert_memory_equal(rp.cap.mac, own.mac, sizeof(own.mac));
+	rq.flags = PVFS_O_READ;
+	rq.cap = weak;
+	assert_int_equal(fx_reclaim(c, &rq, &rp), 0);
+	{
+		struct pvfs_session_close_req srq;
+		struct pvfs_session_close_rep srp;
+
+		assert_int_equal(fx_session_close(c, &srq, &srp), 0);
+	}
+	fx_client_init(c, c->f, 3);
+	assert_int_not_equal(c->session, own.session);
+	rq.cap = own;
+	assert_int_equal(fx_reclaim(c, &rq, &rp), 0);
+	assert_int_equal(rp.cap.session, c->session);
+	assert_int_equal(rp.cap.rights, PVFS_CAP_READ);
+	fx_end_grace(c->f);
+}
+
 static void orphans_and_restarts(void **state)
 {
 	struct fx_client *c = *state, d;
@@ -866,7 +960,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		T(slots), T(slots_in_memory), T(many_closed), T(slot_busy), T(create_replayed), T(same_client), T(reaping),
 		T(many_reaped), T(orphans), T(nameless),
-		T(orphans_and_restarts), T(expiry), T(eviction_told), T(eviction_in_order),
+		T(reclaim_proved), T(orphans_and_restarts), T(expiry), T(eviction_told), T(eviction_in_order),
 		T(eviction_resumed), T(absent_holder), T(many_evicted), T(threads), T(recovery_in_place), T(full_disk),
 		T(statistics),
 		T(wrong_stores),

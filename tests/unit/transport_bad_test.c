@@ -17,7 +17,7 @@ static int setup(const char *transport, const struct pvfs_server_params *p)
 {
 	fx_up(transport, p, 2);
 	witness = fx_peer(NULL);
-	pvfs_peer_set_session(witness, WITNESS_SESSION);
+	pvfs_peer_set_session(witness, WITNESS_SESSION, NULL);
 	assert_int_equal(fx_ping(witness), 0);
 	return truncate(log_path, 0);
 }
@@ -200,7 +200,9 @@ struct fake {
 	void *listener;
 	int fd;
 	u32 version;
-	int status;
+	int status, sealed;	/* in the header, and under the mac */
+	u64 session;		/* it says that it speaks of this one; 0: of what was asked for */
+	bool bare;		/* no body, and so no mac */
 	const char *greeting;
 	bool wrong_mac;
 	pthread_t thread;
@@ -209,6 +211,7 @@ struct fake {
 static void fake_answer(struct raw *r, struct fake *f)
 {
 	struct pvfs_auth_rep rep = { .version = f->version, .role = PVFS_ROLE_IOD, .credits = 1 };
+	struct pvfs_auth_req req;
 	struct pvfs_header h = { .op = PVFS_OP_HELLO, .flags = PVFS_HF_REPLY };
 	u8 body[256];
 
@@ -227,6 +230,14 @@ static void fake_answer(struct raw *r, struct fake *f)
 	h.op = PVFS_OP_AUTH;
 	h.tag = r->h.tag;
 	h.status = f->status;
+	if (f->bare) {
+		h.body_len = 0;
+		raw_msg(r, &h, NULL, NULL);
+		return;
+	}
+	assert_int_equal(pvfs_auth_req_decode(&req, r->body, r->h.body_len), 0);
+	rep.session = f->session ?: req.session;
+	rep.status = f->sealed;
 	h.body_len = pvfs_auth_rep_encode(&rep, body, sizeof(body));
 	pvfs_auth_seal(&fx.cluster, &r->n, true, body, h.body_len);
 	body[0] ^= f->wrong_mac;
@@ -269,7 +280,7 @@ static void fake_end(struct fake *f)
 static void test_version(void **state)
 {
 	struct pvfs_peer_params pp = fx_peer_params();
-	struct fake f = { .version = 9, .status = 71 };
+	struct fake f = { .version = 9, .status = 71, .sealed = 71 };
 
 	fake_start(&f);
 	pp.addr = f.addr;
@@ -281,7 +292,7 @@ static void test_version(void **state)
 	pp.addr = f.addr;
 	expect_refused(&pp, -EPROTO, speaks_9);
 	fake_end(&f);
-	f = (struct fake){ .version = PVFS_PROTO_VERSION, .status = 71 };
+	f = (struct fake){ .version = PVFS_PROTO_VERSION, .status = 71, .sealed = 71 };
 	fake_start(&f);
 	pp.addr = f.addr;
 	expect_refused(&pp, -EPROTO, "lacks a feature");
@@ -298,6 +309,64 @@ static void test_impostor(void **state)
 	pp.addr = f.addr;
 	expect_refused(&pp, -EACCES, "could not prove that it knows our key");
 	fake_end(&f);
+}
+
+static void on_lost(struct pvfs_peer *p)
+{
+	atomic_fetch_add((atomic_uint *)pvfs_peer_arg(p), 1);
+}
+
+/*
+ * Whoever answers there says no, and can't prove who he is: nothing that the client has is given up for
+ * that, it is a connection that broke. What is proved counts.
+ */
+static void test_forged_refusal(void **state)
+{
+	static const struct fake fakes[] = {
+		{ .status = ESTALE, .bare = true },
+		{ .status = ENOENT, .bare = true },
+		{ .status = EPROTO, .bare = true },
+		{ .status = EPERM, .bare = true },
+		{ .status = ESTALE, .sealed = ESTALE, .wrong_mac = true },
+		{ .status = EACCES, .sealed = EACCES, .wrong_mac = true },
+		/* An answer of the server's, with another status than it had. */
+		{ .status = ESTALE },
+		{ .status = ENOENT },
+		{ .status = ESTALE, .sealed = EPROTO },
+		/* The server's word about another session. */
+		{ .status = ESTALE, .sealed = ESTALE, .session = 41 },
+	};
+	struct pvfs_peer_params pp = fx_peer_params();
+	atomic_uint lost = 0;
+	struct pvfs_peer *p;
+	struct fake f;
+	unsigned int i;
+	char why[200];
+
+	pp.session_lost = on_lost;
+	pp.arg = &lost;
+	pp.hard = 0;
+	pp.fail_ms = 300;
+	for (i = 0; i < ARRAY_SIZE(fakes); i++) {
+		f = fakes[i];
+		f.version = PVFS_PROTO_VERSION;
+		fake_start(&f);
+		pp.addr = f.addr;
+		p = fx_peer(&pp);
+		assert_int_equal(fx_ping(p), -ENOTCONN);
+		fake_end(&f);
+		assert_int_equal(pvfs_peer_state(p, NULL, why, sizeof(why)), PVFS_PEER_DOWN);
+		assert_int_equal(atomic_load(&lost), 0);
+		pvfs_peer_free(p);
+	}
+	f = (struct fake){ .version = PVFS_PROTO_VERSION, .status = ESTALE, .sealed = ESTALE };
+	fake_start(&f);
+	pp.addr = f.addr;
+	p = fx_peer(&pp);
+	assert_int_equal(fx_ping(p), -ENOTCONN);
+	fake_end(&f);
+	assert_int_equal(atomic_load(&lost), 1);
+	pvfs_peer_free(p);
 }
 
 static void test_foreign_server(void **state)
@@ -355,6 +424,23 @@ static void test_auth_by_hand(void **state)
 	}
 	expect_logged("another version of the protocol", 1);
 	expect_logged("a feature that is not known here", 1);
+	/* Of its own volume, or session, a refusal says so under the mac, too. */
+	fx.stale = 8;
+	for (i = 0; i < 2; i++) {
+		raw_open(&r);
+		assert_true(raw_hello(&r));
+		m = (struct pvfs_auth_req){ .session = 8, .volume = i ? PVFS_STR("else") : PVFS_STR("vol") };
+		assert_true(raw_auth_send(&r, &m, &fx.cluster));
+		assert_true(raw_get(&r));
+		assert_int_equal(pvfs_errno_from_wire(r.h.status), i ? ENOENT : ESTALE);
+		assert_true(pvfs_auth_verify(&fx.cluster, &r.n, true, r.body, r.h.body_len));
+		assert_int_equal(pvfs_auth_rep_decode(&rep, r.body, r.h.body_len), 0);
+		assert_int_equal(rep.status, r.h.status);
+		assert_int_equal(rep.session, 8);
+		assert_true(raw_closed(&r));
+		raw_close(&r);
+	}
+	fx.stale = 0;
 	/* A mac made for another connection's nonces. */
 	raw_open(&r);
 	assert_true(raw_hello(&r));
@@ -633,6 +719,37 @@ static void test_never_reads(void **state)
 	raw_close(&r);
 }
 
+/* Who names another's session is refused, and what that one has is left alone. */
+static void test_other_client(void **state)
+{
+	struct pvfs_auth_req m = { .session = 15, .channel = 3 };
+	struct pvfs_auth_rep rep;
+	struct raw a, b;
+
+	fx.owned = 15;
+	memset(m.ticket, FX_TICKET, sizeof(m.ticket));
+	raw_open(&a);
+	assert_true(raw_hello(&a));
+	assert_true(raw_auth_send(&a, &m, &fx.cluster));
+	assert_true(raw_get(&a));
+	assert_int_equal(a.h.status, 0);
+	m.ticket[PVFS_TICKET_LEN - 1] ^= 1;
+	raw_open(&b);
+	assert_true(raw_hello(&b));
+	assert_true(raw_auth_send(&b, &m, &fx.cluster));
+	assert_true(raw_get(&b));
+	assert_int_equal(pvfs_errno_from_wire(b.h.status), EPERM);
+	assert_true(pvfs_auth_verify(&fx.cluster, &b.n, true, b.body, b.h.body_len));
+	assert_int_equal(pvfs_auth_rep_decode(&rep, b.body, b.h.body_len), 0);
+	assert_int_equal(rep.status, b.h.status);
+	assert_true(raw_closed(&b));
+	raw_close(&b);
+	expect_logged("session 15 is another client's", 1);
+	assert_true(raw_ping(&a));
+	raw_close(&a);
+	fx.owned = 0;
+}
+
 static void test_replaced_waits(void **state)
 {
 	struct pvfs_auth_req m = { .session = 5, .channel = 3 };
@@ -832,7 +949,7 @@ static void test_max_conns(void **state)
 	assert_true(fx_reach(&fx.closed, 4));
 	fx_sleep_ms(20);
 	witness = fx_peer(NULL);
-	pvfs_peer_set_session(witness, WITNESS_SESSION);
+	pvfs_peer_set_session(witness, WITNESS_SESSION, NULL);
 	assert_int_equal(fx_ping(witness), 0);
 }
 
@@ -969,6 +1086,7 @@ int main(void)
 		T(test_version, tcp),
 		T(test_impostor, tcp),
 		T(test_foreign_server, tcp),
+		T(test_forged_refusal, tcp),
 		T(test_before_auth, tcp),
 		T(test_slow_loris, impatient),
 		T(test_payload_crc, loop),
@@ -979,6 +1097,7 @@ int main(void)
 		T(test_truncated, loop),
 		T(test_credits, tcp),
 		T(test_never_reads, tcp),
+		T(test_other_client, tcp),
 		T(test_replaced_waits, tcp),
 		T(test_replaced_waits, loop),
 		T(test_kill_session, tcp),

@@ -43,6 +43,7 @@ struct fx {
 	atomic_int no_memory;		/* payload_get() refuses so often */
 	atomic_uint gets, puts;
 	u64 stale;			/* session_check() does not know this one */
+	u64 owned;			/* this one needs a ticket of FX_TICKET */
 	u64 ends;			/* this one is ended when session_check() has just found it good */
 	u64 pattern_file_off;
 	int file;
@@ -239,8 +240,13 @@ static inline void fx_payload_put(struct pvfs_conn *c, u8 *payload, void *handle
 	free(payload);
 }
 
-static inline int fx_session_check(struct pvfs_server *s, u64 session)
+#define FX_TICKET 'T'
+
+static inline int fx_session_check(struct pvfs_server *s, u64 session, const u8 *ticket)
 {
+	if (ticket && session && session == fx.owned &&
+	    (ticket[0] != FX_TICKET || ticket[PVFS_TICKET_LEN - 1] != FX_TICKET))
+		return -EPERM;
 	if (session && session == fx.ends) {
 		fx.ends = 0;
 		fx.stale = session;
@@ -363,7 +369,7 @@ static inline struct pvfs_peer *fx_peer(const struct pvfs_peer_params *pp)
 	struct pvfs_peer *p;
 
 	assert_int_equal(pvfs_peer_new(fx.ce, pp ?: &def, &p), 0);
-	pvfs_peer_set_session(p, 42);
+	pvfs_peer_set_session(p, 42, NULL);
 	return p;
 }
 

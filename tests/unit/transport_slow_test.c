@@ -30,7 +30,7 @@ static struct pvfs_peer *witness_new(void)
 {
 	struct pvfs_peer *w = fx_peer(NULL);
 
-	pvfs_peer_set_session(w, WITNESS_SESSION);
+	pvfs_peer_set_session(w, WITNESS_SESSION, NULL);
 	assert_int_equal(fx_ping(w), 0);
 	return w;
 }
@@ -443,6 +443,7 @@ static void drip_serve(struct raw *r, struct drip *d)
 	struct pvfs_auth_rep rep = { .version = PVFS_PROTO_VERSION, .role = PVFS_ROLE_IOD,
 				     .credits = 1 };
 	struct pvfs_header h = { .op = PVFS_OP_HELLO, .flags = PVFS_HF_REPLY };
+	struct pvfs_auth_req req;
 	u8 body[256] = { 0 };
 
 	if (!raw_get(r))
@@ -459,6 +460,8 @@ static void drip_serve(struct raw *r, struct drip *d)
 		return;
 	h.op = PVFS_OP_AUTH;
 	h.tag = r->h.tag;
+	assert_int_equal(pvfs_auth_req_decode(&req, r->body, r->h.body_len), 0);
+	rep.session = req.session;
 	h.body_len = pvfs_auth_rep_encode(&rep, body, sizeof(body));
 	pvfs_auth_seal(&fx.cluster, &r->n, true, body, h.body_len);
 	if (d->where == IN_AUTH) {

@@ -634,11 +634,11 @@ static void test_session(void **state)
 	p = fx_peer(&pp);
 	assert_int_equal(fx_call_read(p, 1, 0, 10), 0);
 	/* Another session: another connection. */
-	pvfs_peer_set_session(p, 43);
+	pvfs_peer_set_session(p, 43, NULL);
 	assert_int_equal(fx_call_read(p, 1, 0, 10), 0);
 	pvfs_peer_counts(p, c);
 	assert_int_equal(c->connects, 2);
-	pvfs_peer_set_session(p, 43);
+	pvfs_peer_set_session(p, 43, NULL);
 	assert_int_equal(fx_call_read(p, 1, 0, 10), 0);
 	pvfs_peer_counts(p, c);
 	assert_int_equal(c->connects, 2);
@@ -647,11 +647,11 @@ static void test_session(void **state)
 	 * A session the server does not know. What needs one is refused, what does not is served.
 	 */
 	fx.stale = 44;
-	pvfs_peer_set_session(p, 44);
+	pvfs_peer_set_session(p, 44, NULL);
 	assert_int_equal(fx_call_read(p, 1, 0, 10), -ESTALE);
 	assert_int_equal(h.lost, 1);
 	assert_int_equal(fx_ping(p), 0);
-	pvfs_peer_set_session(p, 45);
+	pvfs_peer_set_session(p, 45, NULL);
 	assert_int_equal(fx_call_read(p, 1, 0, 10), 0);
 	free(c);
 	pvfs_peer_free(p);
@@ -668,7 +668,7 @@ static void test_permissions(void **state)
 	assert_int_equal(pvfs_peer_call(p, &r.rpc), -EACCES);
 	r.rpc.op = PVFS_OP_LOOKUP;	/* the manager's */
 	assert_int_equal(pvfs_peer_call(p, &r.rpc), -EOPNOTSUPP);
-	pvfs_peer_set_session(p, 0);
+	pvfs_peer_set_session(p, 0, NULL);
 	assert_int_equal(fx_call_read(p, 1, 0, 10), -ESTALE);
 	pvfs_peer_free(p);
 	/* A server has the server key, needs no session, and may all. */

@@ -8,7 +8,7 @@
 . "${0%/*}/lib.sh"
 . "${0%/*}/bad_session.sh"
 
-plan 48
+plan 50
 KEY=key
 TIMEO=timeo=30
 conf=/run/pvfs-cluster/volume/pvfs.conf
@@ -756,6 +756,8 @@ try "mgr killed: soft gives up in time, and recovers" soft_mgr
 try "open files outlive the mgr's restart" open_over_restart
 try "umount while recovery waits for the mgr" umount_in_recovery
 try "mgr started twice during one recovery" mgr_started_twice
+try "a refusal that nobody proves" forged_refusal
+try "mode 0 while it is open, and a restart of the mgr" chmod_before_restart
 try "done once, though the session ended before the answer" once_across_sessions
 try "a frozen task that received for others" frozen_reader
 try "another daemon at an iod's address is refused by name" other_daemon

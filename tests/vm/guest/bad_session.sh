@@ -158,6 +158,53 @@ frozen_reader()
 	umount "$f"
 }
 
+# Somebody without the key comes to the mgr's port before it does, and says that the session is over, and that there is
+# no such volume: nothing is given up for that, the locks neither.
+forged_refusal()
+{
+	local here fake
+
+	here=$(ends_here)
+	: >"$M/lock1"
+	mkdir -p $G
+	"$cluster" mount $G
+	exec 5<$G/lock1
+	flock -x 5
+	"$cluster" kill mgr
+	"$build/tests/integ/fake_peer" refuse 7100 >"$tmp/fake" &
+	fake=$!
+	eventually 60 eval '[ "$(grep -c refused "$tmp/fake")" -ge 4 ]'
+	kill $fake
+	wait $fake || true
+	"$cluster" start mgr
+	within 60 stat $G/tree
+	locked "$M/lock1"
+	exec 5<&-
+	within 60 flock -x "$M/lock1" true
+	rm "$M/lock1"
+	"$cluster" umount $G
+	[ "$(ends_here)" = "$here" ]
+	dmesg >"$tmp/dmesg"
+	grep 'somebody refuses us there' "$tmp/dmesg"
+}
+
+# A descriptor stays good: what it was opened for is told to a new mgr, whatever the mode has become since.
+chmod_before_restart()
+{
+	local i
+
+	echo one >"$M/closed"
+	exec 5<"$M/closed" 6>>"$M/closed"
+	chmod 0 "$M/closed"
+	restart_mgr
+	echo two >&6
+	[ "$(cat <&5)" = $'one\ntwo' ]
+	exec 5<&- 6>&-
+	rm "$M/closed"
+	dmesg >"$tmp/dmesg"
+	refuse grep 'the mgr does not believe it' "$tmp/dmesg"
+}
+
 # Two iods have each other's address: they are refused, and the log says who was expected and who came.
 other_daemon()
 {
