@@ -553,7 +553,9 @@ int pvfs_volinfo(struct pvfs_fs *fs, struct pvfs_volinfo *ret)
 	memcpy(ret->uuid, fs->uuid, sizeof(ret->uuid));
 	ret->root = (struct pvfs_fh){ .ino = fs->root.ino, .gen = fs->root.gen };
 	ret->niods = fs->niods;
-	ret->lease_ms = fs->lease_ms;
+	pthread_mutex_lock(&fs->lock);
+	ret->lease_ms = fs->lease_ms;	/* a renewal may bring another one */
+	pthread_mutex_unlock(&fs->lock);
 	ret->striping = lib_striping(&fs->root_layout);
 	return 0;
 }

@@ -110,6 +110,11 @@ ok "start" "$PVFS" start "$C"
 fails "... and the volume is empty" 1 "No such file" p stat pvfs:/hello
 
 fails "start of nothing" 1 "give the directory of a cluster" "$PVFS" start "$T/nothing/"
+fails "mkfs with a name that none can have" 1 "can't be a volume's name" "$PVFS" mkfs --dir "$T/badname" --name a/b
+is "... makes nothing" "$(ls -d "$T/badname" 2>&1 | grep -c 'No such')" 1
+for c in status ping df; do
+	fails "$c with an argument" 2 "'x'\? there are no arguments" p $c x
+done
 fails "an unknown subcommand" 2 "pvfs help" "$PVFS" frobnicate
 fails "an unknown option" 2 "unrecognized|invalid" "$PVFS" ls --frobnicate
 # The same over IPv6. A machine that has it turned off is told so by mkfs or start.

@@ -323,6 +323,13 @@ static bool name_ok(const char *name)
 	return true;
 }
 
+static int name_bad(const char *name)
+{
+	fail("'%s' can't be a volume's name: letters, digits, '-', '_' and '.', at most %u", name,
+	     PVFS_VOLUME_MAX);
+	return -EINVAL;
+}
+
 static char *conf_text(const struct mkfs_opts *o, const char *name, const unsigned int *ports)
 {
 	bool v6 = strchr(o->host, ':');
@@ -435,6 +442,9 @@ static int make_cluster(const struct mkfs_opts *o)
 	unsigned long i;
 	int rc;
 
+	/* Before anything is made. */
+	if (name && !name_ok(name))
+		return name_bad(name);
 	rc = make_dirs(o->dir);
 	if (rc || !realpath(o->dir, dir)) {
 		rc = rc ?: -errno;
@@ -444,11 +454,6 @@ static int make_cluster(const struct mkfs_opts *o)
 	strcpy(copy, dir);
 	if (!name)
 		name = name_ok(basename(copy)) ? basename(strcpy(copy, dir)) : "pvfs";
-	if (!name_ok(name)) {
-		fail("'%s' can't be a volume's name: letters, digits, '-', '_' and '.', at most %u",
-		     name, PVFS_VOLUME_MAX);
-		return -EINVAL;
-	}
 	rc = old_cluster(dir, o);
 	if (rc)
 		return rc;

@@ -370,6 +370,8 @@ int cmd_ping(int argc, char **argv)
 		if (rc)
 			return rc < 0 ? EXIT_USAGE : 0;
 	}
+	if (optind < argc)
+		return tool_usage("'%s'? there are no arguments", argv[optind]);
 	rc = survey_open(&s);
 	if (!rc) {
 		s.count = count;
