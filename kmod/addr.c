@@ -19,6 +19,12 @@
 #include <linux/writeback.h>
 #include "vfs.h"
 
+/*
+ * So few bytes are only wanted by who waits for them anyway: then it is cheaper to receive them here
+ * than to be woken by who does.
+ */
+#define WAIT_BYTES 16384u
+
 /* Reads @io, whose memory is pages of the cache, whole; what is not in the file is zeros. */
 static int addr_fill(struct pvfs_io *io)
 {
@@ -52,7 +58,27 @@ out:
 	return err;
 }
 
-/* Folios are single pages here: large ones were not asked for. */
+/* What the transfer was cut down by is read one by one, if it is wanted. */
+static void addr_readahead_done(struct pvfs_io *io)
+{
+	unsigned int i;
+
+	if (!io->err)
+		pvfs_io_zero(io, U64_MAX);
+	for (i = 0; i < io->nmem; i++) {
+		struct folio *folio = page_folio(io->mem[i].bv_page);
+
+		if (!io->err && (i + 1) * PAGE_SIZE <= io->len)
+			folio_mark_uptodate(folio);
+		folio_unlock(folio);
+	}
+	pvfs_io_put(io);
+}
+
+/*
+ * Asks and does not wait, so that the iods are at the next part while the program is at the last.
+ * Folios are single pages here: large ones were not asked for.
+ */
 static void pvfs_readahead(struct readahead_control *rac)
 {
 	struct inode *inode = rac->mapping->host;
@@ -62,7 +88,6 @@ static void pvfs_readahead(struct readahead_control *rac)
 		/* Where @rac is it says only of a page that it has just given. */
 		struct pvfs_io *io = pvfs_io_get(inode, false, folio_pos(folio),
 						 readahead_length(rac), true);
-		unsigned int i;
 		u32 len = 0;
 		int err;
 
@@ -78,16 +103,14 @@ static void pvfs_readahead(struct readahead_control *rac)
 		} while (io->nmem < io->mem_room && len + PAGE_SIZE <= io->len &&
 			 (folio = readahead_folio(rac)));
 		io->len = len;
-		err = addr_fill(io);
-		for (i = 0; i < io->nmem; i++) {
-			struct folio *f = page_folio(io->mem[i].bv_page);
-
-			/* What the transfer was cut down by is read one by one, if it is wanted. */
-			if (!err && (i + 1) * PAGE_SIZE <= io->len)
-				folio_mark_uptodate(f);
-			folio_unlock(f);
+		if (len <= WAIT_BYTES)
+			err = pvfs_io_run(io);
+		else
+			err = pvfs_io_submit(io, addr_readahead_done);
+		if (err || len <= WAIT_BYTES) {
+			io->err = err;
+			addr_readahead_done(io);
 		}
-		pvfs_io_put(io);
 		if (err)
 			return;
 	}
@@ -252,6 +275,18 @@ bool pvfs_cache_check(struct inode *inode)
 	pi->cache_version = max(pi->cache_version, version);
 	spin_unlock(&pi->lock);
 	return true;
+}
+
+/**
+ * pvfs_cache_reads - may a striped file be read from the page cache?
+ * @inode: the file
+ *
+ * Under a lease, which is asked for if need be: nobody has it open for writing then.
+ */
+bool pvfs_cache_reads(struct inode *inode)
+{
+	return PVFS_VOL(inode)->opts.cache && !pvfs_stuffed(inode) && pvfs_lease_wanted(inode) &&
+	       pvfs_cache_check(inode);
 }
 
 /**

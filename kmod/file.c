@@ -703,7 +703,7 @@ static ssize_t pvfs_read_iter(struct kiocb *iocb, struct iov_iter *to)
 	total = pvfs_draft_settle(inode);
 	if (total)
 		return total;
-	if (!(iocb->ki_flags & IOCB_DIRECT) && pvfs_head_kept(inode))
+	if (!(iocb->ki_flags & IOCB_DIRECT) && (pvfs_head_kept(inode) || pvfs_cache_reads(inode)))
 		return generic_file_read_iter(iocb, to);
 	/* An error is told by fsync; what could be had is read all the same. */
 	pvfs_cache_flush(inode, iocb->ki_pos, iov_iter_count(to));

@@ -53,6 +53,7 @@ struct pvfs_opts {
 	/* attributes and names may be this old; 0 (default): always asked */
 	unsigned int actimeo_ms;
 	bool lease;	/* take leases on attributes and names; not with actimeo */
+	bool cache;	/* and read striped files through the page cache under them */
 };
 
 /* ---------------------------------------------------------------- requests */
@@ -281,7 +282,8 @@ struct pvfs_volume {
 	/* open files: the VFS half's, walked by pvfs_files_reclaim() */
 	spinlock_t open_lock;		/* protects open_list and each inode's link on it */
 	struct list_head open_list;
-	atomic_t closing;	/* CLOSEs on their way that hold an inode; 0 wakes async_wait */
+	/* CLOSEs and transfers on their way that hold an inode; 0 wakes async_wait */
+	atomic_t closing;
 	atomic64_t reports;	/* of writes that the mgr has taken in, so far */
 
 	/* file locks: lock.c */
@@ -304,6 +306,7 @@ struct pvfs_volume {
 	/* What the VFS half leaves to others, and may take as long as a server is away. */
 	struct workqueue_struct *vfs_wq;
 	struct workqueue_struct *put_wq;	/* last references to inodes: they wait for pages */
+	struct workqueue_struct *io_wq;	/* transfers that failed: pages wait for them */
 
 	struct pvfs_leases leases;
 	struct pvfs_listings listings;

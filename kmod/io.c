@@ -31,6 +31,7 @@
 #define SESSION_TRIES 5
 
 struct pvfs_io_part {
+	struct pvfs_io *io;
 	struct pvfs_request *req;
 	u32 df;
 	u64 off;		/* in the datafile */
@@ -41,6 +42,7 @@ struct pvfs_io_part {
 	u32 filled;		/* while being built */
 	int err;
 	u32 got;		/* read: bytes that came */
+	struct pvfs_ts wtime;	/* write: when it was made */
 };
 
 /* A small transfer with all it needs. */
@@ -190,6 +192,7 @@ struct pvfs_io *pvfs_io_get(struct inode *inode, bool write, loff_t pos, size_t 
 		io->part_room = SMALL_PARTS;
 		io->last_part = s->last_part;
 	}
+	io->vol = vol;
 	io->inode = inode;
 	io->write = write;
 	io->pos = pos;
@@ -207,7 +210,7 @@ void pvfs_io_put(struct pvfs_io *io)
 
 	if (!io)
 		return;
-	room = &PVFS_VOL(io->inode)->room;
+	room = &io->vol->room;
 	if (io->big) {
 		kvfree(io);
 		io_big_put(room);
@@ -285,7 +288,7 @@ static void io_cut(struct pvfs_io *io, u32 xsize, bool fill)
 			p = &io->part[at];
 			if (at == seen) {
 				if (!fill)
-					*p = (struct pvfs_io_part){ .df = e.df,
+					*p = (struct pvfs_io_part){ .io = io, .df = e.df,
 								    .off = e.off,
 								    .first = done };
 				p->filled = 0;
@@ -337,7 +340,10 @@ struct pvfs_server *pvfs_io_iod(const struct pvfs_volume *vol, const struct pvfs
 	return vol->iods[pvfs_stripe_iod(l, df, vol->niods)];
 }
 
-static void io_part_submit(struct pvfs_io *io, struct pvfs_io_part *p)
+static void io_part_answered(struct pvfs_request *req);
+
+/* @async: io_part_answered() is called, and nobody waits; not when there is an error at once. */
+static void io_part_submit(struct pvfs_io *io, struct pvfs_io_part *p, bool async)
 {
 	struct pvfs_volume *vol = PVFS_VOL(io->inode);
 	struct pvfs_fid fid = PVFS_I(io->inode)->fid;
@@ -367,7 +373,16 @@ static void io_part_submit(struct pvfs_io *io, struct pvfs_io_part *p)
 	req->bv_len = p->len;
 	req->write = io->write;
 	p->req = req;
+	if (!async) {
+		pvfs_req_submit(req);
+		return;
+	}
+	req->flags |= PVFS_RF_ASYNC;
+	req->done = io_part_answered;
+	req->priv = p;
+	atomic_inc(&io->left);
 	pvfs_req_submit(req);
+	pvfs_req_put(req);
 }
 
 /**
@@ -403,20 +418,14 @@ int pvfs_layout_get(struct inode *inode, bool write, struct pvfs_layout *layout)
 	return 0;
 }
 
-/**
- * pvfs_io_start - ask the iods, or the mgr, if it has the bytes: then it is done when this returns
- * @io: filled
- *
- * len may become smaller. Requests' errors are found by pvfs_io_finish(), which must follow when
- * this returns 0.
- *
- * Return: 0, or -errno when nothing was asked.
+/*
+ * All up to the iods' requests: those may be made when this returns 0, unless the mgr had the bytes
+ * (io->head), and all is done.
  */
-int pvfs_io_start(struct pvfs_io *io)
+static int io_prepare(struct pvfs_io *io)
 {
 	struct pvfs_volume *vol = PVFS_VOL(io->inode);
 	struct pvfs_inode *pi = PVFS_I(io->inode);
-	unsigned int i;
 	int err;
 
 	if (pvfs_stuffed(io->inode)) {
@@ -443,8 +452,28 @@ int pvfs_io_start(struct pvfs_io *io)
 	if (err)
 		return err;
 	io->permits = io->nparts + 1;
+	return 0;
+}
+
+/**
+ * pvfs_io_start - ask the iods, or the mgr, if it has the bytes: then it is done when this returns
+ * @io: filled
+ *
+ * len may become smaller. Requests' errors are found by pvfs_io_finish(), which must follow when
+ * this returns 0.
+ *
+ * Return: 0, or -errno when nothing was asked.
+ */
+int pvfs_io_start(struct pvfs_io *io)
+{
+	unsigned int i;
+	int err;
+
+	err = io_prepare(io);
+	if (err || io->head)
+		return err;
 	for (i = 0; i < io->nparts; i++)
-		io_part_submit(io, &io->part[i]);
+		io_part_submit(io, &io->part[i], false);
 	return 0;
 }
 
@@ -460,9 +489,9 @@ static int io_bogus_answer(struct pvfs_io *io, const struct pvfs_io_part *p)
 	return -EIO;
 }
 
-static int io_part_read_done(struct pvfs_io *io, struct pvfs_io_part *p)
+static int io_part_read_done(struct pvfs_io *io, struct pvfs_io_part *p,
+			     const struct pvfs_request *req)
 {
-	struct pvfs_request *req = p->req;
 	struct pvfs_read_rep rep;
 
 	if (pvfs_read_rep_decode(&rep, req->rep, req->rep_len) || rep.size > PVFS_FILE_MAX)
@@ -474,30 +503,40 @@ static int io_part_read_done(struct pvfs_io *io, struct pvfs_io_part *p)
 	return 0;
 }
 
-static int io_part_write_done(struct pvfs_io *io, struct pvfs_io_part *p)
+static int io_part_write_done(struct pvfs_io *io, struct pvfs_io_part *p,
+			      const struct pvfs_request *req)
 {
-	struct pvfs_request *req = p->req;
 	struct pvfs_write_rep rep;
 
 	if (pvfs_write_rep_decode(&rep, req->rep, req->rep_len) || rep.wtime.nsec >= NSEC_PER_SEC)
 		return io_bogus_answer(io, p);
 	pvfs_unstable_note(io->inode, &io->layout, p->df, rep.verifier, &io->cap, io->session);
-	if (pvfs_ts_after(&rep.wtime, &io->wtime))
-		io->wtime = rep.wtime;
+	p->wtime = rep.wtime;
 	return 0;
 }
 
-static void io_part_wait(struct pvfs_io *io, struct pvfs_io_part *p)
+/* @req was answered, or failed. */
+static void io_part_done(struct pvfs_io_part *p, const struct pvfs_request *req)
 {
-	if (!p->req)
-		return;
-	p->err = pvfs_req_wait(p->req);
-	if (!p->err)
-		p->err = io->write ? io_part_write_done(io, p) : io_part_read_done(io, p);
-	pvfs_req_put(p->req);
+	struct pvfs_io *io = p->io;
+
 	p->req = NULL;
+	p->err = req->err;
+	if (!p->err)
+		p->err = io->write ? io_part_write_done(io, p, req) : io_part_read_done(io, p, req);
 	if (p->err == -ESHUTDOWN || p->err == -EAGAIN)	/* an iod has no cause to say "again" */
 		p->err = -EIO;
+}
+
+static void io_part_wait(struct pvfs_io_part *p)
+{
+	struct pvfs_request *req = p->req;
+
+	if (!req)
+		return;
+	pvfs_req_wait(req);
+	io_part_done(p, req);
+	pvfs_req_put(req);
 }
 
 /**
@@ -542,32 +581,18 @@ static void io_ask_in_new_session(struct pvfs_io *io)
 			return;
 		for (i = 0; i < io->nparts; i++)
 			if (io->part[i].err == -EACCES)
-				io_part_submit(io, &io->part[i]);
+				io_part_submit(io, &io->part[i], false);
 		for (i = 0; i < io->nparts; i++)
-			io_part_wait(io, &io->part[i]);
+			io_part_wait(&io->part[i]);
 	}
 }
 
-/**
- * pvfs_io_finish - wait for the iods' answers
- * @io: the transfer
- *
- * When it returns nothing below touches the memory any more. Fills the results; for a write, what
- * the mgr will have to be told is noted. Bytes that a datafile does not have are left as they were:
- * see pvfs_io_zero().
- *
- * Return: io->err.
- */
-int pvfs_io_finish(struct pvfs_io *io)
+/* All parts are answered, for good: the results. Does not sleep. */
+static int io_gather(struct pvfs_io *io)
 {
 	struct inode *inode = io->inode;
 	unsigned int i;
 
-	if (io->head)
-		return io->err;
-	for (i = 0; i < io->nparts; i++)
-		io_part_wait(io, &io->part[i]);
-	io_ask_in_new_session(io);
 	pvfs_io_permits_put(PVFS_VOL(io->inode), io->permits);
 	io->permits = 0;
 	io->err = 0;
@@ -578,6 +603,8 @@ int pvfs_io_finish(struct pvfs_io *io)
 
 		if (!p->err) {
 			io->is_short |= !io->write && p->got < p->len;
+			if (io->write && pvfs_ts_after(&p->wtime, &io->wtime))
+				io->wtime = p->wtime;
 			continue;
 		}
 		if (p->first < io->good || !io->err)
@@ -601,6 +628,109 @@ int pvfs_io_finish(struct pvfs_io *io)
 		pvfs_writes_note(inode, io->pos + io->len, &io->wtime, PVFS_GEN_ASK, true);
 	}
 	return io->err;
+}
+
+/**
+ * pvfs_io_finish - wait for the iods' answers
+ * @io: the transfer
+ *
+ * When it returns nothing below touches the memory any more. Fills the results; for a write, what
+ * the mgr will have to be told is noted. Bytes that a datafile does not have are left as they were:
+ * see pvfs_io_zero().
+ *
+ * Return: io->err.
+ */
+int pvfs_io_finish(struct pvfs_io *io)
+{
+	unsigned int i;
+
+	if (io->head)
+		return io->err;
+	for (i = 0; i < io->nparts; i++)
+		io_part_wait(&io->part[i]);
+	io_ask_in_new_session(io);
+	return io_gather(io);
+}
+
+/* ---------------------------------------------------------------- without waiting */
+
+/* The last that looks at @io and its inode. */
+static void io_over(struct pvfs_io *io)
+{
+	struct pvfs_volume *vol = io->vol;
+
+	io->done(io);
+	if (atomic_dec_and_test(&vol->closing))
+		wake_up_all(&vol->async_wait);
+}
+
+static void io_failed_work(struct work_struct *work)
+{
+	struct pvfs_io *io = container_of(work, struct pvfs_io, work);
+
+	io_ask_in_new_session(io);
+	io_gather(io);
+	io_over(io);
+}
+
+/* One part less. What has failed may have to be asked for again, which waits. */
+static void io_left(struct pvfs_io *io)
+{
+	bool failed = false;
+	unsigned int i;
+
+	if (!atomic_dec_and_test(&io->left))
+		return;
+	for (i = 0; i < io->nparts; i++)
+		failed |= io->part[i].err;
+	if (failed) {
+		INIT_WORK(&io->work, io_failed_work);
+		queue_work(io->vol->io_wq, &io->work);
+		return;
+	}
+	io_gather(io);
+	io_over(io);
+}
+
+static void io_part_answered(struct pvfs_request *req)
+{
+	struct pvfs_io_part *p = req->priv;
+
+	io_part_done(p, req);
+	io_left(p->io);
+}
+
+/**
+ * pvfs_io_submit - the same as pvfs_io_run(), but it goes on without the caller
+ * @io: filled; its memory keeps the inode from going
+ * @done: called once, with the results filled, from wherever the last answer comes: it does not
+ *	sleep. Gives @io back
+ *
+ * On a soft mount, where who waits is also who gives up, it waits. len may become smaller.
+ *
+ * Return: 0; or -errno, when nothing was asked, and @done is not called.
+ */
+int pvfs_io_submit(struct pvfs_io *io, void (*done)(struct pvfs_io *io))
+{
+	struct pvfs_volume *vol = PVFS_VOL(io->inode);
+	unsigned int i;
+	int err;
+
+	err = vol->opts.soft ? pvfs_io_start(io) : io_prepare(io);
+	if (err)
+		return err;
+	io->done = done;
+	atomic_inc(&vol->closing);
+	if (vol->opts.soft || io->head) {
+		pvfs_io_finish(io);
+		io_over(io);
+		return 0;
+	}
+	atomic_set(&io->left, 1);
+	for (i = 0; i < io->nparts; i++)
+		io_part_submit(io, &io->part[i], true);
+	io_left(io);
+	return 0;
 }
 
 /* Behind the end of a head. */

@@ -20,6 +20,8 @@
  */
 #include "vfs.h"
 
+#define LEASE_ASK_NS NSEC_PER_SEC	/* between two questions for the lease on a file */
+
 /* ---------------------------------------------------------------- the clocks */
 
 /*
@@ -198,6 +200,29 @@ bool pvfs_inode_leased(const struct inode *inode)
 bool pvfs_attrs_leased(const struct inode *inode)
 {
 	return pvfs_inode_leased(inode) && !READ_ONCE(PVFS_I(inode)->atime_due.tv_sec);
+}
+
+/**
+ * pvfs_lease_wanted - pvfs_inode_leased(), for who would read a file's bytes under it
+ * @inode: a regular file that is open
+ *
+ * One that has run out, or was not given, is asked for, but not again and again: somebody else has
+ * the file open for writing, then.
+ */
+bool pvfs_lease_wanted(struct inode *inode)
+{
+	struct pvfs_inode *pi = PVFS_I(inode);
+	u64 now;
+
+	if (pvfs_inode_leased(inode))
+		return true;
+	now = lease_boot_ns();
+	if (!PVFS_VOL(inode)->opts.lease || READ_ONCE(pi->own_pending) ||
+	    (READ_ONCE(pi->nopen[PVFS_O_WRITE]) | READ_ONCE(pi->nopen[PVFS_O_READ | PVFS_O_WRITE])) ||
+	    now - READ_ONCE(pi->lease_asked) < LEASE_ASK_NS)
+		return false;
+	WRITE_ONCE(pi->lease_asked, now);
+	return !pvfs_meta_getattr(inode) && pvfs_inode_leased(inode);
 }
 
 /* ---------------------------------------------------------------- giving up */

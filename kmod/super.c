@@ -20,6 +20,7 @@
 #define TIMEO_MS 30000			/* soft: of one request */
 #define IOSIZE (1u << 20)		/* rsize and wsize */
 #define ACTIMEO_MAX_S 3600
+#define RA_IODS 4u			/* that are read ahead from at once, with whole requests */
 #define TIMEO_MAX_DS 36000		/* an hour */
 
 enum {
@@ -34,7 +35,7 @@ enum {
 	OPT_TIMEO,
 	OPT_NCONNECT,
 	OPT_RSIZE, OPT_WSIZE, OPT_ACTIMEO, OPT_MOUNT_TIMEOUT, OPT_LOCKS, OPT_LEASE,
-	OPT_READDIR,
+	OPT_READDIR, OPT_CACHE,
 };
 
 static const struct fs_parameter_spec pvfs_parameters[] = {
@@ -55,6 +56,7 @@ static const struct fs_parameter_spec pvfs_parameters[] = {
 	fsparam_string("locks", OPT_LOCKS),
 	fsparam_string("lease", OPT_LEASE),
 	fsparam_string("readdir", OPT_READDIR),
+	fsparam_string("cache", OPT_CACHE),
 	{}
 };
 
@@ -208,6 +210,11 @@ static int pvfs_parse_param(struct fs_context *fc, struct fs_parameter *param)
 		if (!o->lease && strcmp(param->string, "off"))
 			err = invalf(fc, "pvfs: lease=%s must be on or off", param->string);
 		break;
+	case OPT_CACHE:
+		o->cache = !strcmp(param->string, "lease");
+		if (!o->cache && strcmp(param->string, "none"))
+			err = invalf(fc, "pvfs: cache=%s must be lease or none", param->string);
+		break;
 	case OPT_READDIR:
 		o->readdir_one = !strcmp(param->string, "one");
 		if (!o->readdir_one && strcmp(param->string, "many"))
@@ -247,6 +254,10 @@ static int super_check_options(struct fs_context *fc, struct pvfs_fc *ctx)
 		ctx->opts.lease = !ctx->opts.actimeo_ms;
 	if (ctx->opts.lease && ctx->opts.actimeo_ms)
 		return invalf(fc, "pvfs: lease=on and actimeo= exclude each other");
+	if (!super_seen(ctx, OPT_CACHE))
+		ctx->opts.cache = ctx->opts.lease;
+	if (ctx->opts.cache && !ctx->opts.lease)
+		return invalf(fc, "pvfs: cache=lease needs leases: not with lease=off or actimeo=");
 	super_set_port(&ctx->opts.addr, ctx->port);
 	if (!super_seen(ctx, OPT_HOST))
 		snprintf(ctx->opts.host, sizeof(ctx->opts.host), "%pISc", &ctx->opts.addr);
@@ -299,7 +310,7 @@ static int pvfs_show_options(struct seq_file *m, struct dentry *root)
 		seq_puts(m, ",locks=local");
 	if (o->readdir_one)
 		seq_puts(m, ",readdir=one");
-	seq_printf(m, ",lease=%s", o->lease ? "on" : "off");
+	seq_printf(m, ",lease=%s,cache=%s", o->lease ? "on" : "off", o->cache ? "lease" : "none");
 	return 0;
 }
 
@@ -390,7 +401,9 @@ static int pvfs_fill_super(struct super_block *sb, struct fs_context *fc)
 	err = super_setup_bdi(sb);
 	if (err)
 		return err;
-	sb->s_bdi->ra_pages = max_t(u32, vol->rsize / PAGE_SIZE, VM_READAHEAD_PAGES);
+	/* Something for several iods at once; readers come to that step by step. */
+	sb->s_bdi->ra_pages = max_t(u32, vol->rsize / PAGE_SIZE, VM_READAHEAD_PAGES) *
+			      clamp_t(u32, vol->niods, 2, RA_IODS);
 	sb->s_bdi->io_pages = vol->rsize / PAGE_SIZE;
 
 	root = super_root(sb, vol);
@@ -457,6 +470,7 @@ static int pvfs_reconfigure(struct fs_context *fc)
 		  (super_seen(ctx, OPT_ACTIMEO) && ctx->opts.actimeo_ms != o->actimeo_ms) ||
 		  (super_seen(ctx, OPT_LOCKS) && ctx->opts.locks_local != o->locks_local) ||
 		  (super_seen(ctx, OPT_LEASE) && ctx->opts.lease != o->lease) ||
+		  (super_seen(ctx, OPT_CACHE) && ctx->opts.cache != o->cache) ||
 		  (super_seen(ctx, OPT_READDIR) && ctx->opts.readdir_one != o->readdir_one);
 	if (differs)
 		return invalf(fc, "pvfs: remount can't change pvfs's own options; unmount first");

@@ -121,6 +121,7 @@ struct pvfs_inode {
 	unsigned long lease_token;	/* 0: none */
 	u64 lease_gen;			/* of the volume when it was taken */
 	u64 lease_end;			/* boot time, ns */
+	u64 lease_asked;		/* the same: when it was asked for, for its bytes. No lock */
 	bool lease_attrs;		/* the attributes too, not only the names */
 	u32 own_pending;		/* changes of our own under way: none is taken, or believed */
 	u64 owns_begun;			/* how many began so far */
@@ -210,6 +211,7 @@ void pvfs_lease_take(struct inode *inode, const struct pvfs_attr *attr, const st
 unsigned long pvfs_lease_token(const struct inode *inode);
 bool pvfs_inode_leased(const struct inode *inode);
 bool pvfs_attrs_leased(const struct inode *inode);
+bool pvfs_lease_wanted(struct inode *inode);
 unsigned long pvfs_lease_since(struct inode *inode, const struct pvfs_ask *ask);
 void pvfs_own_change(struct inode *inode);
 void pvfs_own_begin(struct inode *inode);
@@ -322,6 +324,7 @@ int pvfs_file_cap(struct inode *inode, u32 rights, struct pvfs_cap *cap, u64 *se
 
 int pvfs_file_mmap(struct file *file, struct vm_area_struct *vma);
 bool pvfs_cache_check(struct inode *inode);
+bool pvfs_cache_reads(struct inode *inode);
 void pvfs_cache_drop(struct inode *inode, loff_t pos, u64 len);
 int pvfs_cache_flush(struct inode *inode, loff_t pos, u64 len);
 void pvfs_cache_prepare(struct inode *inode, loff_t pos, u64 len);
@@ -462,6 +465,10 @@ struct pvfs_io {
 	bool head;			/* it went to or came from the mgr */
 	bool keep;			/* what comes from there may go into the page cache */
 	/* io.c's */
+	struct pvfs_volume *vol;	/* the inode may be gone before it is given back */
+	void (*done)(struct pvfs_io *io);
+	atomic_t left;			/* parts without an answer, and who submits them */
+	struct work_struct work;
 	struct pvfs_layout layout;
 	struct bio_vec *bv;		/* the parts' memory, part after part */
 	unsigned int bv_room;
@@ -478,6 +485,7 @@ void pvfs_io_put(struct pvfs_io *io);
 bool pvfs_session_over(struct pvfs_volume *vol, u64 session);
 int pvfs_io_start(struct pvfs_io *io);
 int pvfs_io_finish(struct pvfs_io *io);
+int pvfs_io_submit(struct pvfs_io *io, void (*done)(struct pvfs_io *io));
 void pvfs_io_zero(struct pvfs_io *io, u64 limit);
 int pvfs_layout_get(struct inode *inode, bool write, struct pvfs_layout *layout);
 /* Room for @n requests beside each other; waits for it killably. */

@@ -101,7 +101,8 @@ static const struct {
 static const struct {
 	const char *name, *one, *other;
 } word_opts[] = {
-	{ "locks", "cluster", "local" }, { "lease", "on", "off" }, { "readdir", "many", "one" },
+	{ "locks", "cluster", "local" }, { "lease", "on", "off" }, { "cache", "lease", "none" },
+	{ "readdir", "many", "one" },
 };
 
 /* What pvfsd is told of the flags; @off NULL: it has no such thing. */

@@ -7,7 +7,7 @@
 . "${0%/*}/lib.sh"
 
 calls=$tools/calls
-plan 86
+plan 94
 
 # An attribute of the mount M: the value of option $1.
 option()
@@ -158,6 +158,46 @@ check "leases and recalls are counted" eval '
 	rm -f $M/d/none; cat $S/stats; [ "$(awk "\$1 == \"leases\" { print \$2 }" $S/stats)" -ge 1 ]
 	echo reset >$S/stats; stat /mnt/leased/d/b; chmod 600 $M/d/b
 	[ "$(awk "\$1 == \"recalled\" { print \$2 }" $S/stats)" -ge 1 ]'
+# dd: bytes of the file $1 in calls of $2, from the start, $3 of them
+in_calls()
+{
+	dd if="$1" of=/dev/null bs="$2" count="$3" status=none
+}
+check "1 MiB in calls of 4 KiB, leases: what is read ahead" eval '
+	echo reset >$S/stats; in_calls /mnt/leased/d/big 4k 256; cat $S/stats; [ "$(count READ)" -le 40 ]'
+check "... again: 0" eval 'echo reset >$S/stats; in_calls /mnt/leased/d/big 4k 256; cat $S/stats; [ "$(count READ)" = 0 ]'
+check "... and in one call" eval 'echo reset >$S/stats; in_calls /mnt/leased/d/big 1M 1; cat $S/stats; [ "$(count READ)" = 0 ]'
+# Opened before, and read by another on the way: what it has of the file is out of date when the write has returned.
+cached_changes()
+{
+	local i
+
+	exec 5</mnt/leased/d/big
+	for i in 1 2 3 4; do
+		printf '%s' "change $i" | dd of="$M/d/big" bs=64 seek=$((i * 50000)) conv=notrunc status=none
+		cmp "$M/d/big" - <&5 || return
+		cmp "$M/d/big" /mnt/leased/d/big || return
+		exec 5</mnt/leased/d/big
+	done
+	exec 5<&-
+}
+check "... what another writes is read at once, by who had it open, too" cached_changes
+check "... also beside one who has it open for writing" eval '
+	exec 6<>$M/d/big; in_calls /mnt/leased/d/big 64k 16; printf here >&6; [ "$(head -c 4 /mnt/leased/d/big)" = here ]
+	printf more >&6; [ "$(head -c 8 /mnt/leased/d/big)" = heremore ]; exec 6>&-; cmp $M/d/big /mnt/leased/d/big'
+check "... what it writes itself it reads, while it has the file open and after" eval '
+	cmp $M/d/big /mnt/leased/d/big; exec 6<>/mnt/leased/d/big; printf mine >&6; [ "$(head -c 4 /mnt/leased/d/big)" = mine ]
+	exec 6>&-; [ "$(head -c 4 /mnt/leased/d/big)" = mine ]; cmp $M/d/big /mnt/leased/d/big'
+check "... what another cuts off, and adds, is seen" eval '
+	cp $M/d/big $M/d/cut; cmp $M/d/cut /mnt/leased/d/cut; exec 5</mnt/leased/d/cut; truncate -s 5000000 $M/d/cut
+	[ "$(wc -c </mnt/leased/d/cut)" = 5000000 ]; truncate -s 9000000 $M/d/cut; cmp $M/d/cut - <&5
+	exec 5<&-; [ "$(tail -c 4000000 /mnt/leased/d/cut | tr -d "\\0" | wc -c)" = 0 ]'
+"$cluster" mount -o cache=none /mnt/none || diag "the mount with cache=none failed"
+S=/proc/fs/pvfs/vol-3
+check "cache=none: each read asks" eval '
+	in_calls /mnt/none/d/big 4k 8; echo reset >$S/stats; in_calls /mnt/none/d/big 4k 8; cat $S/stats; [ "$(count READ)" = 8 ]'
+S=/proc/fs/pvfs/vol-2
+"$cluster" umount /mnt/none || diag "the umount with cache=none failed"
 lease_options()
 {
 	grep ' /mnt/leased pvfs .*lease=on' /proc/mounts
@@ -166,6 +206,11 @@ lease_options()
 	refuse "$cluster" mount -o lease /mnt/refused
 	refuse "$cluster" mount -o lease=on,actimeo=3 /mnt/refused
 	refuse "$cluster" mount -o readdir=few /mnt/refused
+	grep ' /mnt/leased pvfs .*cache=lease' /proc/mounts
+	grep " $M pvfs .*cache=none" /proc/mounts
+	refuse "$cluster" mount -o cache=some /mnt/refused
+	refuse "$cluster" mount -o cache=lease,lease=off /mnt/refused
+	refuse mount -o remount,cache=none /mnt/leased
 	"$cluster" mount -o actimeo=3 /mnt/ac
 	grep ' /mnt/ac pvfs .*lease=off' /proc/mounts
 	"$cluster" umount /mnt/ac
