@@ -5,8 +5,8 @@
  *
  * Pages are right when the file is opened (pvfs_cache_check()) and after a write of this client
  * (pvfs_cache_drop()); a write of another client shows in a mapping at the next open. What is
- * stored in a mapping goes to the iods at msync, munmap, fsync and close, before a read or write of
- * this client that may touch it, and when memory is wanted.
+ * stored in a mapping goes to the iods at msync, munmap, fsync, close and exit (late.c), before a read
+ * or write of this client that may touch it, and when memory is wanted.
  *
  * write(2) goes past the cache. So that a page which was filled before such a write is not written
  * back after it, a page becomes dirty only while no write is under way: writers hold the mapping's
@@ -175,6 +175,8 @@ static int addr_wb_flush(struct writeback *wb)
 		pvfs_io_put(io);
 		if (!err && !full)
 			err = -EIO;	/* not even a page: can't be */
+		if (!err)
+			WRITE_ONCE(PVFS_I(wb->inode)->wrote, PVFS_I(wb->inode)->wrote + full);
 		for (i = 0; !err && i < full; i++)
 			addr_wb_end(wb, wb->folio[done++], 0);
 	}
@@ -372,7 +374,12 @@ static vm_fault_t pvfs_page_mkwrite(struct vm_fault *vmf)
 /* munmap. Errors are kept for fsync and close. */
 static void pvfs_vma_close(struct vm_area_struct *vma)
 {
-	filemap_write_and_wait(vma->vm_file->f_mapping);
+	struct inode *inode = file_inode(vma->vm_file);
+
+	if (!pvfs_dying())
+		filemap_write_and_wait(inode->i_mapping);
+	else if (pvfs_late_due(inode))
+		pvfs_late_write(inode, 0);
 }
 
 static const struct vm_operations_struct pvfs_vm_ops = {

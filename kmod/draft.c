@@ -176,7 +176,9 @@ static int draft_end(struct inode *inode, u32 flags)
 	struct pvfs_inode *pi = PVFS_I(inode);
 	int err;
 
-	mutex_lock(&pi->draft_mutex);
+	/* Who has it may be waiting for the mgr. */
+	if (mutex_lock_killable(&pi->draft_mutex))
+		return -EINTR;
 	err = draft_end_held(inode, flags);
 	mutex_unlock(&pi->draft_mutex);
 	return err;
@@ -233,7 +235,8 @@ int pvfs_draft_show(struct inode *inode)
 
 	if (likely(!READ_ONCE(pi->draft)))
 		return 0;
-	mutex_lock(&pi->draft_mutex);
+	if (mutex_lock_killable(&pi->draft_mutex))
+		return -EINTR;
 	told = !pi->draft || !draft_dirty(pi->draft);
 	mutex_unlock(&pi->draft_mutex);
 	return told ? 0 : draft_settle(inode, 0);
@@ -395,7 +398,8 @@ static ssize_t draft_write_some(struct inode *inode, loff_t pos, struct iov_iter
 	struct pvfs_draft *d;
 	ssize_t n = -EAGAIN;
 
-	mutex_lock(&pi->draft_mutex);
+	if (mutex_lock_killable(&pi->draft_mutex))
+		return -EINTR;
 	d = pi->draft;
 	/* What was set comes after what was written. */
 	if (d && !d->set.valid && draft_takes(d)) {
@@ -461,7 +465,8 @@ bool pvfs_draft_setattr(struct inode *inode, const struct pvfs_setattr_req *m)
 
 	if (m->valid & ~(DRAFT_TIMES | DRAFT_OWNERS | PVFS_SA_MODE))
 		return false;
-	mutex_lock(&pi->draft_mutex);
+	if (mutex_lock_killable(&pi->draft_mutex))
+		return false;		/* who ends it will be told the same */
 	d = pi->draft;
 	if (!d || !draft_takes(d))
 		goto out;

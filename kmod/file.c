@@ -262,6 +262,8 @@ int pvfs_file_cap(struct inode *inode, u32 rights, struct pvfs_cap *cap, u64 *se
 			return -EIO;
 		pvfs_pause_ms(RECOVERY_POLL_MS);
 		waited += RECOVERY_POLL_MS;
+		if (waited >= PVFS_EXIT_MS)
+			pvfs_exit_hurry();
 		if (fatal_signal_pending(current))
 			return -EINTR;
 	}
@@ -415,56 +417,34 @@ int pvfs_file_flush(struct file *file, fl_owner_t id)
 	pvfs_locks_flushed(file, id);
 	if (!(file->f_mode & FMODE_WRITE))
 		return 0;
+	/* Nobody is told what comes of it. */
+	if (pvfs_dying()) {
+		if (pvfs_late_due(file_inode(file)))
+			pvfs_late_write(file_inode(file), 0);
+		return 0;
+	}
 	err = pvfs_draft_end(file_inode(file));
 	err2 = file->f_mapping->nrpages ? filemap_write_and_wait(file->f_mapping) :
 					  filemap_check_errors(file->f_mapping);
 	return err ?: err2;
 }
 
-/*
- * A close for which the dying task could not wait: pages, or a draft, are still to be written, which
- * needs the open.
- */
-struct late_close {
-	struct work_struct work;
-	struct inode *inode;
-	u32 flags;
-};
-
-static void file_late_close_work(struct work_struct *work)
-{
-	struct late_close *late = container_of(work, struct late_close, work);
-	struct inode *inode = late->inode;
-	struct pvfs_volume *vol = PVFS_VOL(inode);
-
-	pvfs_draft_settle(inode);
-	filemap_write_and_wait(inode->i_mapping);
-	pvfs_close_at_mgr(vol, &PVFS_I(inode)->fid, late->flags, inode);
-	kfree(late);
-	pvfs_use_iput(PVFS_I(inode)->use);	/* also counts vol->closing down */
-}
-
 static int pvfs_file_release(struct inode *inode, struct file *file)
 {
 	struct pvfs_file *pf = file->private_data;
-	struct late_close *late = NULL;
+	bool writer = file->f_mode & FMODE_WRITE;
 
 	pvfs_locks_released(inode, file);
-	if (file->f_mode & FMODE_WRITE && inode->i_mapping->nrpages)
-		filemap_write_and_wait(inode->i_mapping);
-	if (file->f_mode & FMODE_WRITE &&
-	    (pvfs_draft_settle(inode) || mapping_tagged(inode->i_mapping, PAGECACHE_TAG_DIRTY)))
-		late = kmalloc(sizeof(*late), GFP_KERNEL | __GFP_NOFAIL);
-	if (late) {
-		INIT_WORK(&late->work, file_late_close_work);
-		late->inode = inode;
-		late->flags = pf->flags;
-		ihold(inode);
-		atomic_inc(&PVFS_VOL(inode)->closing);
-		queue_work(PVFS_VOL(inode)->vfs_wq, &late->work);
-	} else if (pvfs_open_class(pf->flags)) {
-		pvfs_close_at_mgr(PVFS_VOL(inode), &PVFS_I(inode)->fid, pf->flags, inode);
+	if (writer && !pvfs_dying()) {
+		if (inode->i_mapping->nrpages)
+			filemap_write_and_wait(inode->i_mapping);
+		pvfs_draft_settle(inode);
 	}
+	/* What was not written needs the open. */
+	if (writer && pvfs_late_due(inode))
+		pvfs_late_write(inode, pf->flags);
+	else if (pvfs_open_class(pf->flags))
+		pvfs_close_at_mgr(PVFS_VOL(inode), &PVFS_I(inode)->fid, pf->flags, inode);
 	kfree(pf);
 	return 0;
 }

@@ -389,19 +389,47 @@ void pvfs_leases_unsure(struct pvfs_volume *vol, int delta);
  */
 #define PVFS_WAIT (TASK_KILLABLE | TASK_FREEZABLE_UNSAFE)
 
-/* 0, or -ERESTARTSYS: killed */
-#define pvfs_wait_event(wq, condition) wait_event_state(wq, condition, PVFS_WAIT)
+/*
+ * No signal reaches a task that is exiting. It waits for so long instead; then it counts as killed,
+ * for all that it does on its way out.
+ */
+#define PVFS_EXIT_MS 5000u
+
+/* Marks this task as killed, if it is exiting; it has waited long enough. */
+void pvfs_exit_hurry(void);
+
+/* Jiffies that this task may wait, if others may for @timeout. */
+static inline long pvfs_patience(long timeout)
+{
+	return current->flags & PF_EXITING ? min_t(long, timeout, msecs_to_jiffies(PVFS_EXIT_MS)) : timeout;
+}
+
+/* What a wait for pvfs_patience(@timeout) that returned @left is to return for one of @timeout. */
+static inline long pvfs_patience_left(long left, long timeout)
+{
+	if (left || timeout == pvfs_patience(timeout))
+		return left;
+	pvfs_exit_hurry();
+	return -ERESTARTSYS;
+}
 
 /* as wait_event_killable_timeout() */
 #define pvfs_wait_event_timeout(wq, condition, timeout)				\
 ({										\
-	long __ret = timeout;							\
+	long __all = timeout, __most = pvfs_patience(__all), __ret = __most;	\
 	might_sleep();								\
 	if (!___wait_cond_timeout(condition))					\
 		__ret = ___wait_event(wq, ___wait_cond_timeout(condition),	\
-				      PVFS_WAIT, 0, timeout,			\
+				      PVFS_WAIT, 0, __most,			\
 				      __ret = schedule_timeout(__ret));		\
-	__ret;									\
+	pvfs_patience_left(__ret, __all);					\
+})
+
+/* 0, or -ERESTARTSYS: killed */
+#define pvfs_wait_event(wq, condition)						\
+({										\
+	long __left = pvfs_wait_event_timeout(wq, condition, MAX_SCHEDULE_TIMEOUT); \
+	__left < 0 ? (int)__left : 0;						\
 })
 
 static inline void pvfs_pause_ms(unsigned int ms)

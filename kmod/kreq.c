@@ -207,12 +207,23 @@ void pvfs_req_forget(struct pvfs_request *req)
 	pvfs_req_put(req);
 }
 
+void pvfs_exit_hurry(void)
+{
+	if (!(current->flags & PF_EXITING))
+		return;
+	/* send_sig() would drop it, as the process is dying already. */
+	spin_lock_irq(&current->sighand->siglock);
+	sigaddset(&current->pending.signal, SIGKILL);
+	set_tsk_thread_flag(current, TIF_SIGPENDING);
+	spin_unlock_irq(&current->sighand->siglock);
+}
+
 int pvfs_req_wait(struct pvfs_request *req)
 {
 	struct pvfs_opts *o = &req->server->vol->opts;
-	long left;
+	long most = o->soft ? msecs_to_jiffies(o->timeo_ms) : MAX_SCHEDULE_TIMEOUT, left;
 
-	left = pvfs_conn_wait(req, o->soft ? msecs_to_jiffies(o->timeo_ms) : MAX_SCHEDULE_TIMEOUT);
+	left = pvfs_patience_left(pvfs_conn_wait(req, pvfs_patience(most)), most);
 	if (left > 0)
 		return req->err;
 	if (!left)

@@ -73,6 +73,8 @@ int pvfs_ask_again(struct pvfs_volume *vol, struct again *a)
 		a->told = true;
 	}
 	pvfs_pause_ms(clamp(ms / 4, AGAIN_MS, AGAIN_MAX_MS));
+	if (ms >= PVFS_EXIT_MS)
+		pvfs_exit_hurry();
 	return fatal_signal_pending(current) ? -EINTR : -EAGAIN;
 }
 

@@ -86,6 +86,7 @@ struct pvfs_inode {
 	u32 nopen[4];	/* opens by PVFS_O_READ | PVFS_O_WRITE, until their CLOSE was answered */
 
 	atomic_t nlive;	/* opens whose close has not begun */
+	u32 wrote;	/* pages written back so far, about; without a lock */
 
 	/* vol->locks_lock protects these */
 	struct list_head lock_owners;	/* who has, wants or lost locks */
@@ -510,6 +511,10 @@ void pvfs_unstable_unmount(struct pvfs_volume *vol);
 
 void pvfs_close_at_mgr(struct pvfs_volume *vol, const struct pvfs_fid *fid, u32 flags,
 		       struct inode *inode);
+/* late.c */
+bool pvfs_dying(void);
+bool pvfs_late_due(struct inode *inode);
+void pvfs_late_write(struct inode *inode, u32 flags);
 void pvfs_closes_hurry(struct inode *inode);
 
 /* ---------------------------------------------------------------- draft.c */

@@ -7,8 +7,9 @@
 # shellcheck disable=SC2317 # functions are called by check
 . "${0%/*}/lib.sh"
 . "${0%/*}/bad_session.sh"
+. "${0%/*}/bad_exit.sh"
 
-plan 50
+plan 53
 KEY=key
 TIMEO=timeo=30
 conf=/run/pvfs-cluster/volume/pvfs.conf
@@ -767,6 +768,9 @@ try "the same, small files striped" untar_through_kills "$M/striped"
 try "umount -f with requests in flight, unload, mount" umount_in_flight
 try "umount -f with locks" umount_with_locks
 try "killed reader, umount at once" killed_and_unmounted
+try "killed with pages that were stored to: gone in time, and they arrive" killed_with_mapping
+try "killed with a draft and a lock, and no mgr" killed_with_draft
+try "umount with a due draft, and no mgr" umount_with_draft
 try "more requests than the pool holds" bounded_pool
 try "unload leaves no cache behind" unloaded_clean
 try "every byte is still right" eval '"$tools/pario" read "$M/big" 64 2 && diff -r "$src/include/net" "$M/tree"'

@@ -1,0 +1,113 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * late.c - what a dying task leaves to be written, and how long it waits for that.
+ *
+ * No signal reaches a task that is exiting, so what it would wait for on its way out could not be
+ * ended: it would stay, with all its memory, for as long as a server is away. And pages may be in
+ * the hands of others, whom nobody can wait for killably. So a work item writes what is left of the
+ * file. The task waits for that as long as it gets on, as others are to find the bytes when the
+ * process has gone; but no longer than PVFS_EXIT_MS in which nothing of the file was written. From
+ * then on what it asks on its way out goes on alone, see pvfs_exit_hurry(): pages stay in the
+ * mapping, dirty or being written, a draft stays with the inode, and the open, without which the
+ * iods would refuse them, is given back after that. What fails is noted in the mapping, for who has
+ * the file open and syncs it.
+ */
+#include <linux/pagemap.h>
+#include <linux/sched/signal.h>
+#include <linux/slab.h>
+#include "vfs.h"
+
+struct late {
+	struct work_struct work;
+	refcount_t ref;			/* the work's and the task's */
+	struct inode *inode;		/* the work's reference, which counts in vol->closing */
+	u32 flags;			/* of an open that is to be given back then; 0: none */
+	bool done;
+	wait_queue_head_t wait;
+};
+
+static void late_put(struct late *late)
+{
+	if (refcount_dec_and_test(&late->ref))
+		kfree(late);
+}
+
+static void late_work(struct work_struct *work)
+{
+	struct late *late = container_of(work, struct late, work);
+	struct inode *inode = late->inode;
+
+	pvfs_draft_settle(inode);
+	filemap_write_and_wait(inode->i_mapping);
+	if (late->flags)
+		pvfs_close_at_mgr(PVFS_VOL(inode), &PVFS_I(inode)->fid, late->flags, inode);
+	smp_store_release(&late->done, true);	/* pairs with late_done() */
+	wake_up_all(&late->wait);
+	late_put(late);
+	pvfs_use_iput(PVFS_I(inode)->use);	/* also counts vol->closing down */
+}
+
+static bool late_done(const struct late *late)
+{
+	return smp_load_acquire(&late->done);	/* pairs with late_work() */
+}
+
+/**
+ * pvfs_dying - does this task have to leave what takes long to others?
+ *
+ * Return: it is exiting, or was killed.
+ */
+bool pvfs_dying(void)
+{
+	return (current->flags & PF_EXITING) || fatal_signal_pending(current);
+}
+
+/**
+ * pvfs_late_due - is anything of a file still to be written?
+ * @inode: the file
+ *
+ * Return: it has a draft, or pages that are dirty or being written.
+ */
+bool pvfs_late_due(struct inode *inode)
+{
+	return READ_ONCE(PVFS_I(inode)->draft) ||
+	       mapping_tagged(inode->i_mapping, PAGECACHE_TAG_DIRTY) ||
+	       mapping_tagged(inode->i_mapping, PAGECACHE_TAG_WRITEBACK);
+}
+
+/**
+ * pvfs_late_write - have others write what is left of a file, and wait for that if it does not take long
+ * @inode: the file, which this task has open
+ * @flags: an open of it, as opened, that is given back when all is written; 0: none
+ *
+ * A task that was killed, or has waited as long as it may, does not wait.
+ */
+void pvfs_late_write(struct inode *inode, u32 flags)
+{
+	struct pvfs_inode *pi = PVFS_I(inode);
+	struct late *late;
+	long left;
+	u32 seen;
+
+	/* Who would not wait leaves it to the last close: a process may have a thousand mappings. */
+	if (!flags && fatal_signal_pending(current))
+		return;
+	late = kmalloc(sizeof(*late), GFP_KERNEL | __GFP_NOFAIL);
+	INIT_WORK(&late->work, late_work);
+	refcount_set(&late->ref, 2);
+	late->inode = inode;
+	late->flags = flags;
+	late->done = false;
+	init_waitqueue_head(&late->wait);
+	ihold(inode);
+	atomic_inc(&PVFS_VOL(inode)->closing);
+	queue_work(PVFS_VOL(inode)->vfs_wq, &late->work);
+	do {
+		seen = READ_ONCE(pi->wrote);
+		left = pvfs_wait_event_timeout(late->wait, late_done(late),
+					       msecs_to_jiffies(PVFS_EXIT_MS));
+	} while (!left && READ_ONCE(pi->wrote) != seen);
+	if (!left)
+		pvfs_exit_hurry();
+	late_put(late);
+}

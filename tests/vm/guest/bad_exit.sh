@@ -1,0 +1,119 @@
+# SPDX-License-Identifier: GPL-2.0-only
+#
+# What bad.sh asks of processes that end, and of unmounting, while a server is away. Sourced by it.
+# shellcheck shell=bash disable=SC2154
+
+# storer FILE WORD: a process, $storer, maps FILE, which has a page, and stores WORD in it; then it sleeps.
+storer()
+{
+	rm -f "$tmp/stored"
+	python3 - "$1" "$2" "$tmp/stored" <<-'END' &
+		import mmap, os, sys, time
+		name, word, told = sys.argv[1:]
+		fd = os.open(name, os.O_RDWR)
+		m = mmap.mmap(fd, 4096)
+		m[:len(word)] = word.encode()
+		open(told, "w").close()
+		time.sleep(1000)
+	END
+	storer=$!
+	eventually 30 [ -e "$tmp/stored" ]
+}
+
+# A zombie's parent may take it up at once.
+gone()
+{
+	local state
+
+	read -r _ _ state _ <"/proc/$1/stat" 2>/dev/null || return 0
+	[ "$state" = Z ]
+}
+
+# starts_with FILE WORD
+starts_with()
+{
+	[ "$(head -c ${#2} "$1")" = "$2" ]
+}
+
+one_iod_file()
+{
+	: >"$1"
+	setfattr -n pvfs.layout -v "base=0 pcount=1 ssize=65536" "$1"
+	head -c 4096 /dev/zero >"$1"
+}
+
+# What a process had stored through a mapping when it was killed: with its end it is there for others; if the iod is
+# away it ends all the same, and the bytes arrive when the iod is back.
+killed_with_mapping()
+{
+	local f=striped/mapped
+
+	"$cluster" mount /mnt/pool
+	one_iod_file "$M/$f"
+	storer "$M/$f" live
+	kill -KILL "$storer"
+	wait "$storer" || true
+	starts_with "/mnt/pool/$f" live
+
+	storer "$M/$f" dirty
+	"$cluster" kill iod0 STOP
+	kill -KILL "$storer"
+	eventually 30 gone "$storer"
+	"$cluster" kill iod0 CONT
+	eventually 30 starts_with "/mnt/pool/$f" dirty
+
+	# The same, when the pages are in the flusher's hands.
+	storer "$M/$f" flush
+	"$cluster" kill iod0 STOP
+	background sync -f "$M"
+	eventually 20 grep WRITE $S/requests
+	kill -KILL "$storer"
+	eventually 30 gone "$storer"
+	"$cluster" kill iod0 CONT
+	eventually 30 starts_with "/mnt/pool/$f" flush
+	ended 30
+	"$cluster" umount /mnt/pool
+	rm "$M/$f"
+}
+
+# The same with a draft and a lock, and a manager that is away.
+killed_with_draft()
+{
+	local pid
+
+	rm -f "$tmp/made"
+	perl -e 'open(F, ">", $ARGV[0]) or die; flock(F, 2) or die; syswrite(F, "draft") or die;
+		open(T, ">", $ARGV[1]); close(T); sleep' "$M/killed" "$tmp/made" &
+	pid=$!
+	# It is kept back for a second; if the manager was stopped later, this says less.
+	eventually 30 [ -e "$tmp/made" ]
+	"$cluster" kill mgr STOP
+	kill -KILL $pid
+	eventually 40 gone $pid
+	"$cluster" kill mgr CONT
+	eventually 30 starts_with "$M/killed" draft
+	within 30 flock -x "$M/killed" true
+	rm "$M/killed"
+}
+
+# A draft of who was killed is due, and the manager does not come back: that ends with the mount.
+umount_with_draft()
+{
+	local pid
+
+	rm -f "$tmp/made"
+	"$cluster" mount /mnt/pool
+	perl -e 'open(F, ">", $ARGV[0]) or die; syswrite(F, "draft") or die;
+		open(T, ">", $ARGV[1]); close(T); sleep' /mnt/pool/due "$tmp/made" &
+	pid=$!
+	eventually 30 [ -e "$tmp/made" ]
+	"$cluster" kill mgr STOP
+	kill -KILL $pid
+	eventually 40 gone $pid
+	background perl -e 'syscall(166, $ARGV[0], 0) and die "umount2: $!"' /mnt/pool
+	ended 60
+	cat "$tmp/bg"
+	[ "$(cat "$tmp/bg.rc")" = 0 ]
+	"$cluster" kill mgr CONT
+	"$cluster" umount /mnt/pool || true
+}
