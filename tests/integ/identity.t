@@ -1,7 +1,9 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0
-# A daemon that is another one than the volume has at that address: it is told apart before it gets a request.
+# A daemon that is another one than the volume has at that address: it is told apart before it gets a request. And a client
+# that says it is another one.
 . "$(dirname "$0")/lib.sh"
+. "$(dirname "$0")/locks.sh"
 
 make_cluster "$C" 2
 start_cluster "$C"
@@ -89,4 +91,26 @@ ok "the right one is back" "$PVFS" start "$C"
 ok "what waited for it ends well" wait "$cp"
 ok "... with the file's bytes" cmp "$T/file" "$T/back"
 ok "status" p status
+
+# Who knows the cluster key and counts sessions, but has not the ticket of this one.
+client a
+is "a client holds a lock" "$(ask a lock w 0 10)" ok
+session=$(sed -n 's/.* session \([0-9]*\): .*locks_test.*/\1/p' "$C/log/mgr.log" | tail -n 1)
+like "... in a session that has a number" "$session" '^[0-9]+$'
+for who in mgr iod0; do
+	[ $who = mgr ] && address=$(mgr_address "$C") || address=$a0
+	is "$who: who says that it is his is refused" "$("$BIN/tests/integ/claim" "$address" test "$C/cluster.key" "$session" 2>&1)" EPERM
+	is "... with one line in the log" "$(grep -c "refused: session $session is another client's" "$C/log/$who.log")" 1
+done
+client b
+is "the session is left alone: it has its lock" "$(ask b lock w 0 10; ask a lock w 5 1; ask a write 000000000000001)" $'EAGAIN\nok\nok'
+is "... and gives it back" "$(ask a lock u 0 0; ask b lock w 0 10; ask b read)" $'ok\nok\n000000000000001 ok'
+is "it was not lost" "$(cat "$T/err")" ""
+for who in mgr iod0; do
+	[ $who = mgr ] && address=$(mgr_address "$C") || address=$a0
+	is "$who: with its ticket it would have been his" \
+		"$("$BIN/tests/integ/claim" "$address" test "$C/cluster.key" "$session" "$C/server.key" "$ours" 2>&1)" 0
+done
+leave a
+leave b
 finish
