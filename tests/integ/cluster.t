@@ -115,6 +115,11 @@ is "... makes nothing" "$(ls -d "$T/badname" 2>&1 | grep -c 'No such')" 1
 for c in status ping df; do
 	fails "$c with an argument" 2 "'x'\? there are no arguments" p $c x
 done
+for c in start stop; do
+	fails "$c of a daemon that there is not" 2 "'iod7' is neither" "$PVFS" $c "$C" mgr iod7
+done
+is "... leaves the others alone" "$(ls "$C/run" | grep -c 'pid$')" 4
+fails "help of two" 2 "one subcommand" "$PVFS" help ls cp
 fails "an unknown subcommand" 2 "pvfs help" "$PVFS" frobnicate
 fails "an unknown option" 2 "unrecognized|invalid" "$PVFS" ls --frobnicate
 # The same over IPv6. A machine that has it turned off is told so by mkfs or start.

@@ -10,6 +10,8 @@ start_cluster "$C"
 source=$(mgr_address "$C"):/test
 
 fails "a source without a volume" 2 "is no host" "$BIN/pvfsd" "$(mgr_address "$C")" "$T/m1"
+fails "an option that nobody knows" 2 "frob" "$BIN/pvfsd" -o "frob,key=$C/cluster.key" "$source" "$T/m1"
+fails "... in the foreground" 2 "frob" "$BIN/pvfsd" -f -o "frob,key=$C/cluster.key" "$source" "$T/m1"
 fails "a wrong key" 1 "key|refused|No such file" "$BIN/pvfsd" -o "key=$T/none" "$source" "$T/m1"
 fails "another volume" 1 "other" "$BIN/pvfsd" -o "key=$C/cluster.key" "${source%test}other" "$T/m1"
 fails "no such directory" 1 "" "$BIN/pvfsd" -o "key=$C/cluster.key" "$source" "$T/m3"

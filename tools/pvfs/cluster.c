@@ -139,7 +139,7 @@ bad:
 	return -errno;
 }
 
-/* @args: [DIR] [mgr | iodN]... */
+/* @args: [DIR] [mgr | iodN]... Return: 0 or the exit status, and the user was told. */
 static int cluster_open(struct cluster *c, char **args, int n)
 {
 	char path[PATH_MAX + 16], err[1024] = "", real[PATH_MAX];
@@ -160,19 +160,21 @@ static int cluster_open(struct cluster *c, char **args, int n)
 	if (!realpath(path, real)) {
 		fail("%s: %s: give the directory of a cluster (pvfs mkfs --dir DIR makes one)",
 		     path, strerror(errno));
-		return -errno;
+		return EXIT_FAILURE;
 	}
 	rc = pvfs_conf_load(real, &c->conf, err, sizeof(err));
 	if (rc) {
 		fail("%s", *err ? err : strerror(-rc));
-		return rc;
+		return EXIT_FAILURE;
 	}
 	*strrchr(real, '/') = '\0';
 	snprintf(c->dir, sizeof(c->dir), "%s", real);
 	c->n = c->conf->niods + 1;
 	c->daemons = calloc(c->n, sizeof(*c->daemons));
-	if (!c->daemons)
-		return -ENOMEM;
+	if (!c->daemons) {
+		fail("%s", strerror(ENOMEM));
+		return EXIT_FAILURE;
+	}
 	for (k = 0; k < c->n; k++) {
 		struct daemon *d = &c->daemons[k];
 
@@ -188,14 +190,12 @@ static int cluster_open(struct cluster *c, char **args, int n)
 	for (i = 0; i < n; i++) {
 		for (k = 0; k < c->n && strcmp(c->daemons[k].name, args[i]); k++)
 			;
-		if (k == c->n) {
-			fail("'%s' is neither a directory nor one of mgr, iod0 .. iod%u", args[i],
-			     c->n - 2);
-			return -EINVAL;
-		}
+		if (k == c->n)
+			return tool_usage("'%s' is neither a directory nor one of mgr, iod0 .. iod%u",
+					  args[i], c->n - 2);
 		c->daemons[k].wanted = true;
 	}
-	return cluster_lock(c);
+	return cluster_lock(c) ? EXIT_FAILURE : 0;
 }
 
 /* ---------------------------------------------------------------- processes */
@@ -499,13 +499,12 @@ int cmd_stop(int argc, char **argv)
 		}
 	}
 	rc = cluster_open(&cl, argv + optind, argc - optind);
-	if (!rc) {
-		rc = stop_wanted(&cl, sig, now_ms() + wait * 1000, &stopped);
-		if (!rc)
-			printf("%s: %u daemons stopped\n", cl.dir, stopped);
-	}
+	if (!rc && stop_wanted(&cl, sig, now_ms() + wait * 1000, &stopped))
+		rc = EXIT_FAILURE;
+	else if (!rc)
+		printf("%s: %u daemons stopped\n", cl.dir, stopped);
 	cluster_close(&cl);
-	return rc ? EXIT_FAILURE : 0;
+	return rc;
 }
 
 /* ---------------------------------------------------------------- start */
@@ -569,8 +568,8 @@ int cmd_start(int argc, char **argv)
 		}
 	}
 	rc = cluster_open(&cl, argv + optind, argc - optind);
-	if (!rc)
-		rc = start_wanted(&cl, now_ms() + wait * 1000);
+	if (!rc && start_wanted(&cl, now_ms() + wait * 1000))
+		rc = EXIT_FAILURE;
 	cluster_close(&cl);
-	return rc ? EXIT_FAILURE : 0;
+	return rc;
 }

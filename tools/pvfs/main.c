@@ -32,12 +32,12 @@ static const struct command commands[] = {
 	  "      --mgr, --iod N     only these stores of a configuration\n"
 	  "      --force            move stores that are there already aside, as NAME.old-TIME; nothing is deleted\n",
 	  cmd_mkfs },
-	{ "start", "[DIR]", "start the daemons of a one-machine cluster",
+	{ "start", "[DIR] [mgr | iodN]...", "start the daemons of a one-machine cluster",
 	  "  Starts the daemons that do not run yet and waits until they serve.\n"
 	  "  DIR is what was given to mkfs --dir; without it, where the configuration is.\n\n"
 	  "      --wait SECONDS     give up after so long (60)\n",
 	  cmd_start },
-	{ "stop", "[DIR]", "stop them",
+	{ "stop", "[DIR] [mgr | iodN]...", "stop them",
 	  "  Ends the daemons in order and waits until they are gone; what they accepted is finished.\n\n"
 	  "      --wait SECONDS     give up after so long (60)\n"
 	  "      --kill             SIGKILL instead of SIGTERM\n",
@@ -288,8 +288,12 @@ int main(int argc, char **argv)
 		return EXIT_USAGE;
 	}
 	name = argv[optind];
-	if (!strcmp(name, "help"))
-		return help(argv[optind + 1]);
+	if (!strcmp(name, "help")) {
+		if (argc - optind <= 2)
+			return help(argv[optind + 1]);
+		fail("help: one subcommand at a time");
+		return EXIT_USAGE;
+	}
 	for (i = 0; i < ARRAY_SIZE(commands); i++) {
 		if (strcmp(commands[i].name, name))
 			continue;

@@ -168,18 +168,20 @@ static int background(void)
 	_exit(status);
 }
 
-static void tell_parent(int fd)
+/* Ends the parent with @status; with 0 this process goes on, in the background. */
+static void tell_parent(int fd, char status)
 {
-	char status = 0;
 	int null;
 
 	if (fd < 0)
 		return;
-	null = open("/dev/null", O_RDWR);
-	if (chdir("/") || null < 0 || dup2(null, 0) < 0 || dup2(null, 1) < 0 || dup2(null, 2) < 0)
-		status = EXIT_FAILURE;
-	if (null > 2)
-		close(null);
+	if (!status) {
+		null = open("/dev/null", O_RDWR);
+		if (chdir("/") || null < 0 || dup2(null, 0) < 0 || dup2(null, 1) < 0 || dup2(null, 2) < 0)
+			status = EXIT_FAILURE;
+		if (null > 2)
+			close(null);
+	}
 	if (write(fd, &status, 1) != 1)
 		perror("pvfsd");
 	close(fd);
@@ -289,8 +291,12 @@ int main(int argc, char **argv)
 	if (open_log(l.log, l.verbose, l.foreground))
 		goto out_args;
 	se = fuse_session_new(&l.args, &ops, sizeof(ops), NULL);
-	if (!se)
+	if (!se) {
+		/* An option that nobody knows: libfuse has said so. */
+		rc = 2;
+		tell_parent(parent, rc);
 		goto out_args;
+	}
 	if (mount_volume(&o, mgr, volume))
 		goto out;
 	if (take_signals(se, argv[optind + 1]) || ask_start()) {
@@ -300,7 +306,7 @@ int main(int argc, char **argv)
 	if (fuse_session_mount(se, argv[optind + 1]))
 		goto out_volume;
 	pvfs_info("%s: mounted on %s", argv[optind], mount_point);
-	tell_parent(parent);
+	tell_parent(parent, 0);
 	config = fuse_loop_cfg_create();
 	if (config)
 		/* A daemon that is away holds up those who need it, and not all others. */
