@@ -17,6 +17,9 @@
  * are here all the same, and one clock has all times: a call's lie around the exchange with the
  * other machine, so they say less of when it was made, and nothing false.
  *
+ * In every second round nobody keeps a file open for writing: who writes or truncates opens it for that, and
+ * fewer do. So leases on the files come and go, and what they let a client keep.
+ *
  * The seed fixes who does what, not when. Exits with 1 when something is wrong.
  */
 #include "coherence.h"
@@ -62,6 +65,7 @@ static uint64_t torn, waited;
 /* What a worker has open in a round, and where; the parent changes sides. */
 static struct far *at, *connection[RND_SIDES];
 static int dir_fd, file_fd[CO_FILES], append_fd;
+static bool shut;		/* file_fd is open for reading only */
 
 static int64_t now_ns(void)
 {
@@ -124,6 +128,7 @@ static void do_write(int file, int block, bool anew)
 
 	for (i = 0; i < CO_BLOCK / 8; i++)
 		buf[i] = v;
+	anew |= shut;
 	if (anew)
 		fd = open_again(file, O_WRONLY);
 	r = start(CO_WRITE, file, block, v);
@@ -161,12 +166,15 @@ static void do_read(int file, int block, bool anew)
 
 static void do_truncate(int file, int blocks)
 {
+	int fd = shut ? open_again(file, O_WRONLY) : file_fd[file], err;
 	struct co_rec *r = start(CO_TRUNC, file, (int64_t)blocks * CO_STRIDE, 0);
-	int err = far_ftruncate(at, file_fd[file], (off_t)blocks * CO_STRIDE);
 
+	err = far_ftruncate(at, fd, (off_t)blocks * CO_STRIDE);
 	end(r);
 	if (err < 0)
 		broken("truncate");
+	if (shut)
+		far_close(at, fd);
 }
 
 static void do_stat(int file, bool by_name)
@@ -189,6 +197,10 @@ static void files_op(void)
 {
 	int file = rnd_below(&rnd, CO_FILES), block = rnd_below(&rnd, CO_BLOCKS);
 
+	if (shut && !rnd_one_in(&rnd, 3)) {
+		do_read(file, block, rnd_one_in(&rnd, 2));
+		return;
+	}
 	switch (rnd_below(&rnd, 12)) {
 	case 0:
 		do_truncate(file, rnd_below(&rnd, CO_BLOCKS + 1));
@@ -398,6 +410,7 @@ static void open_all(int side, int round, bool make)
 	int i;
 
 	go_to(side);
+	shut = round % 2 && !make;
 	snprintf(path, sizeof(path), "%s/round%d", run.side[side].dir, round);
 	if (make && far_mkdirat(at, AT_FDCWD, path, 0755) < 0)
 		broken("mkdir");
@@ -406,7 +419,8 @@ static void open_all(int side, int round, bool make)
 		broken("open of the directory");
 	for (i = 0; i < CO_FILES; i++) {
 		snprintf(path, sizeof(path), "f%d", i);
-		file_fd[i] = far_openat(at, dir_fd, path, O_RDWR | (make ? O_CREAT : 0), 0644);
+		file_fd[i] = far_openat(at, dir_fd, path, (shut ? O_RDONLY : O_RDWR) | (make ? O_CREAT : 0),
+				       0644);
 		if (file_fd[i] < 0)
 			broken("open");
 	}
