@@ -16,6 +16,7 @@
 #include <linux/highmem.h>
 #include <linux/mm.h>
 #include <linux/pagemap.h>
+#include <linux/pagevec.h>
 #include <linux/writeback.h>
 #include "vfs.h"
 
@@ -25,44 +26,45 @@
  */
 #define WAIT_BYTES 16384u
 
-/* Reads @io, whose memory is pages of the cache, whole; what is not in the file is zeros. */
-static int addr_fill(struct pvfs_io *io)
-{
-	int err = pvfs_io_run(io);
-
-	if (!err)
-		pvfs_io_zero(io, U64_MAX);
-	return err;
-}
-
 static int pvfs_read_folio(struct file *file, struct folio *folio)
 {
 	struct inode *inode = folio->mapping->host;
 	struct pvfs_io *io;
 	int err;
 
-	io = pvfs_io_get(inode, false, folio_pos(folio), folio_size(folio), true);
-	if (IS_ERR(io)) {
-		err = PTR_ERR(io);
-		goto out;
-	}
-	io->mem[0] = (struct bio_vec){ .bv_page = folio_page(folio, 0),
-				       .bv_len = folio_size(folio) };
-	io->nmem = 1;
-	err = addr_fill(io);
-	pvfs_io_put(io);
+	do {
+		io = pvfs_io_get(inode, false, folio_pos(folio), folio_size(folio), true);
+		if (IS_ERR(io)) {
+			err = PTR_ERR(io);
+			break;
+		}
+		io->mem[0] = (struct bio_vec){ .bv_page = folio_page(folio, 0),
+					       .bv_len = folio_size(folio) };
+		io->nmem = 1;
+		err = pvfs_io_run(io);
+		if (!err && io->is_short)
+			err = pvfs_read_is_hole(io, true);
+		if (!err)
+			pvfs_io_zero(io, U64_MAX);
+		pvfs_io_put(io);
+		/* Somebody has cut the file: how long it is we know now. */
+	} while (err == -EAGAIN && !fatal_signal_pending(current));
 	if (!err)
 		folio_mark_uptodate(folio);
-out:
 	folio_unlock(folio);
-	return err;
+	return err == -EAGAIN ? -EINTR : err;
 }
 
-/* What the transfer was cut down by is read one by one, if it is wanted. */
+/*
+ * What could not be read, or is not known to be a hole, is read page by page, if it is wanted; so is
+ * what the transfer was cut down by.
+ */
 static void addr_readahead_done(struct pvfs_io *io)
 {
 	unsigned int i;
 
+	if (!io->err && io->is_short)
+		io->err = pvfs_read_is_hole(io, false);
 	if (!io->err)
 		pvfs_io_zero(io, U64_MAX);
 	for (i = 0; i < io->nmem; i++) {
@@ -251,6 +253,27 @@ const struct address_space_operations pvfs_aops = {
 	.direct_IO = noop_direct_IO,	/* tells the VFS that O_DIRECT is fine; file.c does it */
 };
 
+/*
+ * Pages that are read ahead are locked until an iod has answered, whoever asked for them: who wants to
+ * throw some away waits for that here, where a kill ends it. Return: 0 or -EINTR.
+ */
+static int addr_wait_unlocked(struct address_space *mapping, pgoff_t first, pgoff_t last)
+{
+	struct folio_batch batch;
+	unsigned int i;
+	int err = 0;
+
+	folio_batch_init(&batch);
+	while (!err && filemap_get_folios(mapping, &first, last, &batch)) {
+		for (i = 0; i < folio_batch_count(&batch) && !err; i++)
+			if (folio_wait_locked_killable(batch.folios[i]))
+				err = -EINTR;
+		folio_batch_release(&batch);
+		cond_resched();
+	}
+	return err;
+}
+
 /**
  * pvfs_cache_check - at open, with fresh attributes: throw the pages away if they are of another
  * version
@@ -270,7 +293,8 @@ bool pvfs_cache_check(struct inode *inode)
 	spin_unlock(&pi->lock);
 	if (right)
 		return true;
-	if (inode->i_mapping->nrpages && invalidate_inode_pages2(inode->i_mapping))
+	if (inode->i_mapping->nrpages && (addr_wait_unlocked(inode->i_mapping, 0, ULONG_MAX) ||
+					  invalidate_inode_pages2(inode->i_mapping)))
 		return false;
 	/* Not before they are gone: somebody else may be asking. */
 	spin_lock(&pi->lock);
@@ -299,9 +323,23 @@ bool pvfs_cache_reads(struct inode *inode)
  */
 void pvfs_cache_drop(struct inode *inode, loff_t pos, u64 len)
 {
-	if (len && inode->i_mapping->nrpages)
-		invalidate_inode_pages2_range(inode->i_mapping, pos >> PAGE_SHIFT,
-					      (pos + len - 1) >> PAGE_SHIFT);
+	pgoff_t first = pos >> PAGE_SHIFT, last = (pos + len - 1) >> PAGE_SHIFT;
+
+	/* Killed: what is left there goes when the file is opened the next time, being older. */
+	if (len && inode->i_mapping->nrpages && !addr_wait_unlocked(inode->i_mapping, first, last))
+		invalidate_inode_pages2_range(inode->i_mapping, first, last);
+}
+
+/**
+ * pvfs_cache_wait - pages are about to be cut off: those that are on their way first
+ * @inode: the inode
+ * @pos: from there on
+ *
+ * Return: 0 or -EINTR.
+ */
+int pvfs_cache_wait(struct inode *inode, loff_t pos)
+{
+	return addr_wait_unlocked(inode->i_mapping, pos >> PAGE_SHIFT, ULONG_MAX);
 }
 
 /**

@@ -69,14 +69,27 @@ void pvfs_session_sample(struct pvfs_volume *vol, u64 *session, u64 *epoch)
 
 static int file_keep_cap(struct inode *inode, const struct pvfs_cap *cap, u32 class)
 {
+	u64 now = READ_ONCE(PVFS_VOL(inode)->session);
 	struct pvfs_inode *pi = PVFS_I(inode);
+	struct pvfs_cap *have;
 
 	if (cap->rights >= ARRAY_SIZE(pi->cap) || (cap->rights & class) != class)
 		return pvfs_bogus(PVFS_VOL(inode), "a capability", pi->fid.ino);
+	have = &pi->cap[cap->rights];
 	spin_lock(&pi->lock);
-	pi->cap[cap->rights] = *cap;
+	/* An answer from a session that is over may come after recovery has been here. */
+	if (!have->rights || have->session != now || cap->session == now)
+		*have = *cap;
 	spin_unlock(&pi->lock);
 	return 0;
+}
+
+/* What was open for @class the mgr does not take for open any more. */
+static void file_drop_cap(struct pvfs_inode *pi, u32 class)
+{
+	spin_lock(&pi->lock);
+	pi->cap[class].rights = 0;
+	spin_unlock(&pi->lock);
 }
 
 /* One that was given for an open of that class, by whichever mgr and in whichever session. */
@@ -118,13 +131,18 @@ static int file_reclaim_inode(struct inode *inode, bool recovery)
 			flags |= PVFS_O_DRAFT;
 		file_old_cap(pi, class, &cap);
 		err = pvfs_meta_reclaim(inode, &cap, flags, n, recovery, &rep);
-		if (err == -ESTALE || err == -EACCES) {
+		if (err == -ESTALE || err == -EACCES)
 			pr_warn_ratelimited("%s: inode %llu was open here, and %s\n",
 					    vol->opts.volume, pi->fid.ino,
 					    err == -ESTALE ? "was removed meanwhile" :
 							     "the mgr does not believe it");
+		if (err == -ESTALE) {
 			pvfs_inode_stale(inode);
 			return 0;
+		}
+		if (err == -EACCES) {
+			file_drop_cap(pi, class);
+			continue;
 		}
 		if (!err)
 			err = file_keep_cap(inode, &rep.cap, class);
@@ -207,6 +225,17 @@ int pvfs_file_opened(struct inode *inode, struct pvfs_file *pf, const struct pvf
 	return err;
 }
 
+/* Is it open here so that a capability with these rights comes with it? */
+static bool file_open_for(const struct pvfs_inode *pi, u32 rights)
+{
+	u32 class;
+
+	for (class = 1; class < ARRAY_SIZE(pi->nopen); class++)
+		if ((class & rights) == rights && READ_ONCE(pi->nopen[class]))
+			return true;
+	return false;
+}
+
 /**
  * pvfs_file_cap - a capability that is good now
  * @inode: the inode
@@ -225,36 +254,28 @@ int pvfs_file_cap(struct inode *inode, u32 rights, struct pvfs_cap *cap, u64 *se
 	struct pvfs_inode *pi = PVFS_I(inode);
 	u32 i, aborts = READ_ONCE(vol->aborts);
 	unsigned int waited = 0;
-	bool told;
 	int err;
 
 	for (;;) {
 		u64 now = READ_ONCE(vol->session);
 
 		err = -EBADF;
-		told = false;
 		spin_lock(&pi->lock);
 		/* The narrowest first. */
 		for (i = 1; i < ARRAY_SIZE(pi->cap) && err; i++) {
-			if (!pi->cap[i].rights)
-				continue;
-			told |= pi->cap[i].session == now;
-			if ((i & rights) != rights)
+			if (!pi->cap[i].rights || (i & rights) != rights)
 				continue;
 			*cap = pi->cap[i];
 			*session = cap->session;
 			err = cap->session == now ? 0 : -EAGAIN;
 		}
-		/* The session's mgr was told what is open: an older one's is of what is not any more. */
-		if (err && told)
-			err = -EBADF;
 		if (pi->stale)
 			err = -ESTALE;
 		spin_unlock(&pi->lock);
 		if (err != -EAGAIN)
 			return err;
-		/* The flusher could wait for ever: nobody asks for a file that is not open. */
-		if (!(READ_ONCE(pi->nopen[1]) | READ_ONCE(pi->nopen[2]) | READ_ONCE(pi->nopen[3])))
+		/* Nobody would ever bring another for what is not open any more. */
+		if (!file_open_for(pi, rights))
 			return -EBADF;
 		if (READ_ONCE(vol->aborts) != aborts)
 			return -EIO;
@@ -536,8 +557,12 @@ static bool file_can_pin(const struct iov_iter *iter)
 
 /* ---------------------------------------------------------------- read */
 
-/*
- * @io was answered, and a datafile does not have all that was asked of it: are those bytes a hole?
+/**
+ * pvfs_read_is_hole - a read was answered, and a datafile does not have all that was asked of it: are
+ * those bytes a hole?
+ * @io: the transfer
+ * @ask: the mgr may be asked; else, where that would be needed, the answer is no
+ *
  * They are when the file was that long at the moment the datafile was asked. That it was before we
  * know; if it was not cut until after, it was. That it is now would say nothing: the bytes may have
  * been written since.
@@ -545,18 +570,19 @@ static bool file_can_pin(const struct iov_iter *iter)
  * Return: 0, -EAGAIN when it has to be read again (nothing else here is answered by that), or
  * another -errno.
  */
-static int file_read_is_hole(struct pvfs_io *io)
+int pvfs_read_is_hole(struct pvfs_io *io, bool ask)
 {
 	struct pvfs_inode *pi = PVFS_I(io->inode);
-	int err;
+	int err = 0;
 
 	if (pvfs_attr_trusted(io->inode))
 		return 0;
-	err = pvfs_inode_leased(io->inode) ? 0 : pvfs_meta_getattr(io->inode);
+	if (!pvfs_inode_leased(io->inode))
+		err = ask ? pvfs_meta_getattr(io->inode) : -EAGAIN;
 	if (err)
 		return err;
 	spin_lock(&pi->lock);
-	if (pi->trunc_gen != io->trunc_gen || io->size < io->pos + io->good)
+	if (pi->trunc_gen != io->trunc_gen || (!io->fill && io->size < io->pos + io->good))
 		err = -EAGAIN;
 	spin_unlock(&pi->lock);
 	return err;
@@ -592,7 +618,7 @@ static int file_read_transfer(struct pvfs_io *io, bool past)
 	}
 	if (err && !io->good)
 		return err;
-	err = io->is_short ? file_read_is_hole(io) : 0;
+	err = io->is_short ? pvfs_read_is_hole(io, true) : 0;
 	if (!err)
 		pvfs_io_zero(io, io->pos + io->good);
 	return err;

@@ -275,8 +275,11 @@ int pvfs_inode_update(struct inode *inode, const struct pvfs_attr *attr, const s
 		pi->told = size;
 		pi->told_version = attr->version;
 	}
-	if (attr->version < pi->version)
-		goto out;
+	/* Nor does a lease come with them: it would be taken for one on what we have. */
+	if (attr->version < pi->version) {
+		spin_unlock(&pi->lock);
+		return 0;
+	}
 	if (S_ISREG(attr->mode) && pi->floor_gen == attr->trunc_gen)
 		size = max(size, pi->floor);
 	if ((attr->flags & PVFS_AF_SIZE_UNKNOWN) && pi->trunc_gen == attr->trunc_gen)
@@ -312,7 +315,6 @@ int pvfs_inode_update(struct inode *inode, const struct pvfs_attr *attr, const s
 	if (pi->stale && attr->nlink)	/* it was taken for removed */
 		inode_set_flags(inode, 0, S_DEAD);
 	pi->stale = false;
-out:
 	pvfs_lease_take(inode, attr, ask);
 	spin_unlock(&pi->lock);
 	return 0;
@@ -681,7 +683,7 @@ static int inode_set_size(struct inode *inode, struct pvfs_setattr_req *m)
 		unmap_mapping_range(mapping, page, 0, 1);
 		filemap_write_and_wait_range(mapping, page, LLONG_MAX);
 	}
-	err = pvfs_meta_setattr(inode, m);
+	err = pvfs_cache_wait(inode, from) ?: pvfs_meta_setattr(inode, m);
 	if (!err)
 		truncate_pagecache(inode, from);
 	filemap_invalidate_unlock(mapping);

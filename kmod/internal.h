@@ -208,6 +208,7 @@ struct pvfs_room {
 	wait_queue_head_t requests_wait;	/* `requests' grew */
 	mempool_t *ios;			/* io.c: small transfers that never fail */
 	atomic_t big;			/* big transfers that may begin yet */
+	atomic_t ahead;			/* transfers that may go on alone yet */
 	atomic_t permits;		/* requests that transfers may make yet */
 	wait_queue_head_t io_wait;	/* one of the two grew */
 };

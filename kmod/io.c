@@ -28,6 +28,7 @@
 #define SMALL_RESERVED 32		/* small transfers that never fail */
 #define BIG_MAX 64			/* big transfers at once, of a volume */
 #define PERMITS 1536	/* requests of a volume's transfers; kreq.c has room for more */
+#define AHEAD_MAX 24			/* big ones that nobody waits for, of a volume */
 #define SESSION_TRIES 5
 
 struct pvfs_io_part {
@@ -74,6 +75,7 @@ int pvfs_io_room_init(struct pvfs_volume *vol)
 	struct pvfs_room *room = &vol->room;
 
 	atomic_set(&room->big, BIG_MAX);
+	atomic_set(&room->ahead, AHEAD_MAX);
 	atomic_set(&room->permits, PERMITS);
 	init_waitqueue_head(&room->io_wait);
 	room->ios = mempool_create_slab_pool(SMALL_RESERVED, small_cache);
@@ -195,6 +197,7 @@ struct pvfs_io *pvfs_io_get(struct inode *inode, bool write, loff_t pos, size_t 
 	io->vol = vol;
 	io->inode = inode;
 	io->write = write;
+	io->fill = fill;
 	io->pos = pos;
 	io->len = len;
 	return io;
@@ -587,6 +590,15 @@ static void io_ask_in_new_session(struct pvfs_io *io)
 	}
 }
 
+/* Is there less than was asked for, below where the file ended then? Of a page more may be asked for. */
+static bool io_lacks(const struct pvfs_io *io, const struct pvfs_io_part *p)
+{
+	if (p->got == p->len)
+		return false;
+	return !io->fill ||
+	       pvfs_stripe_file_off(&io->layout, p->df, p->off + p->got) < io->size;
+}
+
 /* All parts are answered, for good: the results. Does not sleep. */
 static int io_gather(struct pvfs_io *io)
 {
@@ -602,7 +614,7 @@ static int io_gather(struct pvfs_io *io)
 		struct pvfs_io_part *p = &io->part[i];
 
 		if (!p->err) {
-			io->is_short |= !io->write && p->got < p->len;
+			io->is_short |= !io->write && io_lacks(io, p);
 			if (io->write && pvfs_ts_after(&p->wtime, &io->wtime))
 				io->wtime = p->wtime;
 			continue;
@@ -654,13 +666,26 @@ int pvfs_io_finish(struct pvfs_io *io)
 
 /* ---------------------------------------------------------------- without waiting */
 
-/* The last that looks at @io and its inode. */
+/*
+ * May one more go on alone? What an iod that does not answer holds up must leave room for those who
+ * wait for others.
+ */
+static bool io_may_go_on(struct pvfs_room *room)
+{
+	return atomic_read(&room->permits) > PERMITS / 3 && atomic_dec_if_positive(&room->ahead) >= 0;
+}
+
+/* The last that looks at @io. It may have been what kept the inode: that waits for its other pages. */
 static void io_over(struct pvfs_io *io)
 {
 	struct pvfs_volume *vol = io->vol;
+	struct inode *inode = io->inode;
 
 	io->done(io);
-	if (atomic_dec_and_test(&vol->closing))
+	atomic_inc(&vol->room.ahead);
+	if (!atomic_add_unless(&inode->i_count, -1, 1))
+		pvfs_use_iput(PVFS_I(inode)->use);	/* counts vol->closing down */
+	else if (atomic_dec_and_test(&vol->closing))
 		wake_up_all(&vol->async_wait);
 }
 
@@ -702,11 +727,12 @@ static void io_part_answered(struct pvfs_request *req)
 
 /**
  * pvfs_io_submit - the same as pvfs_io_run(), but it goes on without the caller
- * @io: filled; its memory keeps the inode from going
+ * @io: filled; of a file that is, or was, open
  * @done: called once, with the results filled, from wherever the last answer comes: it does not
  *	sleep. Gives @io back
  *
- * On a soft mount, where who waits is also who gives up, it waits. len may become smaller.
+ * On a soft mount, where who waits is also who gives up, it waits; and when too many go on alone
+ * already. len may become smaller.
  *
  * Return: 0; or -errno, when nothing was asked, and @done is not called.
  */
@@ -716,13 +742,23 @@ int pvfs_io_submit(struct pvfs_io *io, void (*done)(struct pvfs_io *io))
 	unsigned int i;
 	int err;
 
-	err = vol->opts.soft ? pvfs_io_start(io) : io_prepare(io);
-	if (err)
-		return err;
-	io->done = done;
-	atomic_inc(&vol->closing);
-	if (vol->opts.soft || io->head) {
+	if (vol->opts.soft || !io_may_go_on(&vol->room)) {
+		err = pvfs_io_start(io);
+		if (err)
+			return err;
 		pvfs_io_finish(io);
+		done(io);
+		return 0;
+	}
+	err = io_prepare(io);
+	if (err) {
+		atomic_inc(&vol->room.ahead);
+		return err;
+	}
+	io->done = done;
+	ihold(io->inode);
+	atomic_inc(&vol->closing);
+	if (io->head) {
 		io_over(io);
 		return 0;
 	}

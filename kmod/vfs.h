@@ -36,6 +36,7 @@
 struct dir_context;
 struct lock_owner;
 struct pvfs_head_mem;
+struct pvfs_io;
 struct posix_acl;
 
 /* ---------------------------------------------------------------- structures */
@@ -321,12 +322,14 @@ int pvfs_file_opened(struct inode *inode, struct pvfs_file *pf, const struct pvf
 		     u64 session, u64 epoch);
 int pvfs_open_noop(struct inode *inode, struct file *file);
 void pvfs_session_sample(struct pvfs_volume *vol, u64 *session, u64 *epoch);
+int pvfs_read_is_hole(struct pvfs_io *io, bool ask);
 int pvfs_file_cap(struct inode *inode, u32 rights, struct pvfs_cap *cap, u64 *session);
 
 int pvfs_file_mmap(struct file *file, struct vm_area_struct *vma);
 bool pvfs_cache_check(struct inode *inode);
 bool pvfs_cache_reads(struct inode *inode);
 void pvfs_cache_drop(struct inode *inode, loff_t pos, u64 len);
+int pvfs_cache_wait(struct inode *inode, loff_t pos);
 int pvfs_cache_flush(struct inode *inode, loff_t pos, u64 len);
 void pvfs_cache_prepare(struct inode *inode, loff_t pos, u64 len);
 
@@ -447,6 +450,7 @@ struct pvfs_io_part;
 struct pvfs_io {
 	struct inode *inode;
 	bool write;
+	bool fill;	/* for the page cache: it may reach beyond the end of the file */
 	bool big;	/* bookkeeping from kvmalloc() and counted; else from the pool */
 	loff_t pos;			/* in the file */
 	u32 len;			/* bytes to move; start may cut it down */
