@@ -284,6 +284,8 @@ static int become_striped(struct mgr_op *op, struct mgr_inode *in)
 	if (v.writers || grace) {
 		in->flags |= MGR_IF_UNCERTAIN;
 		mgr_opens_reset(&op->m->opens, in, !grace);
+		if (!v.writers)
+			mgr_settle_add(op->m, in->ino);	/* after the grace */
 	}
 	in->version = mgr_version_after(in->version);
 	return ns_inode_put(op, in);

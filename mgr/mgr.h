@@ -15,6 +15,7 @@
  *   head.c      stuffed files                         heads.c     where their bytes are
  *   reap.c      the thread behind unlink, truncate    recover.c   start and stop of all this
  *   grace.c     requests that wait for clients to come back
+ *   settle.c    the thread that finds out sizes that nobody asks for
  *   path.c      what an inode is called, for the log
  *   schema.c    records                               mdb_*.c    the database
  *
@@ -49,7 +50,7 @@
 #define MGR_NSLOTS	128u			/* of a session */
 #define MGR_BODY_MAX	(PVFS_SYMLINK_MAX + 257u) /* bytes of the largest reply body we make */
 #define MGR_SYMLINK_FORMAT 1
-#define MGR_BG_MAX	4u			/* threads in the background */
+#define MGR_BG_MAX	5u			/* threads in the background */
 #define MGR_XATTR_CAPS "security.capability"
 
 struct mgr_op;
@@ -150,6 +151,19 @@ struct mgr_grace {
 	atomic_ullong parked;		/* for statistics */
 };
 
+/* Files that are UNCERTAIN and have no writer any more: settle.c. */
+#define MGR_SETTLE_MAX	16384u
+
+struct mgr_settle {
+	pthread_mutex_t lock;		/* protects the next five; a leaf */
+	u64 ino[MGR_SETTLE_MAX];
+	u32 n;
+	bool walk, again;		/* there may be more behind inode @after; anywhere */
+	u64 after;
+	bool kicked;			/* protected by bg_lock */
+	atomic_ullong settled;		/* for statistics */
+};
+
 struct mgr {
 	/* fixed after mgr_core_open() */
 	struct pvfs_conf *conf;		/* borrowed */
@@ -188,6 +202,7 @@ struct mgr {
 	/* monotonic ms: clients may still reclaim what they had open */
 	_Atomic u64 grace_until;
 	struct mgr_grace grace;
+	struct mgr_settle settle;
 
 	/* space on the store's disk, looked at now and then */
 	_Atomic u64 space_checked;	/* monotonic ms */
@@ -195,7 +210,7 @@ struct mgr {
 	u64 space_reserve;		/* creating operations stop here */
 	atomic_llong full_files;	/* how many there were when it was reached, 0: it is not */
 
-	/* threads of reap.c, heads.c, session.c, recover.c; protected by bg_lock */
+	/* threads of reap.c, heads.c, session.c, recover.c, settle.c; protected by bg_lock */
 	pthread_mutex_t bg_lock;
 	pthread_cond_t bg_cond;
 	bool bg_stop, reap_kicked;
@@ -278,6 +293,7 @@ struct mgr_handler {
  * @noted: @nnoted inodes that the running transaction changes; @noted_all: there was room for all
  * @unsure: it has read what may be a draft that we have not been told of
  * @lost: the database was recovered while it waited: nothing more is done in this run
+ * @gives_up: it does not wait for iods when the manager stops
  */
 struct mgr_op {
 	struct mgr *m;
@@ -300,7 +316,7 @@ struct mgr_op {
 	u64 bind_session;
 	struct mgr_headnew *headnew;
 	struct mgr_headgone *dropped;
-	bool recalls, noted_all, unsure, lost;
+	bool recalls, noted_all, unsure, lost, gives_up;
 	u32 nclosed;
 	u32 nnoted;
 	struct mgr_noted noted[MGR_NOTED_MAX];
@@ -628,6 +644,15 @@ void mgr_size_fold(struct mgr_op *op, struct mgr_inode *in);
 int mgr_size_settle(struct mgr_op *op, const struct pvfs_fid *fid);
 /* Write size and time that are known now to the database, if they differ. */
 int mgr_size_record(struct mgr_op *op, const struct pvfs_fid *fid);
+
+/* ---- settle.c ---- */
+/* @ino may be UNCERTAIN, and has no writer, or will soon have none. Context: any. */
+void mgr_settle_add(struct mgr *m, u64 ino);
+/* How many are known; *@ret_walk: perhaps there are others. */
+u32 mgr_settle_left(struct mgr *m, bool *ret_walk);
+/* Return: how many it tried in vain, or -errno. For the thread and tests. */
+int mgr_settle_pass(struct mgr *m);
+void *mgr_settle_thread(void *arg);
 
 /*
  * A file or directory was read, says a report (op_attr.c). Return: 0, also when it could not be

@@ -444,12 +444,13 @@ out:
 	return n;
 }
 
-void mgr_opens_sweep(struct mgr_opens *o, u64 session)
+void mgr_opens_sweep(struct mgr_opens *o, u64 session, void (*wrote)(void *arg, u64 ino), void *arg)
 {
 	pthread_mutex_t *lock;
 	struct mgr_ofile *f;
 	struct mgr_open *p;
 	u64 ino[SWEEP_BATCH];
+	bool wrote_it;
 	u32 i, n;
 
 	while ((n = mgr_helds_of(&o->of, session, ino, SWEEP_BATCH))) {
@@ -457,14 +458,17 @@ void mgr_opens_sweep(struct mgr_opens *o, u64 session)
 			lock = stripe_lock(o, ino[i]);
 			f = ofile_find(o, ino[i]);
 			p = f ? open_find(f, session) : NULL;
+			wrote_it = p && open_writes(p);
 			if (p) {
 				/* What it wrote and did not report is lost to us; the iods know. */
-				if (open_writes(p))
+				if (wrote_it)
 					untrack(o, f);
 				open_free(o, f, p);
 				ofile_trim(o, f);
 			}
 			pthread_mutex_unlock(lock);
+			if (wrote_it && wrote)
+				wrote(arg, ino[i]);
 		}
 	}
 }

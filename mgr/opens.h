@@ -129,8 +129,11 @@ void mgr_opens_orphan(struct mgr_opens *o, u64 ino);
 /* Sessions that have @ino open; malloc'ed array in *@ret. Return: how many or -ENOMEM. */
 int mgr_opens_who(struct mgr_opens *o, u64 ino, u64 **ret);
 
-/* Drops all opens of a session that is dead. Costs what it had open. */
-void mgr_opens_sweep(struct mgr_opens *o, u64 session);
+/*
+ * Drops all opens of a session that is dead. Costs what it had open. @wrote is called for each file
+ * that it had open for writing, with no lock held; may be NULL.
+ */
+void mgr_opens_sweep(struct mgr_opens *o, u64 session, void (*wrote)(void *arg, u64 ino), void *arg);
 
 /*
  * One truncation at a time: a lock that is held across calls to the iods. A task parks, and must be

@@ -6,7 +6,8 @@
  * construction, as each operation is one transaction; what an interrupted process leaves is work:
  * sessions that may come back (they get a lease's time, the grace), orphans of sessions that do not
  * exist any more, stored replies of such sessions, trim records and the reap queue, which the
- * reaper takes up, and files of heads that no record names (heads.c).
+ * reaper takes up, files of heads that no record names (heads.c), and files whose size only the
+ * iods know (settle.c).
  *
  * Also here: the checkpoint thread, and the watch over the space on the store's disk.
  */
@@ -156,6 +157,15 @@ static bool meta_get(struct mgr *m, const char *name, u64 *ret)
 	return true;
 }
 
+/* No file can be UNCERTAIN: nobody has any open, and none is left to be found out about. */
+static bool all_settled(struct mgr *m)
+{
+	bool walk;
+
+	return !mgr_settle_left(m, &walk) && !walk &&
+	       !atomic_load_explicit(&m->opens.files, memory_order_relaxed);
+}
+
 /*
  * "clean" says that "files" is exact, as nothing happens after it any more, and that every head's
  * file is named by its record. @arg: bool, is it so?
@@ -167,6 +177,7 @@ static int files_put_fn(struct mgr_op *op, void *arg)
 
 	err = meta_put(op, "files", mgr_files(op->m));
 	err = err ?: meta_put(op, "full", atomic_load(&op->m->full_files));
+	err = err ?: meta_put(op, "settled", clean && all_settled(op->m));
 	return err ?: meta_put(op, "clean", clean);
 }
 
@@ -311,6 +322,7 @@ static int load_meta(struct mgr *m, char *err, size_t errlen)
 	atomic_store(&m->files, meta_get(m, "files", &v) ? (s64)v : 1);
 	atomic_store(&m->full_files, meta_get(m, "full", &v) ? (s64)v : 0);
 	m->files_stale = !meta_get(m, "clean", &v) || !v;
+	m->settle.walk = !meta_get(m, "settled", &v) || !v;
 	return 0;
 }
 
@@ -456,6 +468,7 @@ static void locks_init(struct mgr *m)
 	pthread_mutex_init(&m->rename_lock, NULL);
 	pthread_mutex_init(&m->iodents_lock, NULL);
 	pthread_mutex_init(&m->bg_lock, NULL);
+	pthread_mutex_init(&m->settle.lock, NULL);
 	pthread_condattr_init(&ca);
 	pthread_condattr_setclock(&ca, CLOCK_MONOTONIC);
 	pthread_cond_init(&m->bg_cond, &ca);
@@ -559,7 +572,7 @@ fail_alloc:
 int mgr_core_start(struct mgr *m)
 {
 	static void *(*const threads[MGR_BG_MAX])(void *) = {
-		mgr_reap_thread, mgr_heads_thread, mgr_expire_thread, checkpoint_thread,
+		mgr_reap_thread, mgr_heads_thread, mgr_expire_thread, checkpoint_thread, mgr_settle_thread,
 	};
 	int err;
 

@@ -26,8 +26,8 @@
  *   5. database page locks      for one transaction; the loser of a deadlock starts again (mgr_run)
  *   6. leaves                   mgr_grace.lock, mgr_recalls.lock (the next two inside it), mgr_leases stripes,
  *                               mgr_sessions.lock, mgr_session.lock, opens stripes, mgr_locks.lock,
- *                               mgr_tasks.lock, mgr_log.lock, bg_lock, mgr_heads.lock: nothing is
- *                               waited for under them
+ *                               mgr_tasks.lock, mgr_log.lock, bg_lock, mgr_heads.lock, mgr_settle.lock:
+ *                               nothing is waited for under them
  *
  * mdb_enter() is not a lock but recovery waits for its holders: who waits for an iod, the log or
  * another truncation leaves meanwhile (wait.c). mgr_sessions.lock is a leaf: session ends are worked on a referenced
@@ -569,17 +569,20 @@ void mgr_stats(struct mgr *m, FILE *f)
 {
 	unsigned int i, first = 1;
 	u64 n[3] = { 0 };
+	bool walk;
+	u32 left;
 
 	mgr_bg_do(m, count_queues, n);
+	left = mgr_settle_left(m, &walk);
 	pthread_rwlock_rdlock(&m->sessions.lock);
 	fprintf(f, ",\"mgr\":{\"sessions\":%u", m->sessions.n);
 	pthread_rwlock_unlock(&m->sessions.lock);
 	fprintf(f,
 		",\"open_files\":%llu,\"files\":%llu,\"reap_queue\":%llu,\"orphans\":%llu"
-		",\"trims_pending\":%llu",
+		",\"trims_pending\":%llu,\"uncertain\":{\"left\":%u,\"walk\":%s,\"settled\":%llu}",
 		value(&m->opens.files), (unsigned long long)mgr_files(m), (unsigned long long)n[0],
 		(unsigned long long)n[1],
-		(unsigned long long)n[2]);
+		(unsigned long long)n[2], left, walk ? "true" : "false", value(&m->settle.settled));
 	fprintf(f,
 		",\"retries\":%llu,\"restarts\":%llu,\"replays\":%llu,\"offloaded\":%llu"
 		",\"glimpses\":%llu"

@@ -370,6 +370,11 @@ int mgr_session_forget(struct mgr *m, u64 id)
 	return mgr_bg_do(m, forget_txn, &f);
 }
 
+static void left_uncertain(void *arg, u64 ino)
+{
+	mgr_settle_add(arg, ino);
+}
+
 int mgr_session_end(struct mgr_op *op, struct mgr_session *s, bool keep)
 {
 	struct forget f = { .id = s->id, .keep = keep, .leaving = op->s };
@@ -382,7 +387,7 @@ int mgr_session_end(struct mgr_op *op, struct mgr_session *s, bool keep)
 	atomic_store(&s->dead, true);
 	if (session_unhash(op->m, s))
 		mgr_session_put(s);
-	mgr_opens_sweep(&op->m->opens, id);
+	mgr_opens_sweep(&op->m->opens, id, left_uncertain, op->m);
 	mgr_locks_sweep(&op->m->locks, id);
 	mgr_recall_session_end(op->m, id);
 	mgr_session_returned(op->m, s);

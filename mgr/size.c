@@ -8,7 +8,8 @@
  *   asker is the only writer, all is tracked    what it reported, no message
  *   others write, or something was missed       glimpse: ask all its iods at once, until it holds
  *                                               still
- *   nobody writes (a writer or we died)         glimpse once, record, UNCERTAIN is gone
+ *   nobody writes (a writer or we died)         glimpse once, record, UNCERTAIN is gone; soon it
+ *                                               is us who ask (settle.c)
  *   last writer closes                          record the reports or a glimpse, UNCERTAIN is gone
  *
  * A size never shrinks but by truncation, so several sources combine by taking the largest, as long
@@ -536,14 +537,19 @@ int mgr_size_settle(struct mgr_op *op, const struct pvfs_fid *fid)
 		g = (struct mgr_glimpse){ .fid = *fid, .layout = rr.in.layout };
 		err = mgr_glimpse(op, &g, 1);
 		if (err || !g.complete)
-			return err;
+			goto later;
 		learn(op, &rr.in, &g);
 	}
 	/*
-	 * Not flushed: if a power failure takes it, the file is uncertain and the next who asks
-	 * finds out.
+	 * Not flushed: if a power failure takes it, the file is uncertain and found out about after
+	 * the start.
 	 */
-	return mgr_run(op, record_fn, &r, 0);
+	err = mgr_run(op, record_fn, &r, 0);
+	if (!err && !uncertain(&r.in))
+		return 0;
+later:
+	mgr_settle_add(op->m, fid->ino);
+	return err;
 }
 
 int mgr_size_record(struct mgr_op *op, const struct pvfs_fid *fid)
@@ -825,6 +831,7 @@ int mgr_truncate(struct mgr_op *op, struct mgr_truncate *t)
 		if (hopeless(err)) {
 			int err2 = mgr_run(op, untruncate_fn, t, MGR_RUN_SYNC);
 
+			mgr_settle_add(op->m, t->fid.ino);
 			err = err2 ? err2 : err;
 		} else {
 			mgr_reap_kick(op->m);

@@ -18,6 +18,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#define LOOK_MS 5u	/* between two looks of a thread in the background whether its calls ended */
 #define QUICK_US 200u	/* a flush that is not worth two switches of threads */
 
 /* Out of the database, to wait. */
@@ -39,6 +40,49 @@ static void calls_done(void *arg)
 	mgr_task_wake(arg);
 }
 
+/* Calls whose end nobody may see any more. Referenced by who makes them, and until all have ended. */
+struct loose_calls {
+	atomic_uint refs;
+	atomic_bool done;
+	struct mgr_iocall calls[];
+};
+
+static void loose_put(struct loose_calls *l)
+{
+	if (atomic_fetch_sub(&l->refs, 1) == 1)
+		free(l);
+}
+
+static void loose_done(void *arg)
+{
+	struct loose_calls *l = arg;
+
+	atomic_store(&l->done, true);
+	loose_put(l);
+}
+
+/* On a thread in the background, which is not to be waited for when it has to stop. */
+static void call_loosely(struct mgr *m, struct mgr_iocall *calls, u32 n, unsigned int timeout_ms)
+{
+	struct loose_calls *l = malloc(sizeof(*l) + n * sizeof(*calls));
+	bool stop = false;
+	u32 i;
+
+	for (i = 0; i < n; i++)
+		calls[i].err = l ? -ECANCELED : -ENOMEM;
+	if (!l)
+		return;
+	atomic_init(&l->refs, 2);
+	atomic_init(&l->done, false);
+	memcpy(l->calls, calls, n * sizeof(*calls));
+	m->iod_ops->start(m->iod_arg, l->calls, n, timeout_ms, loose_done, l);
+	while (!atomic_load(&l->done) && !stop)
+		stop = mgr_bg_wait(m, mgr_mono_ms() + LOOK_MS);
+	if (!stop)
+		memcpy(calls, l->calls, n * sizeof(*calls));
+	loose_put(l);
+}
+
 void mgr_iods_call(struct mgr_op *op, struct mgr_iocall *calls, u32 n, unsigned int timeout_ms)
 {
 	const struct mgr_iod_ops *ops = op->m->iod_ops;
@@ -50,6 +94,8 @@ void mgr_iods_call(struct mgr_op *op, struct mgr_iocall *calls, u32 n, unsigned 
 	if (t && ops->start) {
 		ops->start(op->m->iod_arg, calls, n, timeout_ms, calls_done, t);
 		mgr_task_park();
+	} else if (op->gives_up && ops->start) {
+		call_loosely(op->m, calls, n, timeout_ms);
 	} else {
 		ops->call(op->m->iod_arg, calls, n, timeout_ms);
 	}

@@ -588,7 +588,7 @@ static void learned_too_late(void **state)
 	in.trunc_gen = at.trunc_gen;
 	in.flags = MGR_IF_SPARSE;
 	mgr_opens_view(o, in.ino, t->a.session, &v);
-	mgr_opens_sweep(o, t->b.session);	/* what it wrote meanwhile nobody has told */
+	mgr_opens_sweep(o, t->b.session, NULL, NULL);	/* what it wrote meanwhile nobody has told */
 	mgr_opens_view(o, in.ino, t->a.session, &late);
 	assert_false(late.tracked);
 	assert_true(late.doubt != v.doubt);
@@ -617,14 +617,145 @@ static void sweep_of_one(void **state)
 	for (i = 0; i < MGR_OPEN_STRIPES; i++)
 		if (i != mine)
 			pthread_mutex_lock(&o->stripe[i].lock);
-	mgr_opens_sweep(o, t->b.session);
-	mgr_opens_sweep(o, 12345);	/* has nothing */
+	mgr_opens_sweep(o, t->b.session, NULL, NULL);
+	mgr_opens_sweep(o, 12345, NULL, NULL);	/* has nothing */
 	for (i = 0; i < MGR_OPEN_STRIPES; i++)
 		if (i != mine)
 			pthread_mutex_unlock(&o->stripe[i].lock);
 	mgr_opens_view(o, at.fid.ino, t->a.session, &v);
 	assert_int_equal(v.writers, 1);
 	assert_true(v.self && !v.others && !v.tracked);
+}
+
+/* In vain: how many the table has then, and that no walk is due. */
+static u32 settle_left(struct fx *f)
+{
+	bool walk;
+	u32 n = mgr_settle_left(f->m, &walk);
+
+	assert_false(walk);
+	return n;
+}
+
+/*
+ * Writers that the manager's restart has lost: it finds out what they wrote when it may, and nobody
+ * waits for an iod then.
+ */
+static void settled_behind(void **state)
+{
+	struct two *t = *state;
+	struct pvfs_wreport r = { 0 };
+	struct pvfs_attr at[40], x;
+	char name[8];
+	u32 i;
+
+	for (i = 0; i < ARRAY_SIZE(at); i++) {
+		snprintf(name, sizeof(name), "f%u", i);
+		do_create(&t->a, fx_root, name, MKW, 0644, &at[i]);
+		put(t->f, &at[i], 0, 1000 + i, &r);
+	}
+	fx_reopen(t->f);
+	/* In the grace nothing is final. */
+	assert_int_equal(mgr_settle_pass(t->f->m), ARRAY_SIZE(at));
+	assert_int_equal(settle_left(t->f), ARRAY_SIZE(at));
+	fx_end_grace(t->f);
+	t->f->x.down = 1;
+	assert_int_equal(mgr_settle_pass(t->f->m), ARRAY_SIZE(at));
+	/* One has a writer again, which will say what it did; one is gone. */
+	assert_int_equal(do_open(&t->a, at[0].fid, PVFS_O_WRITE, NULL), 0);
+	assert_int_equal(do_unlink(&t->b, fx_root, "f1"), 0);
+	assert_int_equal(mgr_settle_pass(t->f->m), ARRAY_SIZE(at) - 2);
+	t->f->x.down = 0;
+	assert_int_equal(mgr_settle_pass(t->f->m), 0);
+	assert_int_equal(settle_left(t->f), 0);
+	assert_int_equal(t->f->m->settle.settled, ARRAY_SIZE(at) - 2);
+	t->f->x.glimpses = 0;
+	t->f->x.down = ~0u;
+	for (i = 2; i < ARRAY_SIZE(at); i++) {
+		assert_int_equal(do_getattr(&t->b, at[i].fid, NULL, &x), 0);
+		assert_int_equal(x.size, 1000 + i);
+		assert_int_equal(x.flags, 0);
+	}
+	assert_int_equal(t->f->x.glimpses, 0);
+	/* A close that meets an iod that is away; the writer's other open has made its report useless. */
+	r = (struct pvfs_wreport){ .trunc_gen = at[0].trunc_gen };
+	do_close(&t->a, at[0].fid, PVFS_O_WRITE, &r);
+	assert_int_equal(settle_left(t->f), 1);
+	assert_int_equal(mgr_settle_pass(t->f->m), 1);
+	/* That is remembered. */
+	fx_reopen(t->f);
+	fx_end_grace(t->f);
+	t->f->x.down = 0;
+	assert_int_equal(mgr_settle_pass(t->f->m), 0);
+	assert_int_equal(t->f->m->settle.settled, 1);
+	/* That nothing is left, too: no walk is due. */
+	fx_reopen(t->f);
+	fx_end_grace(t->f);
+	assert_int_equal(settle_left(t->f), 0);
+}
+
+/* Of more than the table has the walk finds the others. */
+static void settle_table_full(void **state)
+{
+	struct two *t = *state;
+	struct pvfs_wreport r = { 0 };
+	struct pvfs_attr at, x;
+	u32 i;
+
+	do_create(&t->a, fx_root, "f", MKW, 0644, &at);
+	put(t->f, &at, 0, 1000, &r);
+	fx_reopen(t->f);
+	fx_end_grace(t->f);
+	t->f->m->settle.walk = false;
+	for (i = 0; i < MGR_SETTLE_MAX; i++)
+		mgr_settle_add(t->f->m, 1 << 20);	/* there is none such */
+	mgr_settle_add(t->f->m, at.fid.ino);
+	assert_int_equal(t->f->m->settle.n, MGR_SETTLE_MAX);
+	assert_int_equal(mgr_settle_pass(t->f->m), 0);
+	assert_int_equal(settle_left(t->f), 0);
+	t->f->x.down = ~0u;
+	assert_int_equal(do_getattr(&t->b, at.fid, NULL, &x), 0);
+	assert_int_equal(x.size, 1000);
+	assert_int_equal(x.flags, 0);
+}
+
+static bool asked(struct fx_iods *x)
+{
+	bool ret;
+
+	pthread_mutex_lock(&x->lock);
+	ret = x->nheld;
+	pthread_mutex_unlock(&x->lock);
+	return ret;
+}
+
+/* The thread asks after the grace; and while its question is not answered, the manager can stop. */
+static void settle_thread_stops(void **state)
+{
+	struct two *t = *state;
+	struct pvfs_wreport r = { 0 };
+	struct pvfs_attr at, x;
+
+	do_create(&t->a, fx_root, "f", MKW, 0644, &at);
+	put(t->f, &at, 0, 1000, &r);
+	fx_reopen(t->f);
+	t->f->x.silent = true;
+	assert_int_equal(mgr_core_start(t->f->m), 0);
+	fx_end_grace(t->f);
+	while (!asked(&t->f->x))
+		usleep(1000);
+	mgr_core_stop(t->f->m);
+	assert_int_equal(settle_left(t->f), 1);
+	/* Too late to be of use, and does no harm. */
+	fx_iods_answer(&t->f->x);
+	assert_int_equal(mgr_core_start(t->f->m), 0);
+	while (!atomic_load(&t->f->m->settle.settled))
+		usleep(1000);
+	mgr_core_stop(t->f->m);
+	t->f->x.down = ~0u;
+	assert_int_equal(do_getattr(&t->b, at.fid, NULL, &x), 0);
+	assert_int_equal(x.size, 1000);
+	assert_int_equal(x.flags, 0);
 }
 
 int main(void)
@@ -634,7 +765,7 @@ int main(void)
 		T(one_writer), T(blocks), T(others_ask), T(two_writers), T(writer_dies), T(manager_restarts),
 		T(truncation), T(cut_while_asked),
 		T(truncation_interrupted), T(reports), T(many_uncertain), T(learned_too_late),
-		T(sweep_of_one),
+		T(sweep_of_one), T(settled_behind), T(settle_table_full), T(settle_thread_stops),
 	};
 
 	cmocka_set_message_output(CM_OUTPUT_TAP);
