@@ -21,7 +21,7 @@
  * store for all of them, as a sync for each would slow down who makes many small files to what the
  * disk does in syncs. Passes are numbered. A write that ends while passes up to n have begun is
  * covered by pass n + 1, whenever that begins. A pass is begun, beside the requests, when nothing
- * clean is left to be closed; who comes when there are twice as many as should be waits for it.
+ * clean is left to be closed; who would write when there are twice as many as should be waits for it.
  */
 #include "fdcache.h"
 #include "loss.h"
@@ -303,7 +303,8 @@ int iod_fds_get(struct iod_fds *c, const struct pvfs_fid *fid, bool create, stru
 	pthread_mutex_unlock(&st->lock);
 	pthread_mutex_unlock(&st->open_lock);
 	ent_close(c, victim);
-	if (unused > 2 * c->limit || (unused && !c->sched))
+	/* Who only reads makes none of them, and may be on a thread that others' messages wait for. */
+	if ((create && unused > 2 * c->limit) || (unused && !c->sched))
 		pass(c);
 	else if (unused && !atomic_flag_test_and_set(&c->passing))
 		iod_sched_run(c->sched, pass_beside, c);
@@ -313,7 +314,11 @@ int iod_fds_get(struct iod_fds *c, const struct pvfs_fid *fid, bool create, stru
 
 void iod_fds_wrote(struct iod_fdent *e)
 {
-	atomic_store(&e->unsynced, atomic_load(&e->stripe->cache->begun) + 1);
+	u64 due = atomic_load(&e->stripe->cache->begun) + 1, had = atomic_load(&e->unsynced);
+
+	/* Another, that ended after us, may have been here before. */
+	while (had < due && !atomic_compare_exchange_weak(&e->unsynced, &had, due))
+		;
 }
 
 void iod_fds_syncing(struct iod_fdent *e)
