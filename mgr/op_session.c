@@ -119,6 +119,12 @@ static int reclaim_fn(struct mgr_op *op, void *arg)
 			return err;
 	}
 	if (r->req->flags & PVFS_O_WRITE) {
+		/*
+		 * Whose session ended, and whose file was settled, comes back: others may have been told
+		 * since then that nobody writes it. That is recalled, as for an OPEN.
+		 */
+		if (!(in->flags & (MGR_IF_UNCERTAIN | MGR_IF_STUFFED)) && mgr_leases_in_grace(op->m))
+			return -EAGAIN;
 		/* It may have written what no report tells us of any more. */
 		mgr_opens_reset(&op->m->opens, in, false);
 		changed |= !(in->flags & MGR_IF_UNCERTAIN);

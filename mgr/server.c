@@ -297,14 +297,18 @@ static int execute_inside(struct mgr_op *op)
 	return err;
 }
 
-/* What only brings back what was, or ends it, is in the way of nobody's lease. */
-static bool recalls_nothing(u16 op)
+/*
+ * What only brings back what was, or ends it, is in the way of nobody's lease. What was open when a
+ * manager died nobody has a lease on; see reclaim_fn().
+ */
+static bool recalls_nothing(struct mgr *m, u16 op)
 {
 	switch (op) {
 	case PVFS_OP_SESSION_OPEN:
 	case PVFS_OP_SESSION_CLOSE:
-	case PVFS_OP_RECLAIM:
 		return true;
+	case PVFS_OP_RECLAIM:
+		return mgr_leases_in_grace(m);
 	default:
 		return false;
 	}
@@ -326,7 +330,7 @@ int mgr_execute(struct mgr *m, const struct mgr_request *rq, struct mgr_op *op)
 	op->slot_seq = rq->slot_seq;
 	op->can_block = rq->can_block;
 	op->can_wait = rq->can_wait;
-	op->recalls = rq->can_park && !recalls_nothing(rq->op);
+	op->recalls = rq->can_park && !recalls_nothing(m, rq->op);
 	op->data = rq->data;
 	op->from = rq->from;
 	op->data_len = rq->data_len;

@@ -286,6 +286,24 @@ static void in_the_way(void **state)
 	assert_int_equal(chmod_to(&t->b, t->file, 0777), -EPERM);
 }
 
+/* Whose session ended comes back to a file that others have been told since nobody writes. */
+static void comes_back_to_write(void **state)
+{
+	struct ls *t = *state;
+	struct pvfs_reclaim_req rq = { .fid = t->file, .flags = PVFS_O_WRITE, .count = 1 };
+	struct pvfs_reclaim_rep rp;
+	struct pvfs_attr a;
+
+	rq.cred = fx_cred(&t->b);
+	assert_int_equal(do_open(&t->a, t->file, PVFS_O_READ, &a), 0);
+	assert_true(a.flags & PVFS_AF_LEASE);
+	assert_int_equal(fx_reclaim(&t->b, &rq, &rp), -EINPROGRESS);
+	waits_for(t->file.ino, 0);
+	mgr_leases_drop(&t->f->m->leases, t->file.ino, t->a.session);
+	assert_int_equal(fx_reclaim(&t->b, &rq, &rp), 0);
+	assert_false(leased(&t->a, t->file));
+}
+
 /* A lease that was given for longer while it was being recalled is not over before its end. */
 static void extended_meanwhile(void **state)
 {
@@ -548,6 +566,7 @@ int main(void)
 		cmocka_unit_test(sweep),
 		cmocka_unit_test_setup_teardown(granted, setup, teardown),
 		cmocka_unit_test_setup_teardown(in_the_way, setup, teardown),
+		cmocka_unit_test_setup_teardown(comes_back_to_write, setup, teardown),
 		cmocka_unit_test_setup_teardown(extended_meanwhile, setup, teardown),
 		cmocka_unit_test_setup_teardown(recalling, setup, teardown),
 		cmocka_unit_test_setup_teardown(silent, setup, teardown),
