@@ -9,7 +9,7 @@
 . "${0%/*}/bad_session.sh"
 . "${0%/*}/bad_exit.sh"
 
-plan 53
+plan 54
 KEY=key
 TIMEO=timeo=30
 conf=/run/pvfs-cluster/volume/pvfs.conf
@@ -279,6 +279,8 @@ soft_read()
 
 	"$cluster" mount -o "soft,$TIMEO" /mnt/soft
 	"$tools/pario" read /mnt/soft/big 64 1
+	# What is in memory would be read from there.
+	drop_caches
 	"$cluster" kill iod3
 	t0=$SECONDS
 	LC_ALL=C within 60 dd if=/mnt/soft/big of=/dev/null bs=1M >"$tmp/dd" 2>&1 || rc=$?
@@ -761,6 +763,7 @@ try "a refusal that nobody proves" forged_refusal
 try "mode 0 while it is open, and a restart of the mgr" chmod_before_restart
 try "done once, though the session ended before the answer" once_across_sessions
 try "a frozen task that received for others" frozen_reader
+try "a machine whose servers are away goes to sleep" suspended
 try "another daemon at an iod's address is refused by name" other_daemon
 try "a layout being set by who is killed: writes wait for it" killed_layout
 try "untar through kill -9 of mgr, iod, mgr" untar_through_kills "$M"

@@ -205,6 +205,41 @@ chmod_before_restart()
 	refuse grep 'the mgr does not believe it' "$tmp/dmesg"
 }
 
+# The whole machine, as it would before it sleeps, with a mgr that is silent and an iod that is asked for connections in vain: all
+# tasks are frozen in time, or the kernel says EBUSY. The debug kernels are made without that.
+suspended()
+{
+	local rc=0 t0
+
+	if [ ! -e /sys/power/pm_test ]; then
+		uname -r | grep debug
+		return 0
+	fi
+	sync -f "$M"
+	ls "$M" "$M/tree"
+	"$cluster" kill iod0
+	background dd if="$M/big" of=/dev/null bs=64k count=1 iflag=direct status=none
+	eventually 10 grep READ $S/requests
+	eventually 30 eval 'grep "^iod 0 " $S/servers | grep -q "state down"'
+	"$cluster" kill mgr STOP
+	# Not a name that another check has asked for: that it is not there would be known.
+	stat "$M/tree/never-asked" &
+	eventually 10 grep LOOKUP $S/requests
+	echo 0 >/sys/power/sync_on_suspend
+	echo 0 >/sys/module/suspend/parameters/pm_test_delay
+	echo freezer >/sys/power/pm_test
+	t0=$SECONDS
+	echo freeze >/sys/power/state || rc=$?
+	echo none >/sys/power/pm_test
+	echo "$((SECONDS - t0)) s"
+	"$cluster" kill mgr CONT
+	"$cluster" start iod0
+	ended 60
+	[ "$(cat "$tmp/bg.rc")" = 0 ]
+	wait || true
+	[ $rc = 0 ]
+}
+
 # Two iods have each other's address: they are refused, and the log says who was expected and who came.
 other_daemon()
 {
