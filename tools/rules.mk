@@ -133,7 +133,7 @@ test-debug: ## the module's suites on a kernel with KASan, lockdep, kmemleak (bu
 	$(MAKE) -j2 test-build
 	@for k in $(DEBUG_KERNELS); do tools/debug/kernel.sh $$k && tools/kmod-build.sh $$k || exit 1; done
 	PVFS_VM_KERNELS='$(DEBUG_KERNELS)' PVFS_VM_SLOW=$(DEBUG_SLOW) prove --timer --exec '' tests/debug/selftest.t \
-		$(DEBUG_SUITES:%=tests/vm/%.t)
+		tests/debug/faults.t $(DEBUG_SUITES:%=tests/vm/%.t)
 
 test-tsan: ## unit and integration tests under ThreadSanitizer (in build/tsan)
 	$(MAKE) -j2 SANITIZE=thread test-build
