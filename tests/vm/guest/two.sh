@@ -81,7 +81,7 @@ join_there()
 	there "install -d -m 700 /etc/pvfs; umask 077; echo $(cat /run/pvfs-cluster/volume/cluster.key) >/etc/pvfs/cluster.key"
 	there "ln -s $build/mount.pvfs /sbin/mount.pvfs"
 	there "ko=$ko/\$(uname -r)/pvfs.ko
-		modprobe -a \$(modinfo -F depends \$ko | tr , ' ')
+		for dep in \$(modinfo -F depends \$ko | tr , ' '); do modprobe \$dep; done
 		insmod \$ko
 		mkdir -p $M"
 	mount_there
