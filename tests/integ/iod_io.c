@@ -699,11 +699,14 @@ static void test_many_clients(void **state)
 	enum { CLIENTS = 200, EACH = 4 };
 	struct pvfs_peer **p = calloc(CLIENTS, sizeof(*p));
 	struct io *io = calloc(CLIENTS * EACH, sizeof(*io));
+	/* A buffer to read into for each client: a connection of its own puts the bytes there. */
+	u8 *in = malloc((size_t)CLIENTS * MIB);
 	u64 base = proc_kib(h.pid, "VmRSS"), peak;
 	int i, k, round;
 
 	assert_non_null(p);
 	assert_non_null(io);
+	assert_non_null(in);
 	fill(buf, MIB, 60, 0);
 	sem_init(&done_sem, 0, 0);
 	for (i = 0; i < CLIENTS; i++)
@@ -715,7 +718,7 @@ static void test_many_clients(void **state)
 						PVFS_CAP_READ | PVFS_CAP_WRITE);
 
 			if (round)
-				prep_read(&io[i], &f, &c, (u64)i % 7 * MIB, buf2,
+				prep_read(&io[i], &f, &c, (u64)i % 7 * MIB, in + (size_t)(i / EACH) * MIB,
 					  i & 1 ? MIB : 16 << 10);
 			else
 				prep_write(&io[i], &f, &c, (u64)i % 7 * MIB, buf, MIB);
@@ -737,6 +740,7 @@ static void test_many_clients(void **state)
 		pvfs_peer_free(p[i]);
 	free(p);
 	free(io);
+	free(in);
 	/* The sanitizers' own memory is not what is meant. */
 	if (!SANITIZED)
 		assert_true(peak < (BUFFERS_MIB + 16) * 1024);

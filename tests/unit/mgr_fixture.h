@@ -380,6 +380,22 @@ static inline struct fx *fx_new(void)
 	return f;
 }
 
+/*
+ * The database panics every 200 ms until @stop; not without end, as a manager that recovers too often ends (LOST_MAX in
+ * mdb_bdb.c): at this cache after 39 times, which is less than slow work under a sanitizer takes.
+ */
+static inline void fx_panic_until(struct fx *f, atomic_bool *stop)
+{
+	unsigned int i;
+
+	for (i = 0; i < 30 && !atomic_load(stop); i++) {
+		usleep(200000);
+		mdb_enter(f->m->db);
+		mdb_bdb_panic(f->m->db);
+		mdb_leave(f->m->db);
+	}
+}
+
 /* The invariants, after whatever a test did. */
 static inline void fx_check(struct fx *f)
 {

@@ -644,14 +644,8 @@ static void *read_thread(void *arg)
 static void *panic_thread(void *arg)
 {
 	struct worker *w = arg;
-	struct mdb *db = w->t->f->m->db;
 
-	while (!atomic_load(w->stop)) {
-		usleep(200000);
-		mdb_enter(db);
-		mdb_bdb_panic(db);
-		mdb_leave(db);
-	}
+	fx_panic_until(w->t->f, w->stop);
 	return NULL;
 }
 

@@ -422,12 +422,7 @@ static void *panic_thread(void *arg)
 {
 	struct worker *w = arg;
 
-	while (!atomic_load(w->stop)) {
-		usleep(200000);
-		mdb_enter(w->c.f->m->db);
-		mdb_bdb_panic(w->c.f->m->db);
-		mdb_leave(w->c.f->m->db);
-	}
+	fx_panic_until(w->c.f, w->stop);
 	return NULL;
 }
 
