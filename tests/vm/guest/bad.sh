@@ -9,7 +9,7 @@
 . "${0%/*}/bad_session.sh"
 . "${0%/*}/bad_exit.sh"
 
-plan 54
+plan 55
 KEY=key
 TIMEO=timeo=30
 conf=/run/pvfs-cluster/volume/pvfs.conf
@@ -161,13 +161,14 @@ prepare()
 	sync
 }
 
-# An iod dies while it is read from: hard waits, and can be killed.
+# An iod dies while it is read from: hard waits, and can be killed. Each read asks, so that it is not over too soon.
 hard_read()
 {
-	local t0
+	local t0 S=/proc/fs/pvfs/vol-2
 
-	background "$tools/pario" read "$M/big" 64 1 4096
-	sleep 0.5
+	"$cluster" mount -o cache=none /mnt/none
+	background "$tools/pario" read /mnt/none/big 64 1 4096
+	eventually 20 eval '[ "$(count READ)" -gt 100 ]'
 	"$cluster" kill iod1
 	sleep 2
 	[ ! -e "$tmp/bg.rc" ]
@@ -177,9 +178,29 @@ hard_read()
 	# Other iods still serve.
 	dd if="$M/big" of=/dev/null bs=4096 count=1 status=none
 	t0=$SECONDS
-	pkill -KILL -f "pario read $M/big"
+	pkill -KILL -f "pario read /mnt/none/big"
 	ended 5
 	[ $((SECONDS - t0)) -le 5 ]
+}
+
+# The same where it is read ahead, and by who waits for what others have asked for; he ends, the file loses its name, and
+# nothing is held up by what is on its way.
+hard_read_ahead()
+{
+	local pid i
+
+	head -c 4M /dev/urandom >"$M/ahead"
+	exec 7<"$M/ahead"
+	dd if="$M/ahead" of=/dev/null bs=16k status=none &
+	pid=$!
+	eventually 20 eval 'grep -q READ $S/requests'
+	background cat /dev/fd/7
+	rm "$M/ahead"
+	exec 7<&-
+	kill -KILL $pid
+	eventually 10 gone $pid
+	pkill -KILL -f 'cat /dev/fd/7'
+	ended 5
 }
 
 # One that was not killed goes on when the iod is back, and reads what is right.
@@ -195,6 +216,7 @@ hard_resumes()
 	[ "$(wc -l <$S/requests)" = 0 ]
 	dmesg | grep -q 'pvfs: .*iod.*does not respond'
 	dmesg | grep -q 'pvfs: .*answers again'
+	"$cluster" umount /mnt/none
 }
 
 hard_write()
@@ -751,6 +773,7 @@ check "an option out of bounds" bad_mount 20 nconnect -o nconnect=100000 "$("$cl
 check "through /etc/fstab" through_fstab
 try "files to work on" prepare
 try "iod killed while read: hard waits, others go on, kill works" hard_read
+try "... while it is read ahead: who reads can be killed, and the file removed" hard_read_ahead
 try "iod comes back: the read goes on" hard_resumes
 try "iod killed while written: the write goes on" hard_write
 try "iod's machine started anew: what was not synced is told as lost, once" lost_writes
