@@ -157,6 +157,7 @@ prepare()
 	setfattr -n pvfs.layout -v "base=0 pcount=4 ssize=65536" "$M/big"
 	"$tools/pario" write "$M/big" 64 4
 	[ "$(getfattr --only-values -n pvfs.layout "$M/big")" = "base=0 pcount=4 ssize=65536 stuff_max=16384" ]
+	head -c 4M /dev/urandom >"$M/ahead"
 	cp -r "$src/include/net" "$M/tree"
 	sync
 }
@@ -187,9 +188,8 @@ hard_read()
 # nothing is held up by what is on its way.
 hard_read_ahead()
 {
-	local pid i
+	local pid
 
-	head -c 4M /dev/urandom >"$M/ahead"
 	exec 7<"$M/ahead"
 	dd if="$M/ahead" of=/dev/null bs=16k status=none &
 	pid=$!
