@@ -66,7 +66,7 @@ killed_with_mapping()
 	storer "$M/$f" flush
 	"$cluster" kill iod0 STOP
 	background sync -f "$M"
-	eventually 20 grep WRITE $S/requests
+	eventually 60 grep WRITE $S/requests
 	kill -KILL "$storer"
 	eventually 30 gone "$storer"
 	"$cluster" kill iod0 CONT
