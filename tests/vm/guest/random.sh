@@ -78,7 +78,7 @@ churn_killed()
 {
 	local pid d n=0
 
-	"$rnd/churn" -s "$((seed + 1))" -n 150 "$M" $two &
+	"$rnd/churn" -s "$((seed + 1))" -n 80 "$M" $two &
 	pid=$!
 	while kill -0 $pid 2>/dev/null; do
 		d=mgr
