@@ -8,6 +8,6 @@ seed=${PVFS_RANDOM_SEED:-$(od -An -N4 -tu4 /dev/urandom | tr -d ' ')}
 for k in $kernels; do
 	all=()
 	[ "$k" = 6.1 ] && [ -z "${PVFS_ALL-}" ] || all=(all)
-	guest_suite "$k" random.sh 1000 $(two_cpus "$k") -- "$seed" "${all[@]}"
+	guest_suite "$k" random.sh 1800 $(two_cpus "$k") -- "$seed" "${all[@]}"
 done
 finish
