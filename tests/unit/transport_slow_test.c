@@ -5,12 +5,11 @@
  * prove themselves, memory that is asked for and not used. They go after a bounded time, and hold
  * nobody up before; who is slow but honest stays.
  */
-#include "transport_fixture.h"
+#include "transport_witness.h"
 #include "transport/conn.h"
 
 #define STALL_MS 200
 #define LATE_MS 3000		/* a slow machine's idea of soon */
-#define WITNESS_SESSION 4242
 
 static struct pvfs_server_params params(void)
 {
@@ -24,35 +23,6 @@ static struct pvfs_server_params params(void)
 static void up(const char *transport, const struct pvfs_server_params *p, unsigned int threads)
 {
 	fx_up(transport, p, threads);
-}
-
-static struct pvfs_peer *witness_new(void)
-{
-	struct pvfs_peer *w = fx_peer(NULL);
-
-	pvfs_peer_set_session(w, WITNESS_SESSION, NULL);
-	assert_int_equal(fx_ping(w), 0);
-	return w;
-}
-
-/* A member of the server's statistics. */
-static unsigned int stat_of(struct pvfs_peer *w, const char *name)
-{
-	static char text[65536], key[64];
-	struct iovec in = { text, sizeof(text) - 1 };
-	struct fx_rpc r;
-	char *s;
-
-	fx_make_ping(&r, NULL);
-	r.rpc.op = PVFS_OP_STATS;
-	r.rpc.in = &in;
-	r.rpc.nin = 1;
-	assert_int_equal(pvfs_peer_call(w, &r.rpc), 0);
-	text[r.rpc.in_len] = '\0';
-	snprintf(key, sizeof(key), "\"%s\":", name);
-	s = strstr(text, key);
-	assert_non_null(s);
-	return atoi(s + strlen(key));
 }
 
 /* ---------------------------------------------------------------- a byte now and then */
@@ -99,7 +69,6 @@ static void one_byte(const char *transport)
 	/* Headers are made in place: as they are aligned. */
 	static u8 msg[NWHERE][PVFS_HDR_LEN + 504 + 100000] __attribute__((aligned(8)));
 	size_t at[NWHERE], len[NWHERE];
-	struct pvfs_peer *witness;
 	u64 gone[NWHERE] = { 0 }, t0;
 	struct raw r[NWHERE];
 	unsigned int i, left = NWHERE;
@@ -184,7 +153,6 @@ static void test_slow_but_honest(void **state)
 static void test_takes_nothing(void **state)
 {
 	struct pvfs_server_params p = params();
-	struct pvfs_peer *witness;
 	struct raw r, slow;
 	u8 *data = malloc(2 << 20);
 	size_t at;
@@ -224,7 +192,6 @@ static void test_takes_nothing(void **state)
 static void test_unread_replies(void **state)
 {
 	struct pvfs_server_params p = params();
-	struct pvfs_peer *witness;
 	unsigned int i;
 	struct raw r;
 
@@ -258,7 +225,6 @@ static void test_room_when_it_comes(void **state)
 {
 	struct pvfs_server_params p = params();
 	static u8 msg[PVFS_HDR_LEN + 500 + 100000];
-	struct pvfs_peer *witness;
 	struct raw r;
 	size_t from, len;
 
@@ -288,7 +254,6 @@ static void test_zones(void **state)
 	static struct pvfs_server_ops ops;
 	struct pvfs_server_params p = params();
 	static u8 msg[PVFS_HDR_LEN + 500 + 100000];
-	struct pvfs_peer *witness;
 	struct raw r[12];
 	size_t from;
 	unsigned int i;
@@ -322,7 +287,6 @@ static void test_turn_of_the_deaf(void **state)
 {
 	struct pvfs_server_params p = params();
 	static u8 msg[PVFS_HDR_LEN + 500 + 100000];
-	struct pvfs_peer *witness;
 	atomic_uint done = 0;
 	struct fx_rpc w;
 	struct raw r;
@@ -367,7 +331,6 @@ static void test_unproved(void **state)
 {
 	enum { N = 300 };
 	struct pvfs_server_params p = params();
-	struct pvfs_peer *witness;
 	struct raw *r = calloc(N, sizeof(*r)), in[3], more;
 	struct pvfs_auth_req m = { .session = 77 };
 	unsigned int i;
