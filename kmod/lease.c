@@ -207,7 +207,7 @@ bool pvfs_attrs_leased(const struct inode *inode)
  * @inode: a regular file that is open
  *
  * One that has run out, or was not given, is asked for, but not again and again: somebody else has
- * the file open for writing, then.
+ * the file open for writing, then. Nor while a server is away: the bytes may be had without the mgr.
  */
 bool pvfs_lease_wanted(struct inode *inode)
 {
@@ -219,7 +219,7 @@ bool pvfs_lease_wanted(struct inode *inode)
 	now = lease_boot_ns();
 	if (!PVFS_VOL(inode)->opts.lease || READ_ONCE(pi->own_pending) ||
 	    (READ_ONCE(pi->nopen[PVFS_O_WRITE]) | READ_ONCE(pi->nopen[PVFS_O_READ | PVFS_O_WRITE])) ||
-	    now - READ_ONCE(pi->lease_asked) < LEASE_ASK_NS)
+	    now - READ_ONCE(pi->lease_asked) < LEASE_ASK_NS || !pvfs_volume_up(PVFS_VOL(inode)))
 		return false;
 	WRITE_ONCE(pi->lease_asked, now);
 	return !pvfs_meta_getattr(inode) && pvfs_inode_leased(inode);

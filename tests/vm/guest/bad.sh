@@ -9,7 +9,7 @@
 . "${0%/*}/bad_session.sh"
 . "${0%/*}/bad_exit.sh"
 
-plan 55
+plan 56
 KEY=key
 TIMEO=timeo=30
 conf=/run/pvfs-cluster/volume/pvfs.conf
@@ -188,19 +188,20 @@ hard_read()
 # nothing is held up by what is on its way.
 hard_read_ahead()
 {
-	local pid
+	local one two
 
-	exec 7<"$M/ahead"
 	dd if="$M/ahead" of=/dev/null bs=16k status=none &
-	pid=$!
+	one=$!
 	eventually 20 eval 'grep -q READ $S/requests'
-	background cat /dev/fd/7
+	dd if="$M/ahead" of=/dev/null bs=16k status=none &
+	two=$!
+	eventually 20 eval "grep -qs 'ahead' <(readlink /proc/$two/fd/0)"
 	rm "$M/ahead"
-	exec 7<&-
-	kill -KILL $pid
-	eventually 10 gone $pid
-	pkill -KILL -f 'cat /dev/fd/7'
-	ended 5
+	# Whoever goes last has the last reference to the file.
+	kill -KILL $two
+	eventually 10 gone $two
+	kill -KILL $one
+	eventually 10 gone $one
 }
 
 # One that was not killed goes on when the iod is back, and reads what is right.
@@ -374,6 +375,24 @@ soft_mgr()
 	"$cluster" start mgr
 	eventually 40 stat /mnt/soft/big
 	"$cluster" umount /mnt/soft
+}
+
+# Bytes that the iods have are read without the mgr, also where a lease on them would be asked for: nobody is told to wait.
+read_without_mgr()
+{
+	"$cluster" mount /mnt/pool
+	head -c 1M /dev/urandom >"$tmp/read_on"
+	cp "$tmp/read_on" "$M/striped/read_on"
+	# No lease while another has it open for writing.
+	exec 6<>/mnt/pool/striped/read_on 5<"$M/striped/read_on"
+	"$cluster" kill mgr
+	eventually 30 eval 'grep "^mgr " $S/servers | grep -q "state down"'
+	within 20 dd bs=4096 count=10 status=none <&5 >"$tmp/read"
+	"$cluster" start mgr
+	exec 5<&- 6>&-
+	cmp -n 40960 "$tmp/read" "$tmp/read_on"
+	"$cluster" umount /mnt/pool
+	rm "$M/striped/read_on"
 }
 
 hard_mgr()
@@ -780,6 +799,7 @@ try "iod's machine started anew: what was not synced is told as lost, once" lost
 try "iod killed: soft gives EIO in time, and recovers" soft_read
 try "iod killed: a size that nobody knows is not guessed" size_unknown
 try "mgr killed: hard waits, kill works, comes back" hard_mgr
+try "mgr killed: what is open is read on, leased or not" read_without_mgr
 try "mgr killed: soft gives up in time, and recovers" soft_mgr
 try "open files outlive the mgr's restart" open_over_restart
 try "umount while recovery waits for the mgr" umount_in_recovery
