@@ -1,10 +1,13 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * addr.c - the page cache, which serves mmap and exec only: filling it, writing back what was
- * stored through shared mappings, and throwing it away when the file is another.
+ * addr.c - the page cache, which serves mmap, exec, and reads while nobody writes: filling it, also
+ * ahead of the reader, writing back what was stored through shared mappings, and throwing it away when
+ * the file is another.
  *
- * Pages are right when the file is opened (pvfs_cache_check()) and after a write of this client
- * (pvfs_cache_drop()); a write of another client shows in a mapping at the next open. What is
+ * Pages are of one version of the file (pvfs_inode.cache_version). They are right when the file is opened
+ * (pvfs_cache_check()), while there is a lease on that version, which is when read(2) takes them
+ * (pvfs_cache_reads()), and after a write of this client (pvfs_cache_drop()); a write of another client
+ * shows in a mapping at the next open. What is
  * stored in a mapping goes to the iods at msync, munmap, fsync, close and exit (late.c), before a read
  * or write of this client that may touch it, and when memory is wanted.
  *
@@ -17,6 +20,7 @@
 #include <linux/mm.h>
 #include <linux/pagemap.h>
 #include <linux/pagevec.h>
+#include <linux/slab.h>
 #include <linux/writeback.h>
 #include "vfs.h"
 
@@ -315,19 +319,58 @@ bool pvfs_cache_reads(struct inode *inode)
 	       pvfs_cache_check(inode);
 }
 
+/* Pages that a killed task could not wait for. */
+struct late_drop {
+	struct work_struct work;
+	struct inode *inode;		/* a reference, which counts in vol->closing */
+	pgoff_t first, last;
+};
+
+static void addr_late_drop_work(struct work_struct *work)
+{
+	struct late_drop *d = container_of(work, struct late_drop, work);
+
+	invalidate_inode_pages2_range(d->inode->i_mapping, d->first, d->last);
+	pvfs_use_iput(PVFS_I(d->inode)->use);	/* also counts vol->closing down */
+	kfree(d);
+}
+
+static void addr_drop_later(struct inode *inode, pgoff_t first, pgoff_t last)
+{
+	struct late_drop *d = kmalloc(sizeof(*d), GFP_NOFS | __GFP_NOFAIL);
+
+	INIT_WORK(&d->work, addr_late_drop_work);
+	d->inode = inode;
+	d->first = first;
+	d->last = last;
+	ihold(inode);
+	atomic_inc(&PVFS_VOL(inode)->closing);
+	queue_work(PVFS_VOL(inode)->vfs_wq, &d->work);
+}
+
 /**
  * pvfs_cache_drop - a range of the file is (about to be) written: throw its pages away
- * @inode: the inode
+ * @inode: the inode, which is open
  * @pos: first byte
  * @len: bytes
+ *
+ * Pages that are on their way are waited for. Who is killed meanwhile leaves them to others: if he has
+ * written, a page from before must not stay, and be written back with what a mapping stores in it.
+ *
+ * Return: 0; -EINTR: killed, and they may still be there.
  */
-void pvfs_cache_drop(struct inode *inode, loff_t pos, u64 len)
+int pvfs_cache_drop(struct inode *inode, loff_t pos, u64 len)
 {
 	pgoff_t first = pos >> PAGE_SHIFT, last = (pos + len - 1) >> PAGE_SHIFT;
 
-	/* Killed: what is left there goes when the file is opened the next time, being older. */
-	if (len && inode->i_mapping->nrpages && !addr_wait_unlocked(inode->i_mapping, first, last))
-		invalidate_inode_pages2_range(inode->i_mapping, first, last);
+	if (!len || !inode->i_mapping->nrpages)
+		return 0;
+	if (addr_wait_unlocked(inode->i_mapping, first, last)) {
+		addr_drop_later(inode, first, last);
+		return -EINTR;
+	}
+	invalidate_inode_pages2_range(inode->i_mapping, first, last);
+	return 0;
 }
 
 /**

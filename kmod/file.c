@@ -2,9 +2,10 @@
 /*
  * file.c - regular files: open and close, read, write, fsync.
  *
- * Data is not cached (but for mmap, addr.c): a read asks the iods, a write returns when they have
- * answered, buffered or direct; both move between the socket and the user's pages. Where the pages
- * of the memory can't be had (a pipe, kernel memory) they go through pages of ours.
+ * A write returns when the iods have answered, buffered or direct. A read asks them, too, or comes from
+ * the page cache (addr.c) while a lease says that nobody writes. Else both move between the socket and the
+ * user's pages. Where the pages of the memory can't be had (a pipe, kernel memory) they go through pages
+ * of ours.
  *
  * Reads take no lock. Writes hold i_rwsem shared, so that they run side by side; appending ones,
  * and such as take setuid away, hold it exclusively.
@@ -775,8 +776,7 @@ static ssize_t file_write_some(struct inode *inode, loff_t *ppos, struct iov_ite
 	 * lock to come in.
 	 */
 	filemap_invalidate_lock_shared(inode->i_mapping);
-	pvfs_cache_drop(inode, pos, had);
-	err = pvfs_io_run(io);
+	err = pvfs_cache_drop(inode, pos, had) ?: pvfs_io_run(io);
 	/* A page may have been filled meanwhile, from before the write or from its middle. */
 	pvfs_cache_drop(inode, pos, had);
 	filemap_invalidate_unlock_shared(inode->i_mapping);

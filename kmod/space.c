@@ -306,8 +306,8 @@ long pvfs_fallocate(struct file *file, int mode, loff_t offset, loff_t len)
 		goto out;
 	pvfs_cache_prepare(inode, offset, len);
 	filemap_invalidate_lock(mapping);
-	pvfs_cache_drop(inode, offset, len);
-	err = space_change(inode, space_wire_mode(mode), offset, len, grow);
+	err = pvfs_cache_drop(inode, offset, len) ?:
+	      space_change(inode, space_wire_mode(mode), offset, len, grow);
 	pvfs_cache_drop(inode, offset, len);
 	filemap_invalidate_unlock(mapping);
 out:
@@ -415,8 +415,7 @@ static ssize_t space_copy_by_iods(struct inode *src, loff_t pos_in, struct file 
 		goto out;
 	pvfs_cache_prepare(dst, pos_out, len);
 	filemap_invalidate_lock(mapping);
-	pvfs_cache_drop(dst, pos_out, len);
-	ret = space_copy(&j, pos_in, pos_out, len);
+	ret = pvfs_cache_drop(dst, pos_out, len) ?: space_copy(&j, pos_in, pos_out, len);
 	pvfs_cache_drop(dst, pos_out, len);
 	filemap_invalidate_unlock(mapping);
 out:

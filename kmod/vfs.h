@@ -4,7 +4,7 @@
  *
  *   super.c  mount options, super block        inode.c  inodes, attributes, how fresh they are
  *   namei.c  names                             dir.c    listing
- *   file.c   open, close, read, write, fsync   addr.c   page cache: mmap and exec
+ *   file.c   open, close, read, write, fsync   addr.c   page cache: mmap, exec, reads under a lease
  *   xattr.c  extended attributes, pvfs.layout  acl.c    POSIX ACLs
  *   meta*.c  one function per operation of the mgr
  *   io.c     one transfer between memory and the iods   space.c  fallocate, holes
@@ -12,12 +12,12 @@
  *   unstable.c what is yet to be synced         listing.c  listings that are kept
  *   close.c  giving opens back                  report.c  what the mgr is to be told
  *   lock*.c  file locks                        lease.c  what may be believed, and for how long
- *   export.c file handles
+ *   export.c file handles                      late.c   what dying tasks leave to be written
  *
  * What is trusted: by default nothing that was learned before the present system call began. Names
  * are asked by LOOKUP, whose answer brings the attributes along; open files' attributes by GETATTR;
- * data by READ. With actimeo names and attributes may be that old. With lease, names and attributes
- * that the mgr has promised to recall are believed until it does.
+ * data by READ. With actimeo names and attributes may be that old. With lease, names, attributes and,
+ * unless cache=none, bytes that the mgr has promised to recall are believed until it does.
  *
  * Lock order: inode->i_rwsem, pvfs_inode.draft_mutex,
  * mapping->invalidate_lock, folio lock, then the leaves: vol->open_lock, vol->listings.lock,
@@ -328,7 +328,7 @@ int pvfs_file_cap(struct inode *inode, u32 rights, struct pvfs_cap *cap, u64 *se
 int pvfs_file_mmap(struct file *file, struct vm_area_struct *vma);
 bool pvfs_cache_check(struct inode *inode);
 bool pvfs_cache_reads(struct inode *inode);
-void pvfs_cache_drop(struct inode *inode, loff_t pos, u64 len);
+int pvfs_cache_drop(struct inode *inode, loff_t pos, u64 len);
 int pvfs_cache_wait(struct inode *inode, loff_t pos);
 int pvfs_cache_flush(struct inode *inode, loff_t pos, u64 len);
 void pvfs_cache_prepare(struct inode *inode, loff_t pos, u64 len);
@@ -515,11 +515,13 @@ void pvfs_unstable_unmount(struct pvfs_volume *vol);
 
 void pvfs_close_at_mgr(struct pvfs_volume *vol, const struct pvfs_fid *fid, u32 flags,
 		       struct inode *inode);
-/* late.c */
+void pvfs_closes_hurry(struct inode *inode);
+
+/* ---------------------------------------------------------------- late.c */
+
 bool pvfs_dying(void);
 bool pvfs_late_due(struct inode *inode);
 void pvfs_late_write(struct inode *inode, u32 flags);
-void pvfs_closes_hurry(struct inode *inode);
 
 /* ---------------------------------------------------------------- draft.c */
 
