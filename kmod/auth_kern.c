@@ -140,6 +140,7 @@ int pvfs_auth_client(struct socket *sock, struct pvfs_volume *vol, u8 role, u64 
 	u32 len, status;
 	int n;
 
+	memset(ret, 0, sizeof(*ret));
 	memcpy(auth.ticket, ticket, sizeof(auth.ticket));
 	b = kmalloc(sizeof(*b), GFP_NOFS);
 	if (!b)

@@ -253,7 +253,7 @@ static void conn_connect(struct pvfs_conn *c)
 	err = pvfs_auth_client(sock, vol, s->role, session, ticket, c->channel, &rep);
 	if (err == -EKEYREJECTED)
 		err = conn_unproved(s, pvfs_errno_from_wire(rep.status));
-	else if (err == -EPERM)		/* one of another volume does not take our ticket */
+	else if (err == -EPERM && rep.version)	/* one of another volume does not take our ticket */
 		err = conn_check_identity(s, &rep) ?: err;
 	if (err)
 		goto out_failed;

@@ -28,7 +28,7 @@
 #define SMALL_RESERVED 32		/* small transfers that never fail */
 #define BIG_MAX 64			/* big transfers at once, of a volume */
 #define PERMITS 1536	/* requests of a volume's transfers; kreq.c has room for more */
-#define AHEAD_MAX 24			/* big ones that nobody waits for, of a volume */
+#define AHEAD_MAX 24			/* transfers that nobody waits for, of a volume */
 #define SESSION_TRIES 5
 
 struct pvfs_io_part {
