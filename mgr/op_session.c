@@ -121,10 +121,11 @@ static int reclaim_fn(struct mgr_op *op, void *arg)
 	if (r->req->flags & PVFS_O_WRITE) {
 		/*
 		 * Whose session ended, and whose file was settled, comes back: others may have been told
-		 * since then that nobody writes it. That is recalled, as for an OPEN. A session that went
-		 * on all the time is one whose CLOSE settled the file, and was not answered: nobody writes.
+		 * since then that nobody writes it. That is recalled, as for an OPEN; in the grace, when
+		 * nobody knows who they are, their leases are waited for. A session that went on all the time
+		 * is one whose CLOSE settled the file, and was not answered: nobody writes.
 		 */
-		if (!(in->flags & (MGR_IF_UNCERTAIN | MGR_IF_STUFFED)) && mgr_leases_in_grace(op->m) &&
+		if (!(in->flags & (MGR_IF_UNCERTAIN | MGR_IF_STUFFED)) && !op->recalls &&
 		    (!r->proved || r->req->cap.session != mgr_op_session(op)))
 			return -EAGAIN;
 		/* It may have written what no report tells us of any more. */

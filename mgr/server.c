@@ -535,11 +535,12 @@ void mgr_workers_stop(struct mgr *m)
 static int mgr_session_check(struct pvfs_server *srv, u64 session, const u8 *ticket)
 {
 	struct mgr *m = pvfs_server_arg(srv);
-	bool its = !ticket || pvfs_ticket_check(&m->server_key, m->uuid, session, ticket);
 	struct mgr_session *s;
+	bool its;
 
 	if (!session)
 		return 0;
+	its = !ticket || pvfs_ticket_check(&m->server_key, m->uuid, session, ticket);
 	/* Of a client that it is not it is no sign of life. */
 	s = its ? mgr_session_lookup(m, session) : mgr_session_peek(m, session);
 	if (!s)
