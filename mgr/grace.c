@@ -162,13 +162,8 @@ void mgr_grace_stop(struct mgr *m)
 
 void mgr_grace_init(struct mgr_grace *g)
 {
-	pthread_condattr_t ca;
-
 	pthread_mutex_init(&g->lock, NULL);
-	pthread_condattr_init(&ca);
-	pthread_condattr_setclock(&ca, CLOCK_MONOTONIC);
-	pthread_cond_init(&g->cond, &ca);
-	pthread_condattr_destroy(&ca);
+	mgr_cond_init(&g->cond);
 	TAILQ_INIT(&g->waiting);
 	g->wait_ms = WAIT_MS;
 	g->resume = mgr_offload_waited;

@@ -384,7 +384,6 @@ int mgr_iodtab_open(const struct pvfs_conf *conf, const struct pvfs_key *server_
 		    struct mgr_iodtab **ret)
 {
 	struct mgr_iodtab *t = calloc(1, sizeof(*t));
-	pthread_condattr_t ca;
 	const char *why;
 	u32 i;
 	int err = -ENOMEM;
@@ -394,10 +393,7 @@ int mgr_iodtab_open(const struct pvfs_conf *conf, const struct pvfs_key *server_
 	t->conf = conf;
 	t->key = *server_key;
 	pthread_mutex_init(&t->lock, NULL);
-	pthread_condattr_init(&ca);
-	pthread_condattr_setclock(&ca, CLOCK_MONOTONIC);
-	pthread_cond_init(&t->cond, &ca);
-	pthread_condattr_destroy(&ca);
+	mgr_cond_init(&t->cond);
 	t->iod = calloc(conf->niods, sizeof(*t->iod));
 	if (!t->iod)
 		goto fail;

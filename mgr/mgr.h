@@ -400,6 +400,8 @@ void mgr_log_stop(struct mgr *m);
 
 /* ---- time ---- */
 u64 mgr_mono_ms(void);
+/* One whose timed waits go by the clock of mgr_mono_ms(). */
+void mgr_cond_init(pthread_cond_t *c);
 void mgr_wall_now(struct pvfs_ts *ret);
 /*
  * A version larger than @old and than any that a crash may have lost: versions follow the clock

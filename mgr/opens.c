@@ -38,19 +38,15 @@ static u32 stripe_of(u64 ino)
 
 int mgr_opens_init(struct mgr_opens *o)
 {
-	pthread_condattr_t ca;
 	unsigned int i;
 
 	o->bucket = calloc(MGR_OPEN_BUCKETS, sizeof(struct mgr_ofile *));
 	if (!o->bucket)
 		return -ENOMEM;
-	pthread_condattr_init(&ca);
-	pthread_condattr_setclock(&ca, CLOCK_MONOTONIC);
 	for (i = 0; i < MGR_OPEN_STRIPES; i++) {
 		pthread_mutex_init(&o->stripe[i].lock, NULL);
-		pthread_cond_init(&o->stripe[i].cond, &ca);
+		mgr_cond_init(&o->stripe[i].cond);
 	}
-	pthread_condattr_destroy(&ca);
 	mgr_helds_init(&o->of);
 	atomic_init(&o->files, 0);
 	return 0;

@@ -446,13 +446,8 @@ void mgr_tasks_stop(struct mgr_tasks *ts)
 
 void mgr_tasks_init(struct mgr_tasks *ts)
 {
-	pthread_condattr_t ca;
-
 	pthread_mutex_init(&ts->lock, NULL);
-	pthread_condattr_init(&ca);
-	pthread_condattr_setclock(&ca, CLOCK_MONOTONIC);
-	pthread_cond_init(&ts->work, &ca);
-	pthread_condattr_destroy(&ca);
+	mgr_cond_init(&ts->work);
 	pthread_cond_init(&ts->idle, NULL);
 	TAILQ_INIT(&ts->ready);
 	TAILQ_INIT(&ts->timed);

@@ -609,14 +609,10 @@ void mgr_recalls_stop(struct mgr *m)
 
 void mgr_recalls_init(struct mgr_recalls *r)
 {
-	pthread_condattr_t ca;
 	u32 i;
 
 	pthread_mutex_init(&r->lock, NULL);
-	pthread_condattr_init(&ca);
-	pthread_condattr_setclock(&ca, CLOCK_MONOTONIC);
-	pthread_cond_init(&r->cond, &ca);
-	pthread_condattr_destroy(&ca);
+	mgr_cond_init(&r->cond);
 	r->send = send_callback;
 	r->resume = mgr_offload;
 	for (i = 0; i < MGR_RECALL_BUCKETS; i++) {

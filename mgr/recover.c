@@ -462,17 +462,12 @@ static u64 make_epoch(void)
 
 static void locks_init(struct mgr *m)
 {
-	pthread_condattr_t ca;
-
 	pthread_mutex_init(&m->ino_lock, NULL);
 	pthread_mutex_init(&m->rename_lock, NULL);
 	pthread_mutex_init(&m->iodents_lock, NULL);
 	pthread_mutex_init(&m->bg_lock, NULL);
 	pthread_mutex_init(&m->settle.lock, NULL);
-	pthread_condattr_init(&ca);
-	pthread_condattr_setclock(&ca, CLOCK_MONOTONIC);
-	pthread_cond_init(&m->bg_cond, &ca);
-	pthread_condattr_destroy(&ca);
+	mgr_cond_init(&m->bg_cond);
 	mgr_tasks_init(&m->tasks);
 	mgr_log_init(&m->log);
 	mgr_grace_init(&m->grace);
