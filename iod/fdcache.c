@@ -167,15 +167,18 @@ static void table_del(struct iod_fds_stripe *st, struct iod_fdent *e)
 	st->n--;
 }
 
-/* The one to close when there are too many, out of the table; NULL when there is none that may be. */
+/*
+ * The one to close when there are too many, out of the table; NULL when there is none that may be. Beyond
+ * twice the limit, where readers alone come who don't wait for a pass, all are looked at.
+ */
 static struct iod_fdent *table_evict(struct iod_fds_stripe *st)
 {
+	u32 limit = st->cache->limit, look = st->n - st->in_use > 2 * limit ? st->n : LOOK, i;
+	struct iod_fdent *e = st->n > limit ? TAILQ_FIRST(&st->lru) : NULL;
 	u64 done = atomic_load(&st->cache->done);
-	struct iod_fdent *e = st->n > st->cache->limit ? TAILQ_FIRST(&st->lru) : NULL;
-	u32 i;
 
 	for (i = 0; e && atomic_load(&e->unsynced) > done; i++)
-		e = i < LOOK ? TAILQ_NEXT(e, lru) : NULL;
+		e = i < look ? TAILQ_NEXT(e, lru) : NULL;
 	if (e) {
 		TAILQ_REMOVE(&st->lru, e, lru);
 		table_del(st, e);

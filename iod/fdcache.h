@@ -44,7 +44,7 @@ struct iod_fdent {
  * @sched: borrowed; not needed any more when the last iod_fds_get() has returned. NULL: none, and
  *	iod_fds_get() waits for what it would do
  * @limit: datafiles kept open when nobody uses them; those in use come on top. While a sync of what
- *	was written to them goes on it may be twice as many, and what is read meanwhile.
+ *	was written to them goes on it may be twice as many.
  *
  * Return: 0 or -ENOMEM.
  */

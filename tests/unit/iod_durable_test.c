@@ -49,6 +49,7 @@ static struct {
 	u64 lost;
 	bool lost_file, lost_fs;
 	u64 closed;			/* the last one of those that matter */
+	unsigned int open, most;	/* datafiles now, and at most since that was set */
 } fault = { .lock = PTHREAD_MUTEX_INITIALIZER, .cond = PTHREAD_COND_INITIALIZER };
 
 static int fault_result(unsigned int *n, const bool *stop)
@@ -99,9 +100,21 @@ static int fault_sync_all(struct iod_store *s)
 	return err;
 }
 
+static int fault_open(struct iod_store *s, const struct pvfs_fid *fid, bool create, struct iod_file *f)
+{
+	int err = fault.real->open(s, fid, create, f);
+
+	pthread_mutex_lock(&fault.lock);
+	fault.open += !err;
+	fault.most = max(fault.most, fault.open);
+	pthread_mutex_unlock(&fault.lock);
+	return err;
+}
+
 static void fault_close(struct iod_store *s, struct iod_file *f)
 {
 	pthread_mutex_lock(&fault.lock);
+	fault.open--;
 	if (fault.lost == f->fid.ino) {
 		fault.lost_file = false;
 		fault.closed = f->fid.ino;
@@ -182,6 +195,7 @@ static void start(void)
 	ops = *store->ops;
 	ops.sync = fault_sync;
 	ops.sync_all = fault_sync_all;
+	ops.open = fault_open;
 	ops.close = fault_close;
 	ops.sync_name = fault_sync_name;
 	store->ops = &ops;
@@ -315,7 +329,7 @@ static struct pvfs_cap cap(u64 ino)
 	struct pvfs_fid f = fid(ino);
 	struct pvfs_cap c;
 
-	pvfs_cap_make(&server_key, conf.uuid, session, &f, PVFS_CAP_WRITE, &c);
+	pvfs_cap_make(&server_key, conf.uuid, session, &f, PVFS_CAP_READ | PVFS_CAP_WRITE, &c);
 	return c;
 }
 
@@ -357,6 +371,19 @@ static int do_fsync(u64 ino, u64 *ret_verifier)
 
 	fsync_begin(&a, ino);
 	return fsync_end(&a, ret_verifier);
+}
+
+static void do_read(u64 ino)
+{
+	struct pvfs_read_req req = { .fid = fid(ino), .len = 1, .cap = cap(ino) };
+	u8 byte, body[128], rep[64];
+	struct iovec in = { &byte, 1 };
+	struct pvfs_rpc rpc = { .op = PVFS_OP_READ, .body = body, .rep = rep, .rep_room = sizeof(rep),
+				.timeout_ms = 20000, .in = &in, .nin = 1 };
+
+	rpc.body_len = pvfs_read_req_encode(&req, body, sizeof(body));
+	assert_int_equal(pvfs_peer_call(client, &rpc), 0);
+	assert_int_equal(rpc.in_len, 1);
 }
 
 static void trim_begin(struct ask *a, u64 ino, u64 size)
@@ -574,6 +601,31 @@ static void evict(u64 whom)
 	assert_int_equal(ask_end(&a), 0);
 }
 
+/* Who only reads does not wait for the sync, and leaves no more open than may be. */
+static void test_reads_beside_a_sync(void **state)
+{
+	const unsigned int limit = 2048, files = 2 * limit;
+	unsigned int i;
+
+	conf.fd_cache = limit;
+	restart();
+	for (i = 0; i < files; i++)
+		do_write(10000 + i);
+	restart();		/* with nothing open */
+	set(&fault.stop_all, true);
+	/* More than a look at the first of a stripe finds, and less than are waited for. */
+	for (i = 0; i < limit + limit / 8; i++)
+		do_write(20000 + i);
+	await_stopped(1);
+	fault.most = 0;
+	for (i = 0; i < files; i++)
+		do_read(10000 + i);
+	set(&fault.stop_all, false);
+	assert_in_range(fault.most, limit, 2 * limit + limit / 16);
+	conf.fd_cache = 64;
+	restart();
+}
+
 /* By a manager that has lost the table of its sessions. The last one: @client is done for. */
 static void test_evict_all_up_to(void **state)
 {
@@ -611,7 +663,7 @@ int main(void)
 		cmocka_unit_test(test_nothing_can_be_kept), cmocka_unit_test(test_two_syncs_at_once),
 		cmocka_unit_test(test_syncs_are_shared), cmocka_unit_test(test_clean_ones_first),
 		cmocka_unit_test(test_closed_unsynced), cmocka_unit_test(test_closed_after_the_sync),
-		cmocka_unit_test(test_evict_all_up_to),
+		cmocka_unit_test(test_reads_beside_a_sync), cmocka_unit_test(test_evict_all_up_to),
 	};
 
 	cmocka_set_message_output(CM_OUTPUT_TAP);
