@@ -7,7 +7,6 @@
  * Shakes hands with the server at ADDRESS as SESSION's connection 9, with a ticket of zeros, or with the right one, which is
  * made with the server key. Prints what it was answered, as "EPERM" or "0"; "unproved" when there was no mac, or a wrong one.
  */
-#include <poll.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -17,7 +16,6 @@
 #include "transport/transport.h"
 
 #define CHANNEL 9
-#define WAIT_MS 20000
 
 static void die(const char *what)
 {
@@ -25,64 +23,12 @@ static void die(const char *what)
 	exit(1);
 }
 
-static void wait_for(struct pvfs_xprt *x, short events)
-{
-	struct pollfd p = { .fd = x->ops->event_fd(x), .events = events };
-
-	if (poll(&p, 1, WAIT_MS) != 1)
-		die("no answer");
-}
-
-static void send_all(struct pvfs_xprt *x, const void *buf, size_t n)
-{
-	const u8 *p = buf;
-
-	while (n) {
-		struct iovec v = { (void *)p, n };
-		ssize_t k = x->ops->sendv(x, &v, 1, false);
-
-		if (k == -EAGAIN) {
-			wait_for(x, POLLOUT);
-			continue;
-		}
-		if (k <= 0)
-			die("closed");
-		p += k;
-		n -= k;
-	}
-}
-
-static void recv_all(struct pvfs_xprt *x, void *buf, size_t n)
-{
-	u8 *p = buf;
-
-	while (n) {
-		struct iovec v = { p, n };
-		ssize_t k = x->ops->recvv(x, &v, 1);
-
-		if (k == -EAGAIN) {
-			wait_for(x, POLLIN);
-			continue;
-		}
-		if (k <= 0)
-			die("closed");
-		p += k;
-		n -= k;
-	}
-}
+#include "tests/by_hand.h"
 
 static void call(struct pvfs_xprt *x, u16 op, const u8 *body, u32 len, struct pvfs_header *rep, u8 rep_body[PVFS_BODY_MAX])
 {
-	struct pvfs_header h = { .op = op, .tag = 1, .body_len = len, .body_crc = pvfs_crc32c(0, body, len) };
-	struct pvfs_hdr hdr;
-
-	pvfs_header_encode(&h, &hdr);
-	send_all(x, &hdr, sizeof(hdr));
-	send_all(x, body, len);
-	recv_all(x, &hdr, sizeof(hdr));
-	if (pvfs_header_decode(&hdr, rep) || rep->op != op || rep->body_len > PVFS_BODY_MAX)
+	if (!send_msg(x, op, 0, 1, body, len) || !recv_msg(x, rep, rep_body, PVFS_BODY_MAX) || rep->op != op)
 		die("not our protocol");
-	recv_all(x, rep_body, rep->body_len);
 }
 
 int main(int argc, char **argv)
@@ -117,8 +63,7 @@ int main(int argc, char **argv)
 	}
 	if (pvfs_xprt_for(&a)->connect(&a, &x))
 		die("can't connect");
-	wait_for(x, POLLOUT);
-	if (x->ops->connected(x))
+	if (!ready(x, POLLOUT, 20000) || x->ops->connected(x))
 		die("can't connect");
 	if (getrandom(n.client, sizeof(n.client), 0) < 0)
 		die("no random numbers");

@@ -68,17 +68,9 @@ for how in "mgr stuffed" "mgr striped" "iod1 striped"; do
 done
 
 # A size that only a dead daemon knows is not guessed: a copy would end early. The writer is gone, so the daemons have to
-# say where the file ends. In small pieces it is still at it when we see that it has begun.
-"$PVFS" -c "$C/pvfs.conf" cp -j 1 --chunk 64k "$T/in/big" pvfs:/unsure 2>"$T/cp.err" &
-cp=$!
-PIDS+=($cp)
-size_of() { p stat pvfs:/unsure | sed -n 's/ *Size: \([0-9]*\).*/\1/p'; }
-begun() { [ "$(size_of)" -gt 10000000 ]; }
-wait_for 20 begun
-kill -KILL $cp
-wait $cp 2>/dev/null
-is "a writer is killed before its end" $? 137
-size=$(size_of)
+# say where the file ends.
+killed_writer "$T/in/big" unsure 10000000
+size=$(size_of unsure)
 "$PVFS" stop "$C" iod1 --kill >/dev/null
 fails "a size that a dead daemon knows: soft says so" 1 "unsure: (Input/output error|Connection timed out)" \
 	"$PVFS" -c "$C/pvfs.conf" --soft --timeout 1 stat pvfs:/unsure

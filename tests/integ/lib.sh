@@ -165,6 +165,28 @@ wait_for() {
 	done
 }
 
+# size_of NAME: of a file of the volume
+size_of() {
+	p stat "pvfs:/$1" | sed -n 's/ *Size: \([0-9]*\).*/\1/p'
+}
+
+longer_than() {
+	[ "$(size_of "$1")" -gt "$2" ]
+}
+
+# killed_writer FILE NAME BYTES: a copy of FILE to NAME is killed when it has written BYTES, before its end. In small
+# pieces, so that it is still at it when that is seen.
+killed_writer() {
+	local cp
+	"$PVFS" -c "$C/pvfs.conf" cp -j 1 --chunk 64k "$1" "pvfs:/$2" 2>"$T/cp.err" &
+	cp=$!
+	PIDS+=($cp)
+	wait_for 20 longer_than "$2" "$3"
+	kill -KILL $cp
+	wait $cp 2>/dev/null
+	is "a writer is killed before its end" $? 137
+}
+
 # libpvfs_test PROGRAM [mkfs options]: a program that prints TAP itself, against a cluster; see libpvfs_test.h
 libpvfs_test() {
 	local rc

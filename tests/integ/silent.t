@@ -57,15 +57,7 @@ unmount_both
 
 # A manager that was killed beside the writer of a file finds out how long that is, before anybody asks.
 make_file "$T/big" $((100 << 20))
-"$PVFS" -c "$C/pvfs.conf" cp -j 1 --chunk 64k "$T/big" pvfs:/lost 2>"$T/cp.err" &
-cp=$!
-PIDS+=($cp)
-size_of() { p stat pvfs:/lost | sed -n 's/ *Size: \([0-9]*\).*/\1/p'; }
-begun() { [ "$(size_of)" -gt 1000000 ]; }
-wait_for 20 begun
-kill -KILL $cp
-wait $cp 2>/dev/null
-is "a writer is killed before its end" $? 137
+killed_writer "$T/big" lost 1000000
 "$PVFS" stop "$C" mgr --kill >/dev/null
 start_cluster "$C" mgr
 uncertain() { "$PVFS" -c "$C/pvfs.conf" status --json --timeout 2 | json "{servers}[0]{stats}{mgr}{uncertain}{$1}"; }
@@ -73,7 +65,7 @@ settled() { [ "$(uncertain left)" = 0 ] && [ "$(uncertain walk)" != 1 ] && [ "$(
 ok "after a crash of the manager it asks for the sizes that its writers have not told" wait_for 20 settled
 kill -STOP "$(pid_of iod1)"
 ok "... so that nobody waits for a silent daemon" "$PVFS" -c "$C/pvfs.conf" --soft --timeout 2 ls -l pvfs:/
-size=$(size_of)
+size=$(size_of lost)
 kill -CONT "$(pid_of iod1)"
 if [ "${size:-0}" -gt 1000000 ]; then pass "... with the size"; else fail "... with the size" "$size"; fi
 fails "... and it is the right one" 1 "EOF on .*lost" bash -c "
