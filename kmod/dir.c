@@ -31,13 +31,14 @@ struct pvfs_dir {
 	struct pvfs_listing *known;	/* a listing that is kept, and a reference; NULL: none */
 	/* all that came so far, from the first entry on; NULL: it is not to be kept */
 	struct pvfs_listing *build;
-	u64 owns;			/* from before that */
+	u64 build_owns;			/* from before that */
 	bool kept;		/* counted in dir_kept */
 	struct pvfs_wire next;	/* the entry after pos */
 	u32 left;		/* entries from there on */
 	bool eof;		/* nothing follows them */
 	loff_t pos;		/* where `next' is */
 	struct pvfs_ask ask;	/* of the question that brought them */
+	u64 owns;		/* from before it; see dir_prime() */
 	unsigned long token;	/* of the directory's lease under which they may be believed */
 };
 
@@ -107,9 +108,10 @@ static int dir_ask(struct inode *dir, struct pvfs_dir *d, loff_t pos)
 		return -ENOMEM;
 	}
 	d->left = 0;
+	pvfs_listing_begin(dir, &d->owns);
 	if (pos <= 2) {
 		dir_build_end(d);
-		pvfs_listing_begin(dir, &d->owns);
+		d->build_owns = d->owns;
 	}
 	err = pvfs_meta_readdir(dir, pos > 2 ? pos : 0, dir_primes(dir), bv,
 				dir_buf_bvecs(d->buf, bv), PVFS_READDIR_MAX, &rep, &len, &d->ask,
@@ -122,7 +124,7 @@ static int dir_ask(struct inode *dir, struct pvfs_dir *d, loff_t pos)
 	d->eof = rep.eof;
 	d->pos = pos;
 	if (pos <= 2 || d->build)
-		d->build = pvfs_listing_add(d->build, d->owns, d->token, d->buf, len, rep.count);
+		d->build = pvfs_listing_add(d->build, d->build_owns, d->token, d->buf, len, rep.count);
 	if (d->eof && d->build) {
 		pvfs_listing_keep(dir, d->build);
 		dir_build_end(d);
@@ -153,7 +155,11 @@ static bool dir_dent_is(const struct pvfs_dent *e, const struct dentry *dentry)
 	       PVFS_I(inode)->fid.gen == e->attr.fid.gen;
 }
 
-/* Puts an entry, which came with attributes, into the caches. Failing to is no harm. */
+/*
+ * Puts an entry, which came with attributes, into the caches. Failing to is no harm. The lease on the
+ * directory outlasts changes of our own, so what came before one is not to be believed after it; none
+ * begins while the VFS holds the directory's lock for us.
+ */
 static void dir_prime(struct dentry *parent, const struct pvfs_dent *e, const struct pvfs_dir *d)
 {
 	struct qstr name = QSTR_INIT(e->name.p, e->name.len);
@@ -162,6 +168,8 @@ static void dir_prime(struct dentry *parent, const struct pvfs_dent *e, const st
 	struct inode *inode;
 	int tries;
 
+	if (READ_ONCE(PVFS_I(d_inode(parent))->owns_begun) != d->owns)
+		return;
 	/* Another client's draft comes without attributes. */
 	if (!e->attr.version || !pvfs_attr_sane(parent->d_sb->s_fs_info, &e->attr))
 		return;

@@ -27,9 +27,9 @@ void pvfs_listings_init(struct pvfs_volume *vol)
 }
 
 /**
- * pvfs_listing_begin - a directory is about to be read from its first entry on
+ * pvfs_listing_begin - a directory is about to be read
  * @dir: the directory
- * @owns: set to what pvfs_listing_add() is to be given
+ * @owns: set to how many changes of our own have begun; for pvfs_listing_add()
  */
 void pvfs_listing_begin(struct inode *dir, u64 *owns)
 {
