@@ -338,6 +338,8 @@ static int file_open_by_name(struct inode *inode, struct dentry *dentry, u32 fla
 	take_dentry_name_snapshot(&name, dentry);
 	err = pvfs_meta_create(PVFS_NOP_IDMAP, d_inode(parent), &name.name, flags, 0,
 			       pvfs_open_changes(flags) ? pi->fid.ino : 0, &rep, &ask, head);
+	if (!err && rep.attr.fid.ino == pi->fid.ino && rep.attr.fid.gen == pi->fid.gen)
+		pvfs_dentry_confirmed(dentry, d_inode(parent), &name.name, token);
 	release_dentry_name_snapshot(&name);
 	dput(parent);
 	switch (err) {
@@ -362,7 +364,6 @@ static int file_open_by_name(struct inode *inode, struct dentry *dentry, u32 fla
 		pvfs_close_at_mgr(PVFS_VOL(inode), &pi->fid, flags, NULL);
 		return err;
 	}
-	pvfs_dentry_validated(dentry, token);
 	*cap = rep.cap;
 	if (head)
 		pvfs_head_keep(inode, head, &rep.attr);

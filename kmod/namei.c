@@ -28,6 +28,34 @@ void pvfs_dentry_validated(struct dentry *dentry, unsigned long token)
 	WRITE_ONCE(dentry->d_time, vol->opts.actimeo_ms ? jiffies : token);
 }
 
+/**
+ * pvfs_dentry_confirmed - as pvfs_dentry_validated(), for who asked without the directory's lock
+ * @dentry: the name
+ * @dir: the directory
+ * @name: the name that was asked about
+ * @token: of the directory's lease that covers it; 0: none does
+ *
+ * A rename of this node has its answer before the VFS moves the dentries: one that it has to do with
+ * may be confirmed as the name that it is about to lose. So of such a one it is only believed when no
+ * rename goes on, and it still has that name.
+ */
+void pvfs_dentry_confirmed(struct dentry *dentry, struct inode *dir, const struct qstr *name,
+			   unsigned long token)
+{
+	if (likely(READ_ONCE(dentry->d_fsdata) != PVFS_D_MOVED)) {
+		pvfs_dentry_validated(dentry, token);
+		return;
+	}
+	if (!inode_trylock_shared(dir))
+		return;
+	if (d_inode(dentry->d_parent) == dir && dentry->d_name.len == name->len &&
+	    !memcmp(dentry->d_name.name, name->name, name->len)) {
+		WRITE_ONCE(dentry->d_fsdata, NULL);
+		pvfs_dentry_validated(dentry, token);
+	}
+	inode_unlock_shared(dir);
+}
+
 static void namei_dentry_distrust(struct dentry *dentry)
 {
 	const struct pvfs_volume *vol = PVFS_D_VOL(dentry);
@@ -240,18 +268,16 @@ static int namei_revalidate(struct inode *dir, struct dentry *dentry, struct ino
 
 	take_dentry_name_snapshot(&name, dentry);
 	err = pvfs_meta_lookup(dir, &name.name, &found);
+	if (!err && (found.attr.fid.ino != pi->fid.ino || found.attr.fid.gen != pi->fid.gen))
+		err = -ENOENT;
+	err = err ?: pvfs_inode_update(inode, &found.attr, &found.ask);
+	if (!err) {
+		namei_link_target_set(inode, found.target);
+		pvfs_dentry_confirmed(dentry, dir, &name.name, found.token);
+	}
 	release_dentry_name_snapshot(&name);
-	if (err == -ENOENT)
-		return 0;
 	if (err)
-		return err;
-	if (found.attr.fid.ino != pi->fid.ino || found.attr.fid.gen != pi->fid.gen)
-		return 0;
-	err = pvfs_inode_update(inode, &found.attr, &found.ask);
-	if (err)
-		return err;
-	namei_link_target_set(inode, found.target);
-	pvfs_dentry_validated(dentry, found.token);
+		return err == -ENOENT ? 0 : err;
 	if (namei_stat_follows(dir, inode, flags))
 		pvfs_fresh_leave(inode, &found.ask);
 	return namei_renamed_meanwhile(inode, dentry, flags) ?: 1;
@@ -807,6 +833,8 @@ static int pvfs_rename(struct pvfs_idmap *idmap, struct inode *sdir, struct dent
 		    rep.attr.fid.gen == PVFS_I(inode)->fid.gen)
 			pvfs_inode_update(inode, &rep.attr, NULL);
 		/* The VFS is yet to move them, and one may have stood for another inode by now. */
+		WRITE_ONCE(sdentry->d_fsdata, PVFS_D_MOVED);
+		WRITE_ONCE(ddentry->d_fsdata, PVFS_D_MOVED);
 		namei_dentry_distrust(sdentry);
 		namei_dentry_distrust(ddentry);
 	}

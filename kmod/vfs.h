@@ -312,8 +312,12 @@ extern const struct file_operations pvfs_file_operations;
 extern const struct address_space_operations pvfs_aops;
 
 void pvfs_dentry_validated(struct dentry *dentry, unsigned long token);
+void pvfs_dentry_confirmed(struct dentry *dentry, struct inode *dir, const struct qstr *name,
+			   unsigned long token);
 /* d_fsdata of a dentry that is not hashed, and was reached by other ways than its name */
 #define PVFS_D_NAMELESS ((void *)1)
+/* ... and of one that rename(2) had to do with: the VFS may be yet to move it */
+#define PVFS_D_MOVED ((void *)2)
 
 int pvfs_file_flush(struct file *file, fl_owner_t id);
 u32 pvfs_open_flags(const struct file *file, unsigned int oflags);
