@@ -9,6 +9,7 @@
 
 /* Steps before the search gives up: seconds of work. */
 #define STEPS_MAX 20000000ull
+#define SHOWN 24	/* operations of a history that is printed */
 
 /* A call or a return, in order of time, in a list from which what is done is lifted. */
 struct event {
@@ -289,25 +290,17 @@ static size_t shorten(const struct lin_model *m, const struct lin_state *init, s
 	return n;
 }
 
-static void explain(const struct lin_model *m, const struct lin_state *init,
-		    const struct lin_op *all, size_t n, FILE *out)
+/* The last of @ops, @n in the order of their calls. */
+static void list(const struct lin_model *m, const struct lin_op *ops, size_t n, FILE *out)
 {
-	struct lin_op *ops = need(n, sizeof(*ops));
-	size_t i, first = 0;
+	size_t i = 0;
 
-	memcpy(ops, all, n * sizeof(*ops));
-	qsort(ops, n, sizeof(*ops), by_call);
-	n = shorten(m, init, ops, n);
-	n = reduce(m, init, ops, n);
-	fprintf(out,
-		"%s: there is no order that explains these (times in us; a read more or less would not matter):\n",
-		m->name);
 	/* What was long over before is only in the way. */
-	if (n > 24) {
-		first = n - 24;
-		fprintf(out, "  ... %zu more before\n", first);
+	if (n > SHOWN) {
+		i = n - SHOWN;
+		fprintf(out, "  ... %zu more before\n", i);
 	}
-	for (i = first; i < n; i++) {
+	for (; i < n; i++) {
 		fprintf(out, "  %12.3f to ", ops[i].call / 1e3);
 		if (ops[i].ret < INT64_MAX)
 			fprintf(out, "%12.3f", ops[i].ret / 1e3);
@@ -317,6 +310,28 @@ static void explain(const struct lin_model *m, const struct lin_state *init,
 		m->print(out, &ops[i]);
 		fprintf(out, "\n");
 	}
+}
+
+static void explain(const struct lin_model *m, const struct lin_state *init,
+		    const struct lin_op *all, size_t n, FILE *out)
+{
+	struct lin_op *ops = need(n, sizeof(*ops)), *reduced = need(n, sizeof(*reduced));
+	size_t left;
+
+	memcpy(ops, all, n * sizeof(*ops));
+	qsort(ops, n, sizeof(*ops), by_call);
+	n = shorten(m, init, ops, n);
+	memcpy(reduced, ops, n * sizeof(*ops));
+	left = reduce(m, init, reduced, n);
+	fprintf(out,
+		"%s: there is no order that explains these (times in us; a read more or less would not matter):\n",
+		m->name);
+	list(m, reduced, left, out);
+	if (left < n) {
+		fprintf(out, "with all that was called then:\n");
+		list(m, ops, n, out);
+	}
+	free(reduced);
 	free(ops);
 }
 

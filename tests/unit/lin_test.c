@@ -244,7 +244,7 @@ static void test_counterexample(void **state)
 	size_t len = 0;
 	FILE *out = open_memstream(&text, &len);
 	int i, reads = 0;
-	char *p;
+	char *p, *all;
 
 	make_true(&lin_block, ops, 200, 3);
 	ops[200] = (struct lin_op){ .kind = BLOCK_WRITE, .arg = 1001, .call = 30000, .ret = 30010 };
@@ -253,7 +253,11 @@ static void test_counterexample(void **state)
 	ops[202] = (struct lin_op){ .kind = BLOCK_READ, .result = 3, .call = 30040, .ret = 30050 };
 	assert_int_equal(lin_check(&lin_block, &none, ops, 203, out), LIN_BAD);
 	fclose(out);
-	/* Of all the reads only the false one is left. */
+	/* Of all the reads only the false one is left; then they come as they were. */
+	all = strstr(text, "with all that was called then:");
+	assert_non_null(all);
+	assert_non_null(strstr(all, "  read "));
+	*all = 0;
 	for (p = text; (p = strstr(p, "  read ")); p++)
 		reads++;
 	assert_int_equal(reads, 1);
