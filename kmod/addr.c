@@ -15,6 +15,9 @@
  * back after it, a page becomes dirty only while no write is under way: writers hold the mapping's
  * invalidate_lock shared from throwing the pages away to the iods' answer, page_mkwrite takes it
  * exclusively. A truncation holds it exclusively as well.
+ *
+ * The kernel's own waits for pages that are being written cannot be ended; an iod may be away for long.
+ * So whoever can be killed waits here first, see addr_wait().
  */
 #include <linux/highmem.h>
 #include <linux/mm.h>
@@ -278,6 +281,47 @@ static int addr_wait_unlocked(struct address_space *mapping, pgoff_t first, pgof
 	return err;
 }
 
+/*
+ * Waits, killably, for those who write pages of a range: the flusher's writes nobody else can end.
+ * Return: 0 or -EINTR.
+ */
+static int addr_wait(struct address_space *mapping, loff_t pos, loff_t last)
+{
+	pgoff_t index = pos >> PAGE_SHIFT, end = last >> PAGE_SHIFT;
+	struct folio_batch batch;
+	unsigned int i;
+	int err = 0;
+
+	folio_batch_init(&batch);
+	while (!err && index <= end &&
+	       pvfs_get_folios_tag(mapping, &index, end, PAGECACHE_TAG_WRITEBACK, &batch)) {
+		for (i = 0; i < folio_batch_count(&batch) && !err; i++)
+			err = folio_wait_writeback_killable(batch.folios[i]);
+		folio_batch_release(&batch);
+		cond_resched();
+	}
+	return err;
+}
+
+/**
+ * pvfs_cache_forget - throw pages away, when dirty ones are written
+ * @inode: the inode
+ * @pos: first byte
+ * @last: last byte
+ *
+ * Return: 0, -EINTR (killed meanwhile), or -EBUSY or another -errno if some had to stay.
+ */
+int pvfs_cache_forget(struct inode *inode, loff_t pos, loff_t last)
+{
+	struct address_space *mapping = inode->i_mapping;
+
+	if (!mapping->nrpages)
+		return 0;
+	return addr_wait_unlocked(mapping, pos >> PAGE_SHIFT, last >> PAGE_SHIFT) ?:
+	       addr_wait(mapping, pos, last) ?:
+	       invalidate_inode_pages2_range(mapping, pos >> PAGE_SHIFT, last >> PAGE_SHIFT);
+}
+
 /**
  * pvfs_cache_check - at open, with fresh attributes: throw the pages away if they are of another
  * version
@@ -297,8 +341,7 @@ bool pvfs_cache_check(struct inode *inode)
 	spin_unlock(&pi->lock);
 	if (right)
 		return true;
-	if (inode->i_mapping->nrpages && (addr_wait_unlocked(inode->i_mapping, 0, ULONG_MAX) ||
-					  invalidate_inode_pages2(inode->i_mapping)))
+	if (pvfs_cache_forget(inode, 0, LLONG_MAX))
 		return false;
 	/* Not before they are gone: somebody else may be asking. */
 	spin_lock(&pi->lock);
@@ -365,7 +408,8 @@ int pvfs_cache_drop(struct inode *inode, loff_t pos, u64 len)
 
 	if (!len || !inode->i_mapping->nrpages)
 		return 0;
-	if (addr_wait_unlocked(inode->i_mapping, first, last)) {
+	if (addr_wait_unlocked(inode->i_mapping, first, last) ||
+	    addr_wait(inode->i_mapping, pos, pos + len - 1)) {
 		addr_drop_later(inode, first, last);
 		return -EINTR;
 	}
@@ -386,21 +430,44 @@ int pvfs_cache_wait(struct inode *inode, loff_t pos)
 }
 
 /**
+ * pvfs_cache_write - have what was stored in a range through a mapping written, and wait for that
+ * @inode: the inode
+ * @pos: first byte
+ * @last: last byte
+ *
+ * Errors are kept for fsync and close.
+ *
+ * Return: 0, -EINTR (killed meanwhile: it stays dirty, or is in the flusher's hands), or another -errno.
+ */
+int pvfs_cache_write(struct inode *inode, loff_t pos, loff_t last)
+{
+	struct address_space *mapping = inode->i_mapping;
+	int err;
+
+	if (!mapping->nrpages)
+		return 0;
+	err = filemap_fdatawrite_range(mapping, pos, last);
+	return addr_wait(mapping, pos, last) ?: err;
+}
+
+/**
  * pvfs_cache_flush - what was stored in a range through a mapping is with the iods when this
  * returns
  * @inode: the inode
  * @pos: first byte
  * @len: bytes, > 0
  *
- * Return: 0 or -errno.
+ * Return: 0, -EINTR (killed meanwhile), or another -errno, which may be of an earlier write.
  */
 int pvfs_cache_flush(struct inode *inode, loff_t pos, u64 len)
 {
-	struct address_space *mapping = inode->i_mapping;
+	int err, before;
 
-	if (!mapping->nrpages)
+	if (!inode->i_mapping->nrpages)
 		return 0;
-	return filemap_write_and_wait_range(mapping, pos, min_t(u64, pos + len - 1, LLONG_MAX));
+	err = pvfs_cache_write(inode, pos, min_t(u64, pos + len - 1, LLONG_MAX));
+	before = filemap_check_errors(inode->i_mapping);
+	return err ?: before;
 }
 
 /**
@@ -412,16 +479,18 @@ int pvfs_cache_flush(struct inode *inode, loff_t pos, u64 len)
  * Dirty pages in its way go first, while no transfer is held that they could wait for. A write that
  * goes beyond the end makes the rest of the last page part of the file, whatever a mapping holds
  * there: it reads as zeros.
+ *
+ * Return: 0, or -EINTR (killed meanwhile). Other errors are told by fsync.
  */
-void pvfs_cache_prepare(struct inode *inode, loff_t pos, u64 len)
+int pvfs_cache_prepare(struct inode *inode, loff_t pos, u64 len)
 {
 	loff_t size = i_size_read(inode);
 
 	if (!inode->i_mapping->nrpages)
-		return;
-	pvfs_cache_flush(inode, min(pos, size), max_t(loff_t, pos - size, 0) + len);
-	if (pos > size)
-		pvfs_cache_drop(inode, size, pos - size);
+		return 0;
+	if (pvfs_cache_flush(inode, min(pos, size), max_t(loff_t, pos - size, 0) + len) == -EINTR)
+		return -EINTR;
+	return pos > size ? pvfs_cache_drop(inode, size, pos - size) : 0;
 }
 
 /* ---------------------------------------------------------------- mappings */
@@ -435,14 +504,19 @@ static vm_fault_t pvfs_page_mkwrite(struct vm_fault *vmf)
 	vm_fault_t ret = VM_FAULT_LOCKED;
 
 	sb_start_pagefault(inode->i_sb);
-	filemap_invalidate_lock(mapping);
+	/* Killed: the fault is not to come again, which it would at once if the kernel has it. */
+	if (down_write_killable(&mapping->invalidate_lock)) {
+		sb_end_pagefault(inode->i_sb);
+		return VM_FAULT_SIGBUS;
+	}
 	folio_lock(folio);
 	if (folio->mapping != mapping) {
 		ret = VM_FAULT_NOPAGE;		/* thrown away meanwhile: the fault comes again */
 	} else if (folio_pos(folio) >= i_size_read(inode)) {
 		ret = VM_FAULT_SIGBUS;
+	} else if (folio_wait_writeback_killable(folio)) {
+		ret = VM_FAULT_SIGBUS;		/* killed, as above */
 	} else {
-		folio_wait_writeback(folio);
 		folio_mark_dirty(folio);
 	}
 	if (ret != VM_FAULT_LOCKED)
@@ -458,7 +532,7 @@ static void pvfs_vma_close(struct vm_area_struct *vma)
 	struct inode *inode = file_inode(vma->vm_file);
 
 	if (!pvfs_dying())
-		filemap_write_and_wait(inode->i_mapping);
+		pvfs_cache_write(inode, 0, LLONG_MAX);
 	else if (pvfs_late_due(inode))
 		pvfs_late_write(inode, 0);
 }

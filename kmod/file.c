@@ -447,8 +447,9 @@ int pvfs_file_flush(struct file *file, fl_owner_t id)
 		return 0;
 	}
 	err = pvfs_draft_end(file_inode(file));
-	err2 = file->f_mapping->nrpages ? filemap_write_and_wait(file->f_mapping) :
-					  filemap_check_errors(file->f_mapping);
+	err2 = pvfs_cache_write(file_inode(file), 0, LLONG_MAX);
+	err = err ?: err2;
+	err2 = filemap_check_errors(file->f_mapping);
 	return err ?: err2;
 }
 
@@ -459,8 +460,7 @@ static int pvfs_file_release(struct inode *inode, struct file *file)
 
 	pvfs_locks_released(inode, file);
 	if (writer && !pvfs_dying()) {
-		if (inode->i_mapping->nrpages)
-			filemap_write_and_wait(inode->i_mapping);
+		pvfs_cache_write(inode, 0, LLONG_MAX);
 		pvfs_draft_settle(inode);
 	}
 	/* What was not written needs the open. */
@@ -714,7 +714,8 @@ static ssize_t pvfs_read_iter(struct kiocb *iocb, struct iov_iter *to)
 	if (!(iocb->ki_flags & IOCB_DIRECT) && (pvfs_head_kept(inode) || pvfs_cache_reads(inode)))
 		return generic_file_read_iter(iocb, to);
 	/* An error is told by fsync; what could be had is read all the same. */
-	pvfs_cache_flush(inode, iocb->ki_pos, iov_iter_count(to));
+	if (pvfs_cache_flush(inode, iocb->ki_pos, iov_iter_count(to)) == -EINTR)
+		return -EINTR;
 	while (iov_iter_count(to) && !eof) {
 		n = file_read_some(inode, iocb->ki_pos, to, !(iocb->ki_flags & IOCB_DIRECT), &eof);
 		if (n == -EAGAIN && !fatal_signal_pending(current))
@@ -776,7 +777,9 @@ static ssize_t file_write_some(struct inode *inode, loff_t *ppos, struct iov_ite
 	 * The memory is there already: it may be a mapping of this file, whose pages take the same
 	 * lock to come in.
 	 */
-	filemap_invalidate_lock_shared(inode->i_mapping);
+	err = down_read_killable(&inode->i_mapping->invalidate_lock);
+	if (err)
+		goto out_mem;
 	err = pvfs_cache_drop(inode, pos, had) ?: pvfs_io_run(io);
 	/* A page may have been filled meanwhile, from before the write or from its middle. */
 	pvfs_cache_drop(inode, pos, had);
@@ -897,8 +900,8 @@ static ssize_t pvfs_write_iter(struct kiocb *iocb, struct iov_iter *from)
 		if (err)
 			goto out_unlock;
 	}
-	pvfs_cache_prepare(inode, iocb->ki_pos, iov_iter_count(from));
-	while (iov_iter_count(from)) {
+	err = pvfs_cache_prepare(inode, iocb->ki_pos, iov_iter_count(from));
+	while (!err && iov_iter_count(from)) {
 		n = file_write_some(inode, &iocb->ki_pos, from,
 				    appender ? min(most, file_append_step(inode, iocb->ki_pos, from)) :
 					       most, append, appender);
@@ -915,7 +918,7 @@ static ssize_t pvfs_write_iter(struct kiocb *iocb, struct iov_iter *from)
 		if (n == -EAGAIN && !total) {
 			n = file_write_begin(iocb, from, &appender, true);
 			if (n > 0) {
-				pvfs_cache_prepare(inode, iocb->ki_pos, n);
+				err = pvfs_cache_prepare(inode, iocb->ki_pos, n);
 				continue;
 			}
 		}
@@ -965,7 +968,8 @@ static int pvfs_fsync(struct file *file, loff_t start, loff_t end, int datasync)
 	int err, lost;
 
 	err = pvfs_draft_end(inode);
-	err = err ?: file_write_and_wait_range(file, start, end);
+	err = err ?: pvfs_cache_write(inode, start, end);
+	err = err ?: file_check_and_advance_wb_err(file);
 	err = err ?: pvfs_unstable_fsync(inode, datasync);
 	/* The size is data too. */
 	if (!err && pvfs_writes_pending(inode))

@@ -676,16 +676,21 @@ static int inode_set_size(struct inode *inode, struct pvfs_setattr_req *m)
 	loff_t from = min_t(loff_t, m->size, i_size_read(inode));
 	int err;
 
-	filemap_invalidate_lock(mapping);
+	err = down_write_killable(&mapping->invalidate_lock);
+	if (err)
+		return err;
 	if (mapping->nrpages) {
 		loff_t page = round_down(from, PAGE_SIZE);
 
 		unmap_mapping_range(mapping, page, 0, 1);
-		filemap_write_and_wait_range(mapping, page, LLONG_MAX);
+		err = pvfs_cache_write(inode, page, LLONG_MAX);
+		if (err == -EINTR)
+			goto out;
 	}
 	err = pvfs_cache_wait(inode, from) ?: pvfs_meta_setattr(inode, m);
 	if (!err)
 		truncate_pagecache(inode, from);
+out:
 	filemap_invalidate_unlock(mapping);
 	return err;
 }

@@ -12,6 +12,8 @@
 
 #include <linux/fs.h>
 #include <linux/mm.h>
+#include <linux/pagemap.h>
+#include <linux/pagevec.h>
 #include <linux/uio.h>
 #include <linux/version.h>
 #include <net/sock.h>
@@ -224,6 +226,17 @@ static inline void pvfs_iter_page_put(struct page *page, bool user, bool dirty)
 #define pvfs_writepage_arg page
 #define pvfs_writepage_folio(arg) page_folio(arg)
 #endif
+
+/* As filemap_get_folios_tag(), whose batch was of pages once. */
+static inline unsigned int pvfs_get_folios_tag(struct address_space *mapping, pgoff_t *start, pgoff_t end,
+					       xa_mark_t tag, struct folio_batch *batch)
+{
+#if PVFS_KERNEL_SINCE(6, 3)
+	return filemap_get_folios_tag(mapping, start, end, tag, batch);
+#else
+	return pagevec_lookup_range_tag((struct pagevec *)batch, mapping, start, end, tag);
+#endif
+}
 
 /* Is the task a helper that does not run the system call that its registers show? */
 static inline bool pvfs_task_is_worker(const struct task_struct *task)

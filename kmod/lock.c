@@ -212,7 +212,7 @@ static void lock_refresh(struct inode *inode)
 	if (!inode->i_mapping->nrpages)
 		return;
 	if (pvfs_meta_getattr(inode))
-		invalidate_inode_pages2(inode->i_mapping);
+		pvfs_cache_forget(inode, 0, LLONG_MAX);
 	else
 		pvfs_cache_check(inode);
 }

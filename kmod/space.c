@@ -304,8 +304,10 @@ long pvfs_fallocate(struct file *file, int mode, loff_t offset, loff_t len)
 	err = err ?: pvfs_unstuff(inode);
 	if (err)
 		goto out;
-	pvfs_cache_prepare(inode, offset, len);
-	filemap_invalidate_lock(mapping);
+	err = pvfs_cache_prepare(inode, offset, len);
+	err = err ?: down_write_killable(&mapping->invalidate_lock);
+	if (err)
+		goto out;
 	err = pvfs_cache_drop(inode, offset, len) ?:
 	      space_change(inode, space_wire_mode(mode), offset, len, grow);
 	pvfs_cache_drop(inode, offset, len);
@@ -413,8 +415,10 @@ static ssize_t space_copy_by_iods(struct inode *src, loff_t pos_in, struct file 
 	ret = ret ?: pvfs_cache_flush(src, pos_in, len);
 	if (ret)
 		goto out;
-	pvfs_cache_prepare(dst, pos_out, len);
-	filemap_invalidate_lock(mapping);
+	ret = pvfs_cache_prepare(dst, pos_out, len);
+	ret = ret ?: down_write_killable(&mapping->invalidate_lock);
+	if (ret)
+		goto out;
 	ret = pvfs_cache_drop(dst, pos_out, len) ?: space_copy(&j, pos_in, pos_out, len);
 	pvfs_cache_drop(dst, pos_out, len);
 	filemap_invalidate_unlock(mapping);

@@ -331,11 +331,13 @@ int pvfs_file_cap(struct inode *inode, u32 rights, struct pvfs_cap *cap, u64 *se
 
 int pvfs_file_mmap(struct file *file, struct vm_area_struct *vma);
 bool pvfs_cache_check(struct inode *inode);
+int pvfs_cache_forget(struct inode *inode, loff_t pos, loff_t last);
 bool pvfs_cache_reads(struct inode *inode);
 int pvfs_cache_drop(struct inode *inode, loff_t pos, u64 len);
 int pvfs_cache_wait(struct inode *inode, loff_t pos);
+int pvfs_cache_write(struct inode *inode, loff_t pos, loff_t last);
 int pvfs_cache_flush(struct inode *inode, loff_t pos, u64 len);
-void pvfs_cache_prepare(struct inode *inode, loff_t pos, u64 len);
+int pvfs_cache_prepare(struct inode *inode, loff_t pos, u64 len);
 
 ssize_t pvfs_listxattr(struct dentry *dentry, char *list, size_t size);
 bool pvfs_xattr_absent(struct inode *inode, u32 flag);

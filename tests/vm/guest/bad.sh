@@ -817,6 +817,7 @@ try "umount -f with requests in flight, unload, mount" umount_in_flight
 try "umount -f with locks" umount_with_locks
 try "killed reader, umount at once" killed_and_unmounted
 try "killed with pages that were stored to: gone in time, and they arrive" killed_with_mapping
+try "killed while they wait for pages in the flusher's hands: gone in time" killed_behind_flusher
 try "killed with a draft and a lock, and no mgr" killed_with_draft
 try "umount with a due draft, and no mgr" umount_with_draft
 try "more requests than the pool holds" bounded_pool

@@ -76,6 +76,84 @@ killed_with_mapping()
 	rm "$M/$f"
 }
 
+# Waits where only what it waits for, or a kill, wakes it.
+in_deep_sleep()
+{
+	local i state
+
+	for i in 1 2 3 4 5; do
+		read -r _ _ state _ <"/proc/$1/stat" || return 1
+		[ "$state" = D ] || return 1
+		sleep 0.05
+	done
+}
+
+# Calls that wait for a page which the flusher is writing, to an iod that does not answer, end with a kill.
+killed_behind_flusher()
+{
+	local f=striped/flushed parent what pid
+
+	"$cluster" mount /mnt/pool
+	one_iod_file "$M/$f"
+	rm -f "$tmp/stored" "$tmp/fifo" "$tmp/calls"
+	mkfifo "$tmp/fifo"
+	python3 - "$M/$f" "$tmp/stored" "$tmp/fifo" "$tmp/calls" <<-'END' &
+		import ctypes, mmap, os, sys, time
+		name, told, fifo, calls = sys.argv[1:]
+		libc = ctypes.CDLL(None)
+		fd = os.open(name, os.O_RDWR)
+		m = mmap.mmap(fd, 4096)
+		at = ctypes.c_void_p(ctypes.addressof(ctypes.c_char.from_buffer(m)))
+		m[:5] = b"store"
+		open(told, "w").close()
+		open(fifo).read()
+		pids = []
+		for what, call in (("fsync", lambda: os.fsync(fd)),
+				   ("close", lambda: os.close(fd)),
+				   ("munmap", lambda: libc.munmap(at, 4096)),
+				   ("read", lambda: os.pread(fd, 10, 0)),
+				   ("write", lambda: os.pwrite(fd, b"x", 0)),
+				   ("truncate", lambda: os.ftruncate(fd, 1)),
+				   ("store", lambda: m.__setitem__(0, 120))):
+		    pid = os.fork()
+		    if not pid:
+		        call()
+		        time.sleep(1000)
+		    pids.append("%s %d\n" % (what, pid))
+		with open(calls + ".new", "w") as out:
+		    out.writelines(pids)
+		os.rename(calls + ".new", calls)
+		time.sleep(1000)
+	END
+	parent=$!
+	eventually 30 [ -e "$tmp/stored" ]
+	"$cluster" kill iod0 STOP
+	background sync -f "$M"
+	eventually 20 grep WRITE $S/requests
+	echo go >"$tmp/fifo"
+	eventually 20 [ -e "$tmp/calls" ]
+	while read -r what pid; do
+		echo "$what"
+		eventually 20 in_deep_sleep "$pid"
+	done <"$tmp/calls"
+	while read -r what pid; do
+		kill -KILL "$pid"
+	done <"$tmp/calls"
+	while read -r what pid; do
+		echo "$what, killed"
+		eventually 20 gone "$pid"
+	done <"$tmp/calls"
+	"$cluster" kill iod0 CONT
+	ended 30
+	kill -KILL "$parent"
+	wait "$parent" || true
+	# What was asked for by who was killed was not done.
+	starts_with "/mnt/pool/$f" store
+	[ "$(stat -c %s "/mnt/pool/$f")" = 4096 ]
+	"$cluster" umount /mnt/pool
+	rm "$M/$f"
+}
+
 # The same with a draft and a lock, and a manager that is away.
 killed_with_draft()
 {
