@@ -86,6 +86,7 @@ static const struct param params[] = {
 	{ "iod", "buffers", P_SIZE64, 0, 8 * MIB, 1024 * GIB, "64M", AT(iod_buffers) },
 	{ "iod", "io_max", P_SIZE32, PF_POW2, 64 * KIB, PVFS_PAYLOAD_MAX, "1M", AT(io_max) },
 	{ "iod", "fd_cache", P_U32, 0, 16, 1000000, "1024", AT(fd_cache) },
+	{ "iod", "reserve", P_SIZE64, 0, 0, 1024 * GIB, "64M", AT(iod_reserve) },
 	{ "iods", "address", P_ADDR, PF_REQUIRED | PF_IOD, IOD_TEXT(address), NULL,
 	  IOD_AT(address) },
 	{ "iods", "listen", P_ADDR, PF_IOD, IOD_TEXT(listen), NULL, IOD_AT(listen) },

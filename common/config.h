@@ -56,6 +56,7 @@ struct pvfs_conf {
 	u64 iod_buffers;		/* bytes of data buffers one iod may use */
 	u32 io_max;	/* largest payload of one request, bytes; power of two, 64 KiB .. 4 MiB */
 	u32 fd_cache;			/* datafiles an iod keeps open */
+	u64 iod_reserve;		/* bytes that an iod leaves free below its store */
 };
 
 /**

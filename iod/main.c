@@ -298,7 +298,7 @@ static int open_store(const struct pvfs_conf *conf, const struct pvfs_storeid *i
 		pvfs_error("%s", err);
 		return rc;
 	}
-	rc = iod_store_posix_open(dir, ret);
+	rc = iod_store_posix_open(dir, conf->iod_reserve, ret);
 	if (rc)
 		pvfs_error("%s: can't be opened: %s", dir, strerror(-rc));
 	return rc;

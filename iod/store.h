@@ -114,11 +114,12 @@ struct iod_store {
 /**
  * iod_store_posix_open - the store in a directory of a local file system
  * @dir: checked, marked and locked by the caller (common/storeid.h)
+ * @reserve: bytes of its file system that are left free, see room.h
  * @ret: close with (*ret)->ops->free()
  *
  * Return: 0 or -errno.
  */
-int iod_store_posix_open(const char *dir, struct iod_store **ret);
+int iod_store_posix_open(const char *dir, u64 reserve, struct iod_store **ret);
 
 /**
  * iod_store_null_open - a store that remembers sizes and discards bytes; reads give zeros

@@ -15,6 +15,7 @@
  * as marked, since the daemon before may have been killed between making a name and syncing it.
  */
 #include "loss.h"
+#include "room.h"
 #include "store.h"
 #include <dirent.h>
 #include <fcntl.h>
@@ -44,6 +45,7 @@ enum dirstate {
 struct posix_store {
 	struct iod_store s;
 	int dfd;				/* of DIR/data */
+	struct iod_room room;
 	u64 disk;				/* see disk_number() */
 	bool in_memory;				/* tmpfs and the like never wait for a disk */
 	_Atomic bool nowait;			/* the file system has RWF_NOWAIT,
@@ -160,8 +162,15 @@ static ssize_t posix_preadv(struct iod_store *s, struct iod_file *f, const struc
 static ssize_t posix_pwritev(struct iod_store *s, struct iod_file *f, const struct iovec *iov,
 			     int n, u64 off)
 {
+	u64 len = 0;
 	ssize_t r;
+	int i;
 
+	for (i = 0; i < n; i++)
+		len += iov[i].iov_len;
+	r = iod_room_take(&posix_of(s)->room, f->fd, off, len);
+	if (r)
+		return r;
 	do {
 		r = pwritev(f->fd, iov, n, off);
 	} while (r < 0 && errno == EINTR);
@@ -250,8 +259,11 @@ static int posix_truncate(struct iod_store *s, struct iod_file *f, u64 size)
 
 static int posix_space(struct iod_store *s, struct iod_file *f, u32 mode, u64 off, u64 len)
 {
-	int keep = mode & PVFS_SP_KEEP_SIZE ? FALLOC_FL_KEEP_SIZE : 0;
+	int keep = mode & PVFS_SP_KEEP_SIZE ? FALLOC_FL_KEEP_SIZE : 0, err;
 
+	err = mode & PVFS_SP_PUNCH ? 0 : iod_room_take(&posix_of(s)->room, f->fd, off, len);
+	if (err)
+		return err;
 	if (mode & PVFS_SP_ZERO) {
 		if (!fallocate(f->fd, FALLOC_FL_ZERO_RANGE | keep, off, len))
 			return 0;
@@ -349,8 +361,9 @@ static int posix_copy(struct iod_store *s, struct iod_file *src, u64 src_off, st
 		err = posix_seek(s, src, src_off + done, true, &hole);
 		if (err)
 			return err;
-		err = copy_data(src, src_off + done, dst, dst_off + done,
-				min(hole - (src_off + done), len - done), &n);
+		n = min(hole - (src_off + done), len - done);
+		err = iod_room_take(&posix_of(s)->room, dst->fd, dst_off + done, n);
+		err = err ?: copy_data(src, src_off + done, dst, dst_off + done, n, &n);
 		if (err)
 			return err;
 		done += n;
@@ -443,6 +456,9 @@ static int posix_draft(struct iod_store *s, const struct pvfs_fid *fid, const vo
 	ssize_t n;
 	int err;
 
+	err = iod_room_take(&p->room, -1, 0, len);
+	if (err)
+		return err;
 	ret->fid = *fid;
 	ret->priv = (void *)(uintptr_t)(atomic_fetch_add(&last, 1) + 1);
 	draft_name(ret, name);
@@ -571,7 +587,7 @@ static int posix_statfs(struct iod_store *s, struct pvfs_iod_statfs_rep *ret)
 	ret->bsize = sv.f_frsize ? sv.f_frsize : sv.f_bsize;
 	ret->blocks = sv.f_blocks;
 	ret->bfree = sv.f_bfree;
-	ret->bavail = sv.f_bavail;
+	ret->bavail = iod_room_left(&p->room, &sv);
 	ret->files = sv.f_files;
 	ret->ffree = sv.f_ffree;
 	return 0;
@@ -617,7 +633,7 @@ static const struct iod_store_ops posix_ops = {
 	.free = posix_free,
 };
 
-int iod_store_posix_open(const char *dir, struct iod_store **ret)
+int iod_store_posix_open(const char *dir, u64 reserve, struct iod_store **ret)
 {
 	struct posix_store *p;
 	struct statfs sf;
@@ -647,7 +663,7 @@ int iod_store_posix_open(const char *dir, struct iod_store **ret)
 		err = -errno;
 		goto out_close;
 	}
-	err = drafts_begin(p);
+	err = iod_room_init(&p->room, p->dfd, reserve) ?: drafts_begin(p);
 	if (err)
 		goto out_close;
 	p->disk = disk_number(p->dfd);

@@ -91,7 +91,7 @@ static void start_iod(void)
 	memcpy(volume_uuid, conf->uuid, sizeof(volume_uuid));
 	memcpy(id.name, conf->name, sizeof(id.name));
 	if (pvfs_storeid_create(conf->iods[0].store, &id, err, sizeof(err)) ||
-	    iod_store_posix_open(conf->iods[0].store, &store) || iod_start(conf, 0, store, &iod, err, sizeof(err)))
+	    iod_store_posix_open(conf->iods[0].store, 0, &store) || iod_start(conf, 0, store, &iod, err, sizeof(err)))
 		die(err);
 }
 

@@ -66,6 +66,7 @@ static void test_defaults(void **state)
 	assert_int_equal(conf->io_max, 1 << 20);
 	assert_int_equal(conf->iod_buffers, 64 << 20);
 	assert_int_equal(conf->fd_cache, 1024);
+	assert_int_equal(conf->iod_reserve, 64 << 20);
 	assert_int_equal(conf->niods, 2);
 	snprintf(want, sizeof(want), "%s/cluster.key", dir);
 	assert_string_equal(conf->cluster_key, want);

@@ -190,7 +190,7 @@ static void start(void)
 	struct iod_store *store;
 	char err[256];
 
-	assert_int_equal(iod_store_posix_open(conf_iod.store, &store), 0);
+	assert_int_equal(iod_store_posix_open(conf_iod.store, 0, &store), 0);
 	fault.real = store->ops;
 	ops = *store->ops;
 	ops.sync = fault_sync;

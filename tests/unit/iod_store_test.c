@@ -25,7 +25,7 @@ static struct iod_fds *fds;
 static int setup_posix(void **state)
 {
 	strcpy(dir, "/tmp/pvfs-store-XXXXXX");
-	if (!mkdtemp(dir) || iod_store_posix_open(dir, &store))
+	if (!mkdtemp(dir) || iod_store_posix_open(dir, 0, &store))
 		return -1;
 	return iod_fds_new(store, NULL, 16, &fds);
 }

@@ -266,19 +266,31 @@ static int daemon_hold(const struct cluster *c, const struct daemon *d, pid_t *r
 	return fd;
 }
 
-static int write_pid(const struct cluster *c, const struct daemon *d)
-{
-	char path[PATH_MAX + 64], tmp[PATH_MAX + 80];
-	FILE *f;
+/* As long as any number of a process: what is written then takes no more space. */
+#define PID_LEN 12
 
-	file_of(c, d, "run", "pid", path);
-	snprintf(tmp, sizeof(tmp), "%s.new", path);
-	f = fopen(tmp, "we");
-	if (!f)
-		return -errno;
-	fprintf(f, "%d\n", (int)d->pid);
-	if (fclose(f) || rename(tmp, path))
-		return -errno;
+/* The file that will have a daemon's number, under another name. Return: a descriptor or -errno. */
+static int pid_file_new(const char *tmp)
+{
+	int fd = open(tmp, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0644), err;
+
+	if (fd >= 0 && write(fd, "          0\n", PID_LEN) == PID_LEN)
+		return fd;
+	err = errno ? -errno : -ENOSPC;
+	if (fd >= 0) {
+		close(fd);
+		unlink(tmp);
+	}
+	return err;
+}
+
+static int pid_file_put(int fd, const char *tmp, const char *path, pid_t pid)
+{
+	char text[PID_LEN + 1];
+
+	snprintf(text, sizeof(text), "%11d\n", (int)pid);
+	if (pwrite(fd, text, PID_LEN, 0) != PID_LEN || rename(tmp, path))
+		return errno ? -errno : -EIO;
 	return 0;
 }
 
@@ -288,10 +300,10 @@ static int write_pid(const struct cluster *c, const struct daemon *d)
  */
 static int daemon_spawn(struct cluster *c, struct daemon *d)
 {
-	char log[PATH_MAX + 64], number[16];
+	char log[PATH_MAX + 64], pid[PATH_MAX + 64], pid_tmp[PATH_MAX + 80], number[16];
 	char *argv[] = { d->mgr ? c->mgr_path : c->iod_path, "-c", c->conf->path, "--ready-fd", "3",
 			 "-l", log, d->mgr ? NULL : "-n", number, NULL };
-	int fds[2], log_fd, null_fd, err = 0;
+	int fds[2], log_fd, null_fd = -1, pid_fd, err = 0;
 	struct stat st;
 
 	snprintf(number, sizeof(number), "%u", d->index);
@@ -302,6 +314,12 @@ static int daemon_spawn(struct cluster *c, struct daemon *d)
 		return -errno;
 	}
 	d->log_start = st.st_size;
+	snprintf(pid_tmp, sizeof(pid_tmp), "%s.new", file_of(c, d, "run", "pid", pid));
+	pid_fd = pid_file_new(pid_tmp);
+	if (pid_fd < 0) {
+		err = pid_fd;
+		goto out;
+	}
 	null_fd = open("/dev/null", O_RDONLY | O_CLOEXEC);
 	if (null_fd < 0 || pipe2(fds, O_CLOEXEC)) {
 		err = -errno;
@@ -334,8 +352,17 @@ static int daemon_spawn(struct cluster *c, struct daemon *d)
 	else
 		d->ready_fd = fds[0];
 	if (!err)
-		err = write_pid(c, d);
+		err = pid_file_put(pid_fd, pid_tmp, pid, d->pid);
+	/* Nobody would know of it. */
+	if (err && d->pid > 0) {
+		kill(d->pid, SIGKILL);
+		waitpid(d->pid, NULL, 0);
+	}
 out:
+	if (err && pid_fd >= 0)
+		unlink(pid_tmp);
+	if (pid_fd >= 0)
+		close(pid_fd);
 	if (null_fd >= 0)
 		close(null_fd);
 	close(log_fd);

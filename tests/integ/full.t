@@ -1,0 +1,31 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0
+# One disk for all daemons, and full: it can still be listed, removed from, stopped and started, and then written to.
+[ -n "${PVFS_FULL_NS-}" ] || PVFS_FULL_NS=1 exec unshare -m "$0" "$@"
+. "$(dirname "$0")/lib.sh"
+
+mkdir "$C"
+mount -t tmpfs -o size=320m none "$C" || skip_all "needs to mount a tmpfs"
+make_cluster "$C" 2
+start_cluster "$C"
+head -c 360M /dev/zero >"$T/big"
+make_file "$T/some" $((4 << 20))
+ok "a file goes in" p cp "$T/some" pvfs:/some
+fails "one that is longer than the disk does not" 1 "No space left on device" p cp "$T/big" pvfs:/big
+like "... and the iod says why" "$(cat "$C"/log/iod*.log)" "iod.reserve"
+ok "the volume can be listed" p ls -l pvfs:/
+ok "it is stopped" "$PVFS" stop "$C"
+# The rest of it goes to others: somebody's core dump.
+head -c 200M /dev/zero >"$C/filler" 2>/dev/null
+fails "... and not started while nothing can be written" 1 "No space left on device" "$PVFS" start "$C"
+is "... nor is a part of it" "$(pgrep -f "pvfs-(mgr|iod) .*$C/" | wc -l)" 0
+truncate -s -8M "$C/filler"
+ok "... but with a little room" "$PVFS" start "$C"
+ok "what is in the way is removed" p rm pvfs:/big
+rm "$C/filler"
+# Its datafiles are removed behind the answer.
+ok "a file goes in again" wait_for 20 p cp "$T/some" pvfs:/again
+ok "... and comes out" p cp pvfs:/again "$T/out"
+ok "... as it was" cmp "$T/some" "$T/out"
+umount -l "$C"
+finish
