@@ -208,6 +208,7 @@ static int put_sessions_aside(struct bdb *b)
 {
 	static const enum mdb_table tabs[] = { MDB_SLOT, MDB_SESSION };
 	char from[4200], to[4200];
+	int fd;
 	u32 i;
 
 	for (i = 0; i < ARRAY_SIZE(tabs); i++) {
@@ -218,15 +219,36 @@ static int put_sessions_aside(struct bdb *b)
 			return -errno;
 		}
 	}
+	/* The sign for is_aside(), when there was none to put there. */
+	fd = open(to, O_WRONLY | O_CREAT | O_CLOEXEC, 0600);
+	if (fd < 0) {
+		pvfs_error("%s: %s", to, strerror(errno));
+		return -errno;
+	}
+	close(fd);
 	pvfs_warn("%s: sessions and their replies are put aside: all clients that were there are evicted",
 		  b->dir);
 	return sync_dir(b);
 }
 
+/* Is any of the tables there? */
+static bool has_tables(const struct bdb *b)
+{
+	char path[4200];
+	unsigned int i;
+
+	for (i = 0; i < MDB_NTABLES; i++) {
+		table_path(b, i, "", path);
+		if (!access(path, F_OK))
+			return true;
+	}
+	return false;
+}
+
 /* In the words of who has to do something about it. */
 static int check_tables(struct bdb *b)
 {
-	bool sessions = false;
+	bool sessions = false, any = !b->p.create && has_tables(b);
 	char path[4200];
 	struct stat st;
 	unsigned int i;
@@ -237,8 +259,15 @@ static int check_tables(struct bdb *b)
 
 		table_path(b, i, "", path);
 		if (stat(path, &st)) {
-			/* Both are made anew, once one was put aside. */
-			sessions |= of_sessions && errno == ENOENT && is_aside(b);
+			if (errno != ENOENT || !any)
+				continue;
+			/* Both are made anew. */
+			sessions |= of_sessions;
+			if (of_sessions)
+				continue;
+			pvfs_error("%s: is missing: restore the store from a backup, or get out what is readable with pvfs-mgr --salvage",
+				   path);
+			err = -EUCLEAN;
 			continue;
 		}
 		e = bdbio_check_file(path, of_sessions);

@@ -52,6 +52,11 @@ fails "a store whose tables can't be opened is refused" 1 "did not start" "$PVFS
 like "... with the table and what to do" "$(cat "$C/log/mgr.log")" "dirent.db: can't be used: restore the store from a backup, or .*--salvage"
 like "... and one that is half a page short" "$(cat "$C/log/mgr.log")" "xattr.db: ends in the middle of page [0-9]+, 2048 bytes short"
 
+mv "$C/mgr/db/head.db" "$T/head.db"
+fails "so is one that has lost a table" 1 "did not start" "$PVFS" start "$C"
+like "... which is named" "$(cat "$C/log/mgr.log")" "head.db: is missing: restore the store from a backup, or .*--salvage"
+mv "$T/head.db" "$C/mgr/db/head.db"
+
 ok "salvage" "$BIN/pvfs-mgr" -c "$C/pvfs.conf" --salvage "$C/new"
 like "... tells what is lost" "$(cat "$T/ok.out")" "[0-9]+ things were lost"
 fails "... not into a directory that has something" 1 "new|store|empty" "$BIN/pvfs-mgr" -c "$C/pvfs.conf" --salvage "$T/tree"
@@ -79,5 +84,10 @@ like "... and says what it did" "$(cat "$C/log/mgr.log")" "all clients that were
 ok "a new client is served" wait_for 30 p --soft --timeout 10 cp --no-progress pvfs:/tree/large "$T/back"
 is "all is there" "$(readable)" 41
 ok "the sessions are put aside" ls "$C"/mgr/db/session.db.damaged-*
+kill -KILL "$(pid_of mgr)"
+rm "$C"/mgr/db/session.db*
+ok "one without sessions starts as well" "$PVFS" start "$C"
+is "... and says so" "$(grep -c "all clients that were there are evicted" "$C/log/mgr.log")" 2
+ok "... and a new client is served" wait_for 30 p --soft --timeout 10 cp --no-progress pvfs:/tree/large "$T/back"
 ok "stop" "$PVFS" stop "$C"
 finish
