@@ -66,6 +66,9 @@ ok "after a crash of the manager it asks for the sizes that its writers have not
 kill -STOP "$(pid_of iod1)"
 ok "... so that nobody waits for a silent daemon" "$PVFS" -c "$C/pvfs.conf" --soft --timeout 2 ls -l pvfs:/
 size=$(size_of lost)
+echo precious >"$T/kept"
+fails "what can't be read" 1 "/lost: Connection timed out" "$PVFS" -c "$C/pvfs.conf" --soft --timeout 2 cp pvfs:/lost "$T/kept"
+is "... does not empty what it would replace" "$(cat "$T/kept")" precious
 kill -CONT "$(pid_of iod1)"
 if [ "${size:-0}" -gt 1000000 ]; then pass "... with the size"; else fail "... with the size" "$size"; fi
 fails "... and it is the right one" 1 "EOF on .*lost" bash -c "

@@ -276,13 +276,36 @@ static int make_writable(struct copier *c, struct big *b, int err)
 	return 0;
 }
 
-static int open_both(struct copier *c, struct big *b)
+/*
+ * What is there is not emptied for something that can't be read: its beginning is, which has pieces
+ * of all I/O daemons of a volume that is not very wide.
+ */
+static int try_source(struct copier *c, struct big *b, u8 *buf)
+{
+	struct task *t = b->task;
+	struct stat st;
+	ssize_t n;
+
+	if (c->resume || !t->st.st_size || end_stat(c->to, t->to, true, &st) ||
+	    !S_ISREG(st.st_mode) || !st.st_size)
+		return 0;
+	n = end_pread(&b->src, buf, min((off_t)c->chunk, t->st.st_size), 0);
+	return n < 0 ? n : 0;
+}
+
+/* @buf: room for a chunk */
+static int open_both(struct copier *c, struct big *b, u8 *buf)
 {
 	struct task *t = b->task;
 	int flags = c->resume ? O_RDWR | O_CREAT : O_WRONLY | O_CREAT | O_TRUNC, err;
 	const char *why = "";
 
 	err = end_open(c->from, t->from, O_RDONLY, 0, &b->src);
+	if (!err) {
+		err = try_source(c, b, buf);
+		if (err)
+			end_close(&b->src);
+	}
 	if (err) {
 		complain(c, t->from, err);
 		return err;
@@ -443,7 +466,7 @@ static void file_work(struct copier *c, struct task *t, u8 *buf)
 		task_free(t);
 		return;
 	}
-	if (open_both(c, &small)) {
+	if (open_both(c, &small, buf)) {
 		task_free(t);
 		return;
 	}

@@ -160,7 +160,7 @@ static void help_all(FILE *f)
 	       "  -m, --mgr HOST/VOLUME    or its manager, \"host[:port]/volume\", and\n"
 	       "  -k, --key FILE           its key (" KEY_DEFAULT ")\n"
 	       "      --json               tables as JSON\n"
-	       "      --timeout SECONDS    for a server's first answer (10)\n"
+	       "      --timeout SECONDS    for the manager's first answer (10)\n"
 	       "      --soft               give up on servers that go away later, too\n"
 	       "      --counters           at the end print requests by server and operation\n"
 	       "  -v, --verbose            more messages\n"
