@@ -353,6 +353,8 @@ static void explain(struct pvfs_fs *fs, const char *key_file, int rc, enum pvfs_
 	else if (st == PVFS_PEER_REFUSED && perr == -ENOENT)
 		snprintf(err, errlen, "%s: has no volume '%s'%s%s: check the name after ':/'",
 			 fs->mgr_name, fs->volume, *why ? ": " : "", why);
+	else if (st == PVFS_PEER_REFUSED && perr == -EPROTOTYPE)
+		snprintf(err, errlen, "%s: %s: name the address of pvfs-mgr", fs->mgr_name, why);
 	else if (st == PVFS_PEER_REFUSED && perr == -EPROTO)
 		snprintf(err, errlen,
 			 "%s: its version does not match this one (%s): install the same version on both%s%s",
@@ -423,7 +425,7 @@ static void mgr_session_lost(struct pvfs_peer *p)
  * @errlen: room in @err
  *
  * Return: 0; -EINVAL; -ENOENT (no such volume, no key file), -EACCES (key), -EPROTO (version),
- * -EHOSTUNREACH, -ECONNREFUSED, -ETIMEDOUT (no such manager).
+ * -EPROTOTYPE (an I/O daemon), -EHOSTUNREACH, -ECONNREFUSED, -ETIMEDOUT (no such manager).
  */
 int pvfs_mount(const struct pvfs_mount_opts *opts, struct pvfs_fs **ret, char *err, size_t errlen)
 {

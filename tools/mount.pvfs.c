@@ -33,7 +33,7 @@ struct mount_opts {
 	unsigned long flags;
 	unsigned int timeout_ms;
 	bool sloppy, fake, verbose;
-	bool soft, timeo;
+	bool soft, timeo, actimeo;
 	bool user, client;	/* pvfsd is to mount; client= has said so, or not */
 	bool port_given;	/* by an option */
 	const char *repeated;	/* an option of repeated_opts[] that was given */
@@ -228,6 +228,8 @@ static int kernel_option(struct mount_opts *o, const char *name, const char *val
 				kernel_opts[i].min, kernel_opts[i].max, value ?: "");
 	if (kernel_opts[i].size && (v & (v - 1)))
 		return complain("option '%s' must be a power of two, not '%s'", name, value);
+	if (!strcmp(name, "actimeo"))
+		o->actimeo = v;
 	snprintf(text, sizeof(text), "%s=%lu", name, v);
 	if (!kernel_opts[i].daemon)
 		o->module_only = kernel_opts[i].name;
@@ -318,6 +320,33 @@ static int one_option(struct mount_opts *o, char *opt)
 	return complain("unknown option '%s'; see pvfs(5)", opt);
 }
 
+/* Is @opt, so written, among those for the module? */
+static bool kernel_has(const struct mount_opts *o, const char *opt)
+{
+	size_t n = strlen(opt);
+	const char *p = o->kernel;
+
+	for (; p; p = strchr(p, ',') ? strchr(p, ',') + 1 : NULL)
+		if (!strncmp(p, opt, n) && (!p[n] || p[n] == ','))
+			return true;
+	return false;
+}
+
+/* What the module would refuse, and could say in the kernel's log only. */
+static bool options_agree(const struct mount_opts *o)
+{
+	if (o->timeo && !o->soft)
+		complain("option 'timeo' goes with 'soft': a hard mount waits as long as a server is away");
+	else if (o->actimeo && kernel_has(o, "lease=on"))
+		complain("options 'lease=on' and 'actimeo' exclude each other: leave out one of the two");
+	else if (kernel_has(o, "cache=lease") && (o->actimeo || kernel_has(o, "lease=off")))
+		complain("option 'cache=lease' needs leases: leave it out, or '%s'",
+			 o->actimeo ? "actimeo" : "lease=off");
+	else
+		return true;
+	return false;
+}
+
 /* ---------------------------------------------------------------- asking the manager */
 
 static void explain(const struct mount_opts *o, const char *mgr, int rc, enum pvfs_peer_state st,
@@ -328,6 +357,8 @@ static void explain(const struct mount_opts *o, const char *mgr, int rc, enum pv
 			 mgr, o->key_file);
 	else if (st == PVFS_PEER_REFUSED && perr == -ENOENT)
 		complain("%s: has no volume '%s': check what follows ':/'", mgr, o->volume);
+	else if (st == PVFS_PEER_REFUSED && perr == -EPROTOTYPE)
+		complain("%s: %s: name the address of pvfs-mgr", mgr, why);
 	else if (st == PVFS_PEER_REFUSED && perr == -EPROTO)
 		complain("%s: its version does not match this one (%s): install the same version on both%s%s",
 			 mgr, PVFS_VERSION, *why ? ": " : "", why);
@@ -640,10 +671,8 @@ int main(int argc, char **argv)
 		if (one_option(&o, opt))
 			goto out;
 	}
-	if (o.timeo && !o.soft) {
-		complain("option 'timeo' goes with 'soft': a hard mount waits as long as a server is away");
+	if (!options_agree(&o))
 		goto out;
-	}
 	rc = EX_FAIL;
 	if (o.soft && append(&o.kernel, "soft"))
 		goto out;

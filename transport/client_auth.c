@@ -160,7 +160,7 @@ static int auth_answer(struct pconn *pc)
 	if (rep.role != p->pp.its_role) {
 		snprintf(pc->why, sizeof(pc->why), "it is %s, not %s", role_name(rep.role),
 			 role_name(p->pp.its_role));
-		return refusal(pc, -EPROTO);
+		return refusal(pc, -EPROTOTYPE);
 	}
 	if (peer_is_other(p, &rep, pc->why, sizeof(pc->why)))
 		return p->pp.hard ? -EHOSTUNREACH : refusal(pc, -EHOSTUNREACH);

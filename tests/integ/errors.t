@@ -9,6 +9,7 @@ start_cluster "$C"
 M=$(mgr_address "$C")
 host=${M%:*}
 port=${M#*:}
+iod=$(sed -n 's/.*address = "\(.*\)"; store = "iod0".*/\1/p' "$C/pvfs.conf")
 K=$C/cluster.key
 mkdir "$T/mnt"
 mnt() { "$BIN/mount.pvfs" "$@"; }
@@ -36,6 +37,8 @@ for who in pvfs mount; do
 	head -c 63 "$K" >"$T/short.key"
 	chmod 600 "$T/short.key"
 	fails "$who: a key that is too short" $status "$T/short.key: " run "$T/short.key"
+	fails "$who: an I/O daemon's address" $status "it is an I/O daemon, not a manager: name the address of pvfs-mgr" \
+		run "$K" "$iod/test" "$iod:/test"
 	mkdir -p "$T/dir.key"
 	fails "$who: a key that is a directory" $status "$T/dir.key: " run "$T/dir.key"
 	fails "$who: another volume" $status "$host:$port: has no volume 'nosuch'" run "$K" "$M/nosuch" "$host:$port:/nosuch"
@@ -79,6 +82,12 @@ fails "mount: an unknown option" 1 "unknown option 'frob'" mnt "$host:$port:/tes
 ok "mount: ... with -s it is ignored" mnt "$host:$port:/test" "$T/mnt" -f -s -o "key=$K,frob=1"
 fails "mount: an option that needs a number" 1 "takes a number" mnt "$host:$port:/test" "$T/mnt" -f -o "key=$K,soft,timeo=soon"
 fails "mount: an option out of bounds" 1 "takes a number of 1 .. 256" mnt "$host:$port:/test" "$T/mnt" -f -o "key=$K,nconnect=1000"
+for o in cache=lease,lease=off lease=off,cache=lease actimeo=5,cache=lease; do
+	fails "mount: $o" 1 "'cache=lease' needs leases: leave it out, or '(lease=off|actimeo)'" \
+		mnt "$host:$port:/test" "$T/mnt" -f -o "key=$K,$o"
+done
+fails "mount: lease=on,actimeo=5" 1 "exclude each other" mnt "$host:$port:/test" "$T/mnt" -f -o "key=$K,lease=on,actimeo=5"
+ok "mount: cache=none,lease=off" mnt "$host:$port:/test" "$T/mnt" -f -o "key=$K,cache=none,lease=off"
 fails "mount: timeo without soft" 1 "goes with 'soft'" mnt "$host:$port:/test" "$T/mnt" -f -o "key=$K,timeo=50"
 fails "mount: rsize that is no power of two" 1 "power of two" mnt "$host:$port:/test" "$T/mnt" -f -o "key=$K,rsize=5000"
 fails "mount: too few arguments" 1 "Usage" mnt "$host:$port:/test"
@@ -91,9 +100,8 @@ conf 's/^mgr: {/mgr: {\n\tlease_ms = 5;/'
 fails "a number out of bounds" 1 "x.conf:[0-9]+: .*lease_ms.*bounds" "$PVFS" -c "$T/x.conf" ls
 conf 's/^mgr: {/mgr: {\n\tthreads = "many";/'
 fails "no number at all" 1 "x.conf:[0-9]+: .*threads.*number" "$PVFS" -c "$T/x.conf" ls
-first=$(sed -n 's/.*address = "\(.*\)"; store = "iod0".*/\1/p' "$C/pvfs.conf")
-conf "/iod1/s/address = \"[^\"]*\"/address = \"$first\"/"
-fails "two daemons on one address" 1 "x.conf:[0-9]+: .*$first" "$PVFS" -c "$T/x.conf" ls
+conf "/iod1/s/address = \"[^\"]*\"/address = \"$iod\"/"
+fails "two daemons on one address" 1 "x.conf:[0-9]+: .*$iod" "$PVFS" -c "$T/x.conf" ls
 conf 's/^);/;;;/'
 fails "a syntax error" 1 "x.conf:[0-9]+: " "$PVFS" -c "$T/x.conf" ls
 fails "no configuration" 1 "$T/none.conf" "$PVFS" -c "$T/none.conf" ls

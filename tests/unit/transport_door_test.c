@@ -70,7 +70,7 @@ static void test_wrong_role(void **state)
 	struct pvfs_peer_params pp = fx_peer_params();
 
 	pp.its_role = PVFS_ROLE_MGR;
-	expect_refused(&pp, -EPROTO, "it is an I/O daemon, not a manager");
+	expect_refused(&pp, -EPROTOTYPE, "it is an I/O daemon, not a manager");
 }
 
 static void test_no_key(void **state)
