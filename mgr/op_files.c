@@ -31,6 +31,7 @@ struct files {
 	u8 results[PVFS_FILES_MAX * PVFS_FILE_RESULT_LEN];
 };
 
+/* FILES_READ's, which does not park; and any results, from the handler's end to the encoder. */
 static __thread struct files now;
 
 /* Return: how many, or -EINVAL: too many, or not a list of them. */
@@ -274,30 +275,46 @@ static int write_fn(struct mgr_op *op, void *arg)
 	return ns_inode_put(op, &dir);
 }
 
+/*
+ * Where they are found after the handler has returned. Not inlined: the task may have parked, so what
+ * belongs to the thread is not what it was (park.h).
+ */
+static void __attribute__((noinline)) keep_results(struct pvfs_files_write_rep *rep)
+{
+	memcpy(now.results, rep->results.p, rep->results.len);
+	rep->results.p = now.results;
+}
+
 int mgr_op_files_write(struct mgr_op *op, const struct pvfs_files_write_req *req,
 		       struct pvfs_files_write_rep *rep)
 {
-	struct writing w = { .f = &now, .rep = rep };
-	int n = take(&now, &req->cred, &req->dir, &req->files), i, err = 0;
+	struct files *f = malloc(sizeof(*f));
+	struct writing w = { .f = f, .rep = rep };
+	int n, i, err = 0;
 	u64 sum = 0;
 
-	for (i = 0; i < n; i++)
-		sum += now.file[i].w.len;
-	if (n <= 0 || sum != op->data_len || sum > PVFS_FILES_BYTES)
-		return -EINVAL;
-	w.make = calloc(n, sizeof(*w.make));
-	if (!w.make)
+	if (!f)
 		return -ENOMEM;
+	n = take(f, &req->cred, &req->dir, &req->files);
+	for (i = 0; i < n; i++)
+		sum += f->file[i].w.len;
+	if (n <= 0 || sum != op->data_len || sum > PVFS_FILES_BYTES)
+		err = -EINVAL;
+	else if (!(w.make = calloc(n, sizeof(*w.make))))
+		err = -ENOMEM;
 	for (i = 0; !err && i < n; i++) {
 		w.make[i] = (struct mgr_make){
-			.cred = &req->cred, .dir = &req->dir, .name = &now.file[i].w.name,
-			.mode = S_IFREG | (now.file[i].w.mode & 07777), .umask = req->umask,
+			.cred = &req->cred, .dir = &req->dir, .name = &f->file[i].w.name,
+			.mode = S_IFREG | (f->file[i].w.mode & 07777), .umask = req->umask,
 		};
 		err = ns_ino_alloc(op, &w.make[i].fid);
 	}
 	err = err ?: mgr_run(op, write_fn, &w, MGR_RUN_SYNC | MGR_RUN_FINAL | MGR_RUN_GROWS);
-	if (!err)
+	if (!err) {
+		keep_results(rep);
 		atomic_fetch_add_explicit(&op->m->files, w.made, memory_order_relaxed);
+	}
 	free(w.make);
+	free(f);
 	return err;
 }

@@ -36,6 +36,7 @@ struct host {
 	const void *stack;		/* for the sanitizers */
 	size_t stack_len;
 	void *fiber;
+	bool worker;
 };
 
 struct mgr_task {
@@ -109,9 +110,9 @@ static void task_main(unsigned int hi, unsigned int lo)
 }
 
 /* From a thread to the task, until it ends or wants to park. */
-static void __attribute__((noinline)) switch_in(struct mgr_task *t)
+static void __attribute__((noinline)) switch_in(struct mgr_task *t, bool worker)
 {
-	struct host h;
+	struct host h = { .worker = worker };
 	void *save = NULL;
 
 #ifdef __SANITIZE_THREAD__
@@ -271,10 +272,10 @@ static void park_task(struct mgr_tasks *ts, struct mgr_task *t)
 }
 
 /* Lock held on entry and return: runs it on this thread. */
-static void run(struct mgr_tasks *ts, struct mgr_task *t)
+static void run(struct mgr_tasks *ts, struct mgr_task *t, bool worker)
 {
 	pthread_mutex_unlock(&ts->lock);
-	switch_in(t);
+	switch_in(t, worker);
 	pthread_mutex_lock(&ts->lock);
 	if (t->job)
 		park_task(ts, t);
@@ -292,7 +293,7 @@ void mgr_task_begin(struct mgr_tasks *ts, struct mgr_job *job)
 		t = task_get(ts);
 	if (t) {
 		t->job = job;
-		run(ts, t);
+		run(ts, t, false);
 	} else {
 		TAILQ_INSERT_TAIL(&ts->jobs, job, link);
 		pthread_cond_signal(&ts->work);
@@ -349,6 +350,19 @@ void mgr_task_wake(struct mgr_task *t)
 	pthread_mutex_unlock(&ts->lock);
 }
 
+void mgr_task_to_worker(void)
+{
+	struct mgr_task *t = mgr_task_self();
+
+	if (!t || t->host->worker || !t->ts->nworkers)
+		return;
+	mgr_task_wake(t);
+	switch_out(t);
+	pthread_mutex_lock(&t->ts->lock);
+	t->woken = false;
+	pthread_mutex_unlock(&t->ts->lock);
+}
+
 /* ---- workers ---- */
 
 /* Lock held: those whose time is over, and waits until there is something to do, or the next's is. */
@@ -397,7 +411,7 @@ static void *worker(void *arg)
 			}
 		}
 		if (t)
-			run(ts, t);
+			run(ts, t, true);
 		else if (ts->stop)
 			break;
 		else

@@ -74,6 +74,11 @@ struct mgr_task *mgr_task_self(void);
 void mgr_task_park(void);
 /* The same, at most until @deadline (monotonic ms). Return: it was woken. */
 bool mgr_task_park_until(u64 deadline);
+/*
+ * Before something that blocks the thread, as a disk does: that may be a worker, but not one of the
+ * network's, for which all clients wait. A park like the others; nobody else may be about to wake us.
+ */
+void mgr_task_to_worker(void);
 /* Once for each park. It may be over before this returns. */
 void mgr_task_wake(struct mgr_task *t);
 

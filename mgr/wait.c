@@ -114,6 +114,16 @@ void mgr_pause(struct mgr_op *op, unsigned int ms)
 	step_in(op);
 }
 
+/* ---- a disk ---- */
+
+int mgr_to_worker(struct mgr_op *op)
+{
+	step_out(op);
+	mgr_task_to_worker();
+	step_in(op);
+	return op->lost ? -ERESTART : 0;
+}
+
 /* ---- one truncation at a time ---- */
 
 int mgr_file_lock(struct mgr_op *op, u64 ino, unsigned int timeout_ms)

@@ -1,15 +1,44 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
  * mgr_park_test.c - requests that wait hold no thread: for iods that are silent, for a truncation
- * before theirs, for the log. All of them are begun on the test's own thread, which would hang if
+ * before theirs, for the log, for a disk. All of them are begun on the test's own thread, which would hang if
  * one of them blocked it.
  */
 #include "mgr_fixture.h"
 #include <semaphore.h>
+#include <sys/syscall.h>
 
 #define MANY	300u		/* more than there are threads by far */
 #define WORKERS	2u
 #define RW	(PVFS_O_READ | PVFS_O_WRITE)
+
+/* ---- a disk that is slow with heads that are files ---- */
+
+static pthread_t main_thread;
+static atomic_bool slow, on_main;
+static atomic_uint syncing;
+static sem_t disk;
+
+int fdatasync(int fd)
+{
+	char link[64], path[256];
+	ssize_t n;
+
+	if (slow) {
+		snprintf(link, sizeof(link), "/proc/self/fd/%d", fd);
+		n = readlink(link, path, sizeof(path) - 1);
+		path[n > 0 ? n : 0] = 0;
+		if (strstr(path, "/heads/")) {
+			if (pthread_equal(pthread_self(), main_thread))
+				on_main = true;
+			syncing++;
+			while (!on_main && sem_wait(&disk))
+				;
+			syncing--;
+		}
+	}
+	return syscall(SYS_fdatasync, fd);
+}
 
 static int setup(void **state)
 {
@@ -380,12 +409,113 @@ static void group_commit(void **state)
 	stop(f);
 }
 
+static struct pvfs_fid stuffed_file(struct fx_client *c, const char *name, struct pvfs_cap *cap)
+{
+	struct pvfs_create_req rq = {
+		.cred = fx_cred(c), .dir = fx_root, .name = PVFS_STR(name),
+		.flags = PVFS_O_CREAT | RW, .mode = 0644,
+		.layout = { .base = 0, .pcount = FX_NIODS, .ssize = 65536, .stuff_max = 16384 },
+	};
+	struct pvfs_create_rep rp;
+
+	assert_int_equal(fx_create(c, &rq, &rp), 0);
+	assert_true(rp.attr.flags & PVFS_AF_STUFFED);
+	*cap = rp.cap;
+	return rp.attr.fid;
+}
+
+/* Heads in files: the disk that they are synced on holds up workers, and no thread of the network. */
+static void slow_disk(void **state)
+{
+	static const char bytes[] = "abcdef";
+	struct pvfs_files_write_req fr = { .dir = fx_root, .umask = 022 };
+	struct pvfs_file_result result[2];
+	struct pvfs_files_write_rep fp;
+	struct pvfs_head_write_req wr = { 0 };
+	struct pvfs_setlayout_rep lp;
+	struct pvfs_setlayout_req lr = {
+		.fid = fx_root,
+		.layout = { .base = MGR_BASE_ANY, .pcount = FX_NIODS, .ssize = 65536, .stuff_max = 16384 },
+	};
+	struct fx_client *c = *state;
+	struct later *l[4];
+	struct pvfs_wire w;
+	struct pvfs_attr a;
+	struct fx *f = c->f;
+	char name[16];
+	u8 list[200];
+	u32 i;
+
+	main_thread = pthread_self();
+	f->conf.stuff_store = PVFS_STUFF_FILE;
+	f->conf.durability = PVFS_DURABLE_SYNC;
+	fx_reopen(f);
+	lr.cred = fx_cred(c);
+	assert_int_equal(fx_setlayout(c, &lr, &lp), 0);
+	sem_init(&disk, 0, 0);
+	for (i = 0; i < 3; i++) {
+		snprintf(name, sizeof(name), "s%u", i);
+		wr.fid = stuffed_file(c, name, &wr.cap);
+		l[i] = later_new(c, PVFS_OP_HEAD_WRITE, 1 + i);
+		l[i]->c.data = bytes;
+		l[i]->c.data_len = 5;
+		l[i]->len = pvfs_head_write_req_encode(&wr, l[i]->body, sizeof(l[i]->body));
+	}
+	pvfs_wire_init(&w, list, sizeof(list));
+	pvfs_put_file_wanted(&w, &(struct pvfs_file_wanted){ .name = PVFS_STR("m0"), .mode = 0644,
+							     .len = 6 });
+	fr.cred = fx_cred(c);
+	fr.files = (struct pvfs_str){ .p = list, .len = w.p - list };
+	l[3] = later_new(c, PVFS_OP_FILES_WRITE, 5);
+	l[3]->c.data = bytes;
+	l[3]->c.data_len = 6;
+	l[3]->len = pvfs_files_write_req_encode(&fr, l[3]->body, sizeof(l[3]->body));
+	start(f);
+	slow = true;
+	for (i = 0; i < ARRAY_SIZE(l); i++)
+		later_begin(l[i]);
+	assert_false(on_main);
+	while (syncing < WORKERS)
+		usleep(1000);
+	for (i = 0; i < ARRAY_SIZE(l); i++)
+		assert_false(later_ended(l[i]));
+	/* Reading, and what changes no head. */
+	assert_int_equal(do_lookup(c, fx_root, "s0", &a), 0);
+	assert_int_equal(do_mkdir(c, fx_root, "d", 0755, NULL), 0);
+	slow = false;
+	for (i = 0; i < WORKERS; i++)
+		sem_post(&disk);
+	while (sem_wait(&l[3]->done))
+		;
+	assert_int_equal(l[3]->err, 0);
+	assert_int_equal(pvfs_files_write_rep_decode(&fp, l[3]->op.body, l[3]->op.body_len), 0);
+	pvfs_wire_init(&w, fp.results.p, fp.results.len);
+	pvfs_get_file_result(&w, &result[0]);
+	assert_int_equal(w.err, 0);
+	assert_int_equal(pvfs_wire_left(&w), 0);
+	assert_int_equal(result[0].status, 0);
+	assert_int_equal(result[0].len, 6);
+	sem_post(&l[3]->done);
+	for (i = 0; i < ARRAY_SIZE(l); i++)
+		assert_int_equal(later_end(l[i]), 0);
+	for (i = 0; i < 3; i++) {
+		snprintf(name, sizeof(name), "s%u", i);
+		assert_int_equal(do_lookup(c, fx_root, name, &a), 0);
+		assert_int_equal(a.size, 5);
+	}
+	assert_int_equal(do_lookup(c, fx_root, "m0", &a), 0);
+	assert_int_equal(a.size, 6);
+	assert_false(on_main);
+	sem_destroy(&disk);
+	stop(f);
+}
+
 int main(void)
 {
 #define T(f) cmocka_unit_test_setup_teardown(f, setup, teardown)
 	const struct CMUnitTest tests[] = {
 		T(silent_iods), T(one_after_the_other), T(unstuff_and_close), T(lock_times_out),
-		T(group_commit),
+		T(group_commit), T(slow_disk),
 	};
 
 	cmocka_set_message_output(CM_OUTPUT_TAP);
