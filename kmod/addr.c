@@ -510,15 +510,14 @@ static vm_fault_t pvfs_page_mkwrite(struct vm_fault *vmf)
 		return VM_FAULT_SIGBUS;
 	}
 	folio_lock(folio);
-	if (folio->mapping != mapping) {
+	if (folio->mapping != mapping)
 		ret = VM_FAULT_NOPAGE;		/* thrown away meanwhile: the fault comes again */
-	} else if (folio_pos(folio) >= i_size_read(inode)) {
+	else if (folio_pos(folio) >= i_size_read(inode))
 		ret = VM_FAULT_SIGBUS;
-	} else if (folio_wait_writeback_killable(folio)) {
+	else if (folio_wait_writeback_killable(folio))
 		ret = VM_FAULT_SIGBUS;		/* killed, as above */
-	} else {
+	else
 		folio_mark_dirty(folio);
-	}
 	if (ret != VM_FAULT_LOCKED)
 		folio_unlock(folio);
 	filemap_invalidate_unlock(mapping);

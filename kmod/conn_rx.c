@@ -352,6 +352,7 @@ static void rx_reader_late(struct timer_list *timer)
 	u64 age;
 
 	spin_lock_irq(&c->reader.lock);
+	/* Both sides hold its lock, so no barrier is needed. */
 	if (waitqueue_active(&c->reader) && test_bit(PVFS_CONN_READABLE, &c->flags)) {
 		age = ktime_get_ns() - READ_ONCE(c->readable_at);
 		late = age >= READER_MS * NSEC_PER_MSEC;

@@ -209,13 +209,16 @@ void pvfs_req_forget(struct pvfs_request *req)
 
 void pvfs_exit_hurry(void)
 {
+	struct sighand_struct *hand;
+
 	if (!(current->flags & PF_EXITING))
 		return;
+	hand = rcu_access_pointer(current->sighand);	/* our own: it stays */
 	/* send_sig() would drop it, as the process is dying already. */
-	spin_lock_irq(&current->sighand->siglock);
+	spin_lock_irq(&hand->siglock);
 	sigaddset(&current->pending.signal, SIGKILL);
 	set_tsk_thread_flag(current, TIF_SIGPENDING);
-	spin_unlock_irq(&current->sighand->siglock);
+	spin_unlock_irq(&hand->siglock);
 }
 
 int pvfs_req_wait(struct pvfs_request *req)

@@ -194,6 +194,7 @@ static struct pvfs_unstable *unstable_of(struct inode *inode, bool make)
 			if (!u->claimed && !unstable_dirty(u))
 				unstable_unlist(vol, u);
 		}
+		/* Pairs with the load above. */
 		smp_store_release(&pi->unstable, u);
 	}
 	spin_unlock(&vol->unstable.lock);
@@ -659,6 +660,14 @@ int pvfs_unstable_fsync(struct inode *inode, bool datasync)
 	return err;
 }
 
+/* Return: some are claimed (@n), or there is nothing to wait for. */
+static bool unstable_claim_next(struct pvfs_volume *vol, u64 since, struct pvfs_unstable **us,
+				unsigned int *n, bool *busy, bool *failed)
+{
+	*n = unstable_claim_oldest(vol, since, false, us, busy, failed);
+	return *n || !*busy;
+}
+
 /**
  * pvfs_unstable_sync - the same for all that was written to a volume so far
  * @vol: the volume
@@ -679,8 +688,7 @@ int pvfs_unstable_sync(struct pvfs_volume *vol)
 	spin_unlock(&vol->unstable.lock);
 	while (!READ_ONCE(vol->unstable.dead)) {
 		if (pvfs_wait_event(vol->unstable.wait,
-				    (n = unstable_claim_oldest(vol, since, false, us, &busy,
-							       &failed)) || !busy))
+				    unstable_claim_next(vol, since, us, &n, &busy, &failed)))
 			return -EINTR;
 		if (!n)
 			break;

@@ -636,7 +636,7 @@ static ssize_t do_write(struct pvfs_file *f, const struct iovec *iov, int n, u64
 	struct iovec *part;
 	int i;
 
-	if (rc != -EFBIG)
+	if (rc != -EFBIG || n < 1)
 		return rc;
 	part = calloc(n, sizeof(*part));
 	if (!part)

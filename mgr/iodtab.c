@@ -226,9 +226,10 @@ static void iodtab_start(void *arg, struct mgr_iocall *calls, u32 n, unsigned in
 		struct mgr_iocall *c = &calls[i];
 		struct iod_rpc *r = &set->rpcs[i];
 
+		/* Ours is the last of them. */
 		if (c->iod >= t->n) {
 			c->err = -EINVAL;
-			set_put(set);
+			atomic_fetch_sub(&set->left, 1);
 			continue;
 		}
 		r->set = set;
@@ -237,7 +238,7 @@ static void iodtab_start(void *arg, struct mgr_iocall *calls, u32 n, unsigned in
 		err = usable(r->iod, c->op) ? prepare(r, c, timeout_ms) : -EHOSTDOWN;
 		if (err) {
 			c->err = err;
-			set_put(set);
+			atomic_fetch_sub(&set->left, 1);
 			continue;
 		}
 		r->rpc.done = rpc_done;

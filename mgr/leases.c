@@ -141,10 +141,12 @@ static struct mgr_lease *lease_new(struct mgr_leases *l, struct mgr_lease_stripe
 /* What has expired on an inode goes. */
 static void purge(struct mgr_leases *l, struct mgr_leased *f, u64 now)
 {
-	struct mgr_lease *e;
+	struct mgr_lease *e, *next;
 
-	while ((e = TAILQ_FIRST(&f->list)) && e->end <= now)
+	for (e = TAILQ_FIRST(&f->list); e && e->end <= now; e = next) {
+		next = TAILQ_NEXT(e, in_inode);
 		lease_free(l, e);
+	}
 }
 
 /* ---- no lock is held in what follows ---- */

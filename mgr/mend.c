@@ -50,17 +50,17 @@ static struct mend_node *find(struct mend *m, u64 ino)
 
 static int add_node(struct mend *m, const struct mgr_inode *in)
 {
-	struct mend_node *nd;
+	size_t room = m->room * 2 + 1024;
+	struct mend_node *more;
 
 	if (m->n == m->room) {
-		nd = realloc(m->node, (m->room * 2 + 1024) * sizeof(*nd));
-		if (!nd)
+		more = realloc(m->node, room * sizeof(*more));
+		if (!more)
 			return -ENOMEM;
-		m->node = nd;
-		m->room = m->room * 2 + 1024;
+		m->node = more;
+		m->room = room;
 	}
-	nd = &m->node[m->n++];
-	*nd = (struct mend_node){ .ino = in->ino, .gen = in->gen, .mode = in->mode,
+	m->node[m->n++] = (struct mend_node){ .ino = in->ino, .gen = in->gen, .mode = in->mode,
 				  .flags = in->flags, .size = in->size };
 	return 0;
 }
@@ -257,7 +257,7 @@ static int need_found(struct mend *m)
 	snprintf(name, sizeof(name), "lost+found-%llx", ULL(in.ino));
 	err = put_name(m, PVFS_ROOT_INO, name, nd);
 	if (err)
-		return err;
+		return err;	/* NOLINT(clang-analyzer-unix.Malloc): salvage_mend() frees m->node */
 	fprintf(m->s->report, "what has no name is in /%s\n", name);
 	nd->names = 1;
 	nd->named_in = PVFS_ROOT_INO;

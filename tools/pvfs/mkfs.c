@@ -499,7 +499,7 @@ int cmd_mkfs(int argc, char **argv)
 						    STUFF_STORE },
 						  TOOL_LONG };
 	static struct mkfs_opts o = { .iods = 4, .port = PVFS_PORT_MGR, .host = "127.0.0.1" };
-	struct target t;
+	struct target t = { 0 };
 	unsigned long v;
 	u64 size;
 	int c, rc;
