@@ -164,5 +164,6 @@ int main(void)
 		cmocka_unit_test(what_is_allocated),
 	};
 
+	cmocka_set_message_output(CM_OUTPUT_TAP);
 	return cmocka_run_group_tests_name("iod_room", tests, setup, teardown);
 }
