@@ -10,11 +10,25 @@
 #include <linux/fs.h>
 #include <string.h>
 #include <sys/ioctl.h>
+#include <time.h>
 #include <unistd.h>
 
-#define CREDIT_MAX ((s64)256 << 20)
+/*
+ * Others take from the file system too, daemons like this one among them: what is granted without
+ * asking is little beside the reserve, and for a moment only.
+ */
+#define CREDIT_SHARE 64u	/* of what is left, or of a quarter of the reserve */
+#define CREDIT_MS 100u
 #define SHARE_MAX 16u		/* of a file system, that is the reserve at most */
 #define EXTENTS 32u
+
+static u64 now_ms(void)
+{
+	struct timespec ts;
+
+	clock_gettime(CLOCK_MONOTONIC_COARSE, &ts);
+	return ts.tv_sec * 1000ull + ts.tv_nsec / 1000000;
+}
 
 int iod_room_init(struct iod_room *r, int dfd, u64 reserve)
 {
@@ -25,6 +39,7 @@ int iod_room_init(struct iod_room *r, int dfd, u64 reserve)
 	r->dfd = dfd;
 	r->reserve = min(reserve, (u64)sv.f_blocks * sv.f_frsize / SHARE_MAX);
 	atomic_init(&r->credit, 0);
+	atomic_init(&r->asked, 0);
 	return 0;
 }
 
@@ -35,59 +50,82 @@ u64 iod_room_left(const struct iod_room *r, const struct statvfs *sv)
 	return sv->f_bavail > keep ? sv->f_bavail - keep : 0;
 }
 
-/* Where there is no FIEMAP, what fallocate(2) has got counts as a hole. Return: no hole in the range? */
-static bool no_hole(int fd, u64 off, u64 len)
+/* Where there is no FIEMAP, what fallocate(2) has got counts as missing. Return: bytes of holes. */
+static u64 holes(int fd, u64 off, u64 len)
 {
-	off_t at = lseek(fd, off, SEEK_HOLE);
+	u64 at = off, end = off + len, missing = 0;
+	off_t hole, data;
 
-	return at >= 0 && (u64)at >= off + len;
+	while (at < end) {
+		hole = lseek(fd, at, SEEK_HOLE);
+		if (hole < 0 || (u64)hole >= end)
+			return hole < 0 ? missing + (end - at) : missing;
+		data = lseek(fd, hole, SEEK_DATA);
+		at = data < 0 || (u64)data > end ? end : (u64)data;
+		missing += at - hole;
+	}
+	return missing;
 }
 
-/* Has the file space for all of the range? */
-static bool allocated(int fd, u64 off, u64 len)
+/* What of the range the file has no space of its own for, bytes. Shared extents are written anew. */
+static u64 missing(int fd, u64 off, u64 len)
 {
 	u8 mem[sizeof(struct fiemap) + EXTENTS * sizeof(struct fiemap_extent)] __attribute__((aligned(8)));
 	struct fiemap *map = (struct fiemap *)mem;
 	const struct fiemap_extent *e = map->fm_extents;
-	u64 at = off;
+	u64 at = off, end = off + len, ret = 0, stop;
 	u32 i;
 
 	if (fd < 0)
-		return false;
-	while (at < off + len) {
+		return len;
+	while (at < end) {
 		memset(map, 0, sizeof(*map));
 		map->fm_start = at;
-		map->fm_length = off + len - at;
+		map->fm_length = end - at;
 		map->fm_extent_count = EXTENTS;
 		if (ioctl(fd, FS_IOC_FIEMAP, map))
-			return no_hole(fd, off, len);
-		for (i = 0; i < map->fm_mapped_extents && e[i].fe_logical <= at; i++)
-			at = e[i].fe_logical + e[i].fe_length;
-		if (i < map->fm_mapped_extents || !i)
-			return at >= off + len;
+			return ret + holes(fd, at, end - at);
+		for (i = 0; i < map->fm_mapped_extents && at < end; i++) {
+			if (e[i].fe_logical > at)
+				ret += min(e[i].fe_logical, end) - at;
+			stop = min(e[i].fe_logical + e[i].fe_length, end);
+			if (stop <= at)
+				continue;
+			if (e[i].fe_flags & FIEMAP_EXTENT_SHARED)
+				ret += stop - max(at, (u64)e[i].fe_logical);
+			at = stop;
+		}
+		/* Nothing behind them. */
+		if (i < EXTENTS || !map->fm_mapped_extents)
+			return at < end ? ret + (end - at) : ret;
 	}
-	return true;
+	return ret;
 }
 
 int iod_room_take(struct iod_room *r, int fd, u64 off, u64 len)
 {
+	u64 now, left, most;
 	struct statvfs sv;
-	s64 left;
 
-	if (!r->reserve || atomic_fetch_sub(&r->credit, (s64)len) >= (s64)len)
+	if (!r->reserve)
 		return 0;
-	/* Not to be asked is no reason to refuse: the write itself will tell. */
+	now = now_ms();
+	if (now - atomic_load_explicit(&r->asked, memory_order_relaxed) < CREDIT_MS &&
+	    atomic_fetch_sub(&r->credit, (s64)len) >= (s64)len)
+		return 0;
+	/* Not to be told is no reason to refuse: the write itself will tell. */
 	if (fstatvfs(r->dfd, &sv))
 		return 0;
 	left = iod_room_left(r, &sv) * sv.f_frsize;
-	if (left >= (s64)len) {
-		/* Half, as others take from it, too. */
-		atomic_store(&r->credit, min((left - (s64)len) / 2, CREDIT_MAX));
+	most = min(left, r->reserve / 4) / CREDIT_SHARE;
+	/* Of plenty more, as the reserve is far. */
+	if (left > 64 * r->reserve)
+		most = r->reserve;
+	atomic_store(&r->credit, (s64)most);
+	atomic_store_explicit(&r->asked, now, memory_order_relaxed);
+	if (left >= len || left >= missing(fd, off, len))
 		return 0;
-	}
 	atomic_store(&r->credit, 0);
-	if (allocated(fd, off, len))
-		return 0;
 	pvfs_log_limited(PVFS_LOG_WARNING,
 			 "store: full: the last %llu MiB of its file system are left free ('iod.reserve')",
 			 (unsigned long long)r->reserve >> 20);

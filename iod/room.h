@@ -4,7 +4,8 @@
  *
  * A manager on the same file system needs some for its log, without which it can't even open a session
  * or remove a file; so does the file system itself, for what makes room. So what takes new space ends
- * with ENOSPC while there is a reserve left. What was allocated before can always be written.
+ * with ENOSPC while there is a reserve left. What was allocated before can be written all the same, but
+ * where the file system writes everything anew, or what files share.
  */
 #ifndef PVFS_IOD_ROOM_H
 #define PVFS_IOD_ROOM_H
@@ -17,6 +18,7 @@ struct iod_room {
 	int dfd;		/* a directory of the file system */
 	u64 reserve;		/* bytes */
 	_Atomic s64 credit;	/* bytes that may be taken before the file system is asked again */
+	_Atomic u64 asked;	/* when that was, ms */
 };
 
 /**
