@@ -266,31 +266,32 @@ static int daemon_hold(const struct cluster *c, const struct daemon *d, pid_t *r
 	return fd;
 }
 
-/* As long as any number of a process: what is written then takes no more space. */
-#define PID_LEN 12
-
 /* The file that will have a daemon's number, under another name. Return: a descriptor or -errno. */
 static int pid_file_new(const char *tmp)
 {
 	int fd = open(tmp, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0644), err;
+	ssize_t n;
 
-	if (fd >= 0 && write(fd, "          0\n", PID_LEN) == PID_LEN)
+	if (fd < 0)
+		return -errno;
+	/* As long as any number: to write that takes no more space. */
+	n = write(fd, "0000000000\n", 11);
+	if (n == 11)
 		return fd;
-	err = errno ? -errno : -ENOSPC;
-	if (fd >= 0) {
-		close(fd);
-		unlink(tmp);
-	}
+	err = n < 0 ? -errno : -ENOSPC;
+	close(fd);
+	unlink(tmp);
 	return err;
 }
 
 static int pid_file_put(int fd, const char *tmp, const char *path, pid_t pid)
 {
-	char text[PID_LEN + 1];
+	char text[16];
+	int len = snprintf(text, sizeof(text), "%d\n", (int)pid);
 
-	snprintf(text, sizeof(text), "%11d\n", (int)pid);
-	if (pwrite(fd, text, PID_LEN, 0) != PID_LEN || rename(tmp, path))
-		return errno ? -errno : -EIO;
+	errno = EIO;
+	if (pwrite(fd, text, len, 0) != len || ftruncate(fd, len) || rename(tmp, path))
+		return -errno;
 	return 0;
 }
 
@@ -357,6 +358,8 @@ static int daemon_spawn(struct cluster *c, struct daemon *d)
 	if (err && d->pid > 0) {
 		kill(d->pid, SIGKILL);
 		waitpid(d->pid, NULL, 0);
+		close(d->ready_fd);
+		d->ready_fd = -1;
 	}
 out:
 	if (err && pid_fd >= 0)
