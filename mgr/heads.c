@@ -10,7 +10,7 @@
  * No database lock is held while the disk is waited for: a transaction that comes to the point asks
  * for its file (-ENOLINK) and ends; mgr_run() has it written and runs the transaction again, which
  * takes the file when it still would write the same bytes. A task is a worker's for that: no thread of
- * the network waits for the disk. After WRITES_MAX that were not wanted
+ * the network waits for the disk then. After WRITES_MAX that were not wanted
  * it writes with locks held, so that those who change one file all the time let each other go on.
  *
  * Whoever may have left a file that no record names says so, and a thread removes it behind the
@@ -343,7 +343,11 @@ int mgr_heads_ended(struct mgr_op *op, int err)
 	if (!op->headnew)
 		return err;
 	if (err == -ENOLINK) {
-		err = mgr_to_worker(op) ?: new_write(op) ?: -ENOLINK;
+		err = mgr_disk_begin(op);
+		if (!err) {
+			err = new_write(op) ?: -ENOLINK;
+			mgr_disk_end();
+		}
 		again = err == -ENOLINK;
 	}
 	if (again)

@@ -265,7 +265,7 @@ static int check_tables(struct bdb *b)
 			sessions |= of_sessions;
 			if (of_sessions)
 				continue;
-			pvfs_error("%s: is missing: restore the store from a backup, or get out what is readable with pvfs-mgr --salvage",
+			pvfs_error("%s: is missing: restore the store from a backup, or get out what is readable with pvfs-mgr --salvage; if the store was being made, make it again",
 				   path);
 			err = -EUCLEAN;
 			continue;

@@ -386,8 +386,9 @@ int mgr_bg_do(struct mgr *m, int (*fn)(struct mgr_op *op, void *arg), void *arg)
 /* As iod_ops->call(). */
 void mgr_iods_call(struct mgr_op *op, struct mgr_iocall *calls, u32 n, unsigned int timeout_ms);
 void mgr_pause(struct mgr_op *op, unsigned int ms);
-/* Before a disk is waited for, by a task: no thread of the network is. Return: 0 or -ERESTART. */
-int mgr_to_worker(struct mgr_op *op);
+/* Around a wait for a disk, on a task: no thread of the network does. Return: 0 or -ERESTART. */
+int mgr_disk_begin(struct mgr_op *op);
+void mgr_disk_end(void);
 /* As mgr_opens_lock(). */
 int mgr_file_lock(struct mgr_op *op, u64 ino, unsigned int timeout_ms);
 /*

@@ -40,7 +40,7 @@ struct host {
 };
 
 struct mgr_task {
-	TAILQ_ENTRY(mgr_task) link;	/* ready, timed or unused */
+	TAILQ_ENTRY(mgr_task) link;	/* ready, timed, blocked or unused */
 	struct mgr_tasks *ts;
 	struct mgr_job *job;
 	ucontext_t ctx;
@@ -350,17 +350,53 @@ void mgr_task_wake(struct mgr_task *t)
 	pthread_mutex_unlock(&ts->lock);
 }
 
-void mgr_task_to_worker(void)
+/* Lock held. One worker at least is for those who do not block. */
+static bool may_block(const struct mgr_tasks *ts)
+{
+	return ts->nblocking < max(ts->nworkers, 2u) - 1;
+}
+
+void mgr_task_block(void)
 {
 	struct mgr_task *t = mgr_task_self();
+	struct mgr_tasks *ts = t ? t->ts : NULL;
+	bool now;
 
-	if (!t || t->host->worker || !t->ts->nworkers)
+	if (!t || !ts->nworkers)
 		return;
-	mgr_task_wake(t);
+	pthread_mutex_lock(&ts->lock);
+	now = may_block(ts);
+	if (now)
+		ts->nblocking++;
+	else
+		TAILQ_INSERT_TAIL(&ts->blocked, t, link);
+	if (now && !t->host->worker)
+		t->woken = true;	/* gone on with at once, by a worker */
+	pthread_mutex_unlock(&ts->lock);
+	if (now && t->host->worker)
+		return;
 	switch_out(t);
-	pthread_mutex_lock(&t->ts->lock);
+	pthread_mutex_lock(&ts->lock);
 	t->woken = false;
-	pthread_mutex_unlock(&t->ts->lock);
+	pthread_mutex_unlock(&ts->lock);
+}
+
+void mgr_task_unblock(void)
+{
+	struct mgr_task *t = mgr_task_self(), *next;
+	struct mgr_tasks *ts = t ? t->ts : NULL;
+
+	if (!t || !ts->nworkers)
+		return;
+	pthread_mutex_lock(&ts->lock);
+	next = TAILQ_FIRST(&ts->blocked);
+	if (next)
+		TAILQ_REMOVE(&ts->blocked, next, link);
+	else
+		ts->nblocking--;
+	pthread_mutex_unlock(&ts->lock);
+	if (next)
+		mgr_task_wake(next);
 }
 
 /* ---- workers ---- */
@@ -466,6 +502,7 @@ void mgr_tasks_init(struct mgr_tasks *ts)
 	TAILQ_INIT(&ts->ready);
 	TAILQ_INIT(&ts->timed);
 	TAILQ_INIT(&ts->unused);
+	TAILQ_INIT(&ts->blocked);
 	TAILQ_INIT(&ts->jobs);
 }
 

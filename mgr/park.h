@@ -43,6 +43,8 @@ struct mgr_tasks {
 	struct mgr_task_list ready;	/* woken, to be gone on with */
 	struct mgr_task_list timed;	/* parked with a deadline, by deadline */
 	struct mgr_task_list unused;	/* stacks for reuse */
+	struct mgr_task_list blocked;	/* that will block a worker, when they may */
+	u32 nblocking;			/* that do */
 	struct mgr_job_list jobs;	/* to be begun, when there is a task for them */
 	u32 n, nunused;			/* tasks that are running or parked; stacks kept */
 	bool stop;
@@ -75,10 +77,12 @@ void mgr_task_park(void);
 /* The same, at most until @deadline (monotonic ms). Return: it was woken. */
 bool mgr_task_park_until(u64 deadline);
 /*
- * Before something that blocks the thread, as a disk does: that may be a worker, but not one of the
- * network's, for which all clients wait. A park like the others; nobody else may be about to wake us.
+ * Before something that blocks the thread, as a disk does, and after it. On a worker, not on a thread
+ * of the network's, for which all clients wait; and not on the last one, which others need to go on.
+ * The first is a park like the others; nobody else may be about to wake us.
  */
-void mgr_task_to_worker(void);
+void mgr_task_block(void);
+void mgr_task_unblock(void);
 /* Once for each park. It may be over before this returns. */
 void mgr_task_wake(struct mgr_task *t);
 

@@ -116,12 +116,20 @@ void mgr_pause(struct mgr_op *op, unsigned int ms)
 
 /* ---- a disk ---- */
 
-int mgr_to_worker(struct mgr_op *op)
+int mgr_disk_begin(struct mgr_op *op)
 {
 	step_out(op);
-	mgr_task_to_worker();
+	mgr_task_block();
 	step_in(op);
-	return op->lost ? -ERESTART : 0;
+	if (!op->lost)
+		return 0;
+	mgr_task_unblock();
+	return -ERESTART;
+}
+
+void mgr_disk_end(void)
+{
+	mgr_task_unblock();
 }
 
 /* ---- one truncation at a time ---- */

@@ -320,16 +320,17 @@ static int one_option(struct mount_opts *o, char *opt)
 	return complain("unknown option '%s'; see pvfs(5)", opt);
 }
 
-/* Is @opt, so written, among those for the module? */
-static bool kernel_has(const struct mount_opts *o, const char *opt)
+/* Is it the value that counts, the last one given, of a module's option? */
+static bool option_is(const struct mount_opts *o, const char *name, const char *value)
 {
-	size_t n = strlen(opt);
+	size_t n = strlen(name), v = strlen(value);
 	const char *p = o->kernel;
+	bool is = false;
 
 	for (; p; p = strchr(p, ',') ? strchr(p, ',') + 1 : NULL)
-		if (!strncmp(p, opt, n) && (!p[n] || p[n] == ','))
-			return true;
-	return false;
+		if (!strncmp(p, name, n) && p[n] == '=')
+			is = !strncmp(p + n + 1, value, v) && (!p[n + 1 + v] || p[n + 1 + v] == ',');
+	return is;
 }
 
 /* What the module would refuse, and could say in the kernel's log only. */
@@ -337,9 +338,9 @@ static bool options_agree(const struct mount_opts *o)
 {
 	if (o->timeo && !o->soft)
 		complain("option 'timeo' goes with 'soft': a hard mount waits as long as a server is away");
-	else if (o->actimeo && kernel_has(o, "lease=on"))
+	else if (o->actimeo && option_is(o, "lease", "on"))
 		complain("options 'lease=on' and 'actimeo' exclude each other: leave out one of the two");
-	else if (kernel_has(o, "cache=lease") && (o->actimeo || kernel_has(o, "lease=off")))
+	else if (option_is(o, "cache", "lease") && (o->actimeo || option_is(o, "lease", "off")))
 		complain("option 'cache=lease' needs leases: leave it out, or '%s'",
 			 o->actimeo ? "actimeo" : "lease=off");
 	else

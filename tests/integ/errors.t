@@ -87,6 +87,7 @@ for o in cache=lease,lease=off lease=off,cache=lease actimeo=5,cache=lease; do
 		mnt "$host:$port:/test" "$T/mnt" -f -o "key=$K,$o"
 done
 fails "mount: lease=on,actimeo=5" 1 "exclude each other" mnt "$host:$port:/test" "$T/mnt" -f -o "key=$K,lease=on,actimeo=5"
+ok "mount: the last one counts" mnt "$host:$port:/test" "$T/mnt" -f -o "key=$K,lease=off,lease=on,cache=lease"
 ok "mount: cache=none,lease=off" mnt "$host:$port:/test" "$T/mnt" -f -o "key=$K,cache=none,lease=off"
 fails "mount: timeo without soft" 1 "goes with 'soft'" mnt "$host:$port:/test" "$T/mnt" -f -o "key=$K,timeo=50"
 fails "mount: rsize that is no power of two" 1 "power of two" mnt "$host:$port:/test" "$T/mnt" -f -o "key=$K,rsize=5000"
