@@ -145,6 +145,8 @@ struct writeback {
  */
 static void addr_wb_end(struct writeback *wb, struct folio *folio, int err)
 {
+	if (err == -EINTR)
+		WRITE_ONCE(PVFS_I(wb->inode)->redirtied, PVFS_I(wb->inode)->redirtied + 1);
 	if (err == -EINTR && wb->wbc)
 		folio_redirty_for_writepage(wb->wbc, folio);
 	else if (err == -EINTR)
@@ -435,19 +437,27 @@ int pvfs_cache_wait(struct inode *inode, loff_t pos)
  * @pos: first byte
  * @last: last byte
  *
- * Errors are kept for fsync and close.
+ * Errors are kept for fsync and close. What another task had in its hands when it was killed is dirty
+ * again, and written once more.
  *
  * Return: 0, -EINTR (killed meanwhile: it stays dirty, or is in the flusher's hands), or another -errno.
  */
 int pvfs_cache_write(struct inode *inode, loff_t pos, loff_t last)
 {
 	struct address_space *mapping = inode->i_mapping;
+	struct pvfs_inode *pi = PVFS_I(inode);
+	unsigned int redirtied;
 	int err;
 
 	if (!mapping->nrpages)
 		return 0;
-	err = filemap_fdatawrite_range(mapping, pos, last);
-	return addr_wait(mapping, pos, last) ?: err;
+	do {
+		redirtied = READ_ONCE(pi->redirtied);
+		err = filemap_fdatawrite_range(mapping, pos, last);
+		if (addr_wait(mapping, pos, last) || fatal_signal_pending(current))
+			return -EINTR;
+	} while (!err && redirtied != READ_ONCE(pi->redirtied));
+	return err;
 }
 
 /**

@@ -339,7 +339,7 @@ static int file_open_by_name(struct inode *inode, struct dentry *dentry, u32 fla
 	err = pvfs_meta_create(PVFS_NOP_IDMAP, d_inode(parent), &name.name, flags, 0,
 			       pvfs_open_changes(flags) ? pi->fid.ino : 0, &rep, &ask, head);
 	if (!err && rep.attr.fid.ino == pi->fid.ino && rep.attr.fid.gen == pi->fid.gen)
-		pvfs_dentry_confirmed(dentry, d_inode(parent), &name.name, token);
+		pvfs_dentry_confirmed(dentry, parent, &name.name, token);
 	release_dentry_name_snapshot(&name);
 	dput(parent);
 	switch (err) {

@@ -28,10 +28,17 @@ void pvfs_dentry_validated(struct dentry *dentry, unsigned long token)
 	WRITE_ONCE(dentry->d_time, vol->opts.actimeo_ms ? jiffies : token);
 }
 
+static void namei_dentry_distrust(struct dentry *dentry)
+{
+	const struct pvfs_volume *vol = PVFS_D_VOL(dentry);
+
+	WRITE_ONCE(dentry->d_time, vol->opts.actimeo_ms ? jiffies - INT_MAX / 2 : 0);
+}
+
 /**
  * pvfs_dentry_confirmed - as pvfs_dentry_validated(), for who asked without the directory's lock
  * @dentry: the name
- * @dir: the directory
+ * @parent: its directory's dentry, when it was asked about
  * @name: the name that was asked about
  * @token: of the directory's lease that covers it; 0: none does
  *
@@ -39,28 +46,27 @@ void pvfs_dentry_validated(struct dentry *dentry, unsigned long token)
  * may be confirmed as the name that it is about to lose. So of such a one it is only believed when no
  * rename goes on, and it still has that name.
  */
-void pvfs_dentry_confirmed(struct dentry *dentry, struct inode *dir, const struct qstr *name,
-			   unsigned long token)
+void pvfs_dentry_confirmed(struct dentry *dentry, const struct dentry *parent,
+			   const struct qstr *name, unsigned long token)
 {
+	struct inode *dir = d_inode(parent);
+
 	if (likely(READ_ONCE(dentry->d_fsdata) != PVFS_D_MOVED)) {
 		pvfs_dentry_validated(dentry, token);
+		/* Pairs with pvfs_rename(): it marks, then distrusts. */
+		smp_mb();
+		if (unlikely(READ_ONCE(dentry->d_fsdata) == PVFS_D_MOVED))
+			namei_dentry_distrust(dentry);
 		return;
 	}
 	if (!inode_trylock_shared(dir))
 		return;
-	if (d_inode(dentry->d_parent) == dir && dentry->d_name.len == name->len &&
+	if (dentry->d_parent == parent && dentry->d_name.len == name->len &&
 	    !memcmp(dentry->d_name.name, name->name, name->len)) {
 		WRITE_ONCE(dentry->d_fsdata, NULL);
 		pvfs_dentry_validated(dentry, token);
 	}
 	inode_unlock_shared(dir);
-}
-
-static void namei_dentry_distrust(struct dentry *dentry)
-{
-	const struct pvfs_volume *vol = PVFS_D_VOL(dentry);
-
-	WRITE_ONCE(dentry->d_time, vol->opts.actimeo_ms ? jiffies - INT_MAX / 2 : 0);
 }
 
 /* @dir: where it is; the caller has a reference, or the RCU read lock. */
@@ -151,6 +157,54 @@ static struct dentry *namei_found_before(struct inode *inode, const struct dentr
 	return ret;
 }
 
+/* Does the name stand for the inode? @version: set to the inode's. Return: 0, -ENOENT: no; -errno. */
+static int namei_ask(struct dentry *dentry, struct inode *inode, u64 *version, u32 *nlink)
+{
+	struct pvfs_inode *pi = PVFS_I(inode);
+	struct pvfs_found found;
+	struct name_snapshot name;
+	struct dentry *parent;
+	int err;
+
+	parent = dget_parent(dentry);
+	take_dentry_name_snapshot(&name, dentry);
+	err = pvfs_meta_lookup(d_inode(parent), &name.name, &found);
+	release_dentry_name_snapshot(&name);
+	dput(parent);
+	if (err)
+		return err;
+	if (found.attr.fid.ino != pi->fid.ino || found.attr.fid.gen != pi->fid.gen)
+		return -ENOENT;
+	*version = found.attr.version;
+	*nlink = found.attr.nlink;
+	return 0;
+}
+
+/*
+ * Are both names the inode's, at one time? Each may have been when it was asked about, if it was
+ * renamed to and fro; that changes the inode. @version: of when the second was. A file that others
+ * write changes all the time: then its links tell.
+ *
+ * Return: 0; -ENOENT: not the first; -EAGAIN: not the second, any more; -errno.
+ */
+static int namei_both(struct inode *inode, struct dentry *first, struct dentry *second, u64 version)
+{
+	unsigned int tries;
+	u64 now = 0;
+	u32 nlink;
+	int err;
+
+	for (tries = 0; tries < 8; tries++) {
+		err = namei_ask(first, inode, &now, &nlink);
+		if (err || now == version)
+			return err;
+		err = namei_ask(second, inode, &version, &nlink);
+		if (err)
+			return err == -ENOENT ? -EAGAIN : err;
+	}
+	return nlink > 1 ? 0 : -ENOENT;
+}
+
 /*
  * rename(2) from one name of an inode to another does nothing, and the VFS sees that by what it got
  * when it looked them up, one after the other. If another client has renamed between the two, it
@@ -162,32 +216,35 @@ static struct dentry *namei_found_before(struct inode *inode, const struct dentr
  * may still be on other names of the inode that are in use: they are asked about like the first, and
  * all are gone when the VFS begins anew.
  *
- * Return: 0; -ESTALE: the VFS is to begin anew, or -EBUSY if it has done that (LOOKUP_REVAL) and it
- * happened again.
+ * What may not replace is refused whatever it is that is there. And what is to be replaced need not
+ * be known: the mgr goes by the names. But the two names of an exchange must both be known.
+ *
+ * @version: the inode's, as it came with @dentry's name.
+ *
+ * Return: 0; -EAGAIN: @dentry's name is another's by now, or need not be known; -ESTALE: the VFS is to
+ * begin anew, or -EBUSY if it has done that (LOOKUP_REVAL) and it happened again.
  */
-static int namei_renamed_meanwhile(struct inode *inode, struct dentry *dentry, unsigned int flags)
+static int namei_renamed_meanwhile(struct inode *inode, struct dentry *dentry, unsigned int flags,
+				   u64 version)
 {
-	int err = 0, gone = flags & LOOKUP_REVAL ? -EBUSY : -ESTALE;
-	struct dentry *first, *parent;
-	struct pvfs_found found;
-	struct name_snapshot name;
+	int err = 0, gone = flags & LOOKUP_RENAME_TARGET ? -EAGAIN :
+			    flags & LOOKUP_REVAL ? -EBUSY : -ESTALE;
+	struct dentry *first;
 	bool any = false;
 
-	if ((flags & LOOKUP_PARENT) || likely(!namei_in_rename()))
+	if ((flags & (LOOKUP_PARENT | LOOKUP_EXCL)) || likely(!namei_in_rename()))
 		return 0;
 	WRITE_ONCE(dentry->d_fsdata, current);
 	while (!err && unlikely(first = namei_found_before(inode, dentry))) {
 		WRITE_ONCE(first->d_fsdata, NULL);
-		parent = dget_parent(first);
-		take_dentry_name_snapshot(&name, first);
-		err = pvfs_meta_lookup(d_inode(parent), &name.name, &found);
-		release_dentry_name_snapshot(&name);
-		dput(parent);
-		if (err == -ENOENT || (!err && (found.attr.fid.ino != PVFS_I(inode)->fid.ino ||
-						found.attr.fid.gen != PVFS_I(inode)->fid.gen))) {
+		err = namei_both(inode, first, dentry, version);
+		if (err == -ENOENT) {
 			d_drop(first);
 			any = true;
 			err = 0;
+		} else if (err == -EAGAIN) {
+			/* The first may be the inode's still, and is asked about when we come again. */
+			WRITE_ONCE(first->d_fsdata, current);
 		}
 		dput(first);
 	}
@@ -258,9 +315,10 @@ static bool namei_stat_follows(struct inode *dir, struct inode *inode, unsigned 
 	return S_ISDIR(inode->i_mode) || !(flags & LOOKUP_DIRECTORY);
 }
 
-static int namei_revalidate(struct inode *dir, struct dentry *dentry, struct inode *inode,
-			    unsigned int flags)
+static int namei_revalidate(const struct dentry *parent, struct dentry *dentry,
+			    struct inode *inode, unsigned int flags)
 {
+	struct inode *dir = d_inode(parent);
 	struct pvfs_inode *pi = PVFS_I(inode);
 	struct name_snapshot name;
 	struct pvfs_found found;
@@ -273,14 +331,15 @@ static int namei_revalidate(struct inode *dir, struct dentry *dentry, struct ino
 	err = err ?: pvfs_inode_update(inode, &found.attr, &found.ask);
 	if (!err) {
 		namei_link_target_set(inode, found.target);
-		pvfs_dentry_confirmed(dentry, dir, &name.name, found.token);
+		pvfs_dentry_confirmed(dentry, parent, &name.name, found.token);
 	}
 	release_dentry_name_snapshot(&name);
 	if (err)
 		return err == -ENOENT ? 0 : err;
 	if (namei_stat_follows(dir, inode, flags))
 		pvfs_fresh_leave(inode, &found.ask);
-	return namei_renamed_meanwhile(inode, dentry, flags) ?: 1;
+	err = namei_renamed_meanwhile(inode, dentry, flags, found.attr.version);
+	return err == -EAGAIN ? 0 : err ?: 1;
 }
 
 /*
@@ -332,7 +391,7 @@ static int pvfs_d_revalidate(struct dentry *dentry, unsigned int flags)
 		 namei_unlink_follows(dir, inode, flags))
 		ret = 1;
 	else
-		ret = namei_revalidate(dir, dentry, inode, flags);
+		ret = namei_revalidate(parent, dentry, inode, flags);
 	dput(parent);
 	return ret;
 }
@@ -401,6 +460,7 @@ static struct dentry *pvfs_lookup(struct inode *dir, struct dentry *dentry, unsi
 		return ERR_PTR(-ENAMETOOLONG);
 	if (namei_lookup_needless(dir, flags))
 		return NULL;		/* negative, and not hashed: nothing is known of it */
+again:
 	err = pvfs_meta_lookup(dir, &dentry->d_name, &found);
 	if (!err) {
 		inode = pvfs_iget(dir->i_sb, &found.attr, &found.ask);
@@ -409,9 +469,12 @@ static struct dentry *pvfs_lookup(struct inode *dir, struct dentry *dentry, unsi
 		namei_link_target_set(inode, found.target);
 		if (namei_stat_follows(dir, inode, flags))
 			pvfs_fresh_leave(inode, &found.ask);
-		err = namei_renamed_meanwhile(inode, dentry, flags);
+		err = namei_renamed_meanwhile(inode, dentry, flags, found.attr.version);
 		if (err) {
 			iput(inode);
+			inode = NULL;
+			if (err == -EAGAIN)
+				goto again;
 			return ERR_PTR(err);
 		}
 	} else if (err != -ENOENT) {
@@ -835,6 +898,7 @@ static int pvfs_rename(struct pvfs_idmap *idmap, struct inode *sdir, struct dent
 		/* The VFS is yet to move them, and one may have stood for another inode by now. */
 		WRITE_ONCE(sdentry->d_fsdata, PVFS_D_MOVED);
 		WRITE_ONCE(ddentry->d_fsdata, PVFS_D_MOVED);
+		smp_mb();		/* pairs with pvfs_dentry_confirmed() */
 		namei_dentry_distrust(sdentry);
 		namei_dentry_distrust(ddentry);
 	}

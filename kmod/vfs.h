@@ -136,6 +136,7 @@ struct pvfs_inode {
 	struct pvfs_cap cap[4];		/* by rights; 0: there was none. Older sessions' are kept to RECLAIM */
 	/* version when the page cache was last known to be right or empty */
 	u64 cache_version;
+	unsigned int redirtied;		/* pages that a killed task had in its hands, and gave back dirty */
 	struct pvfs_use *use;		/* from the first open on; then constant */
 	/* what was written and not synced; vol->unstable.lock. From the first write on, constant */
 	struct pvfs_unstable *unstable;
@@ -312,8 +313,8 @@ extern const struct file_operations pvfs_file_operations;
 extern const struct address_space_operations pvfs_aops;
 
 void pvfs_dentry_validated(struct dentry *dentry, unsigned long token);
-void pvfs_dentry_confirmed(struct dentry *dentry, struct inode *dir, const struct qstr *name,
-			   unsigned long token);
+void pvfs_dentry_confirmed(struct dentry *dentry, const struct dentry *parent,
+			   const struct qstr *name, unsigned long token);
 /* d_fsdata of a dentry that is not hashed, and was reached by other ways than its name */
 #define PVFS_D_NAMELESS ((void *)1)
 /* ... and of one that rename(2) had to do with: the VFS may be yet to move it */

@@ -384,6 +384,9 @@ static void names_op(void)
 		do_look(set, name, rnd_one_in(&rnd, 2));
 		return;
 	}
+	/* Of names that others exchanged twice meanwhile: not done (docs/posix.md). */
+	if (r->result == EBUSY && r->kind == CO_EXCHANGE)
+		return;
 	end(r);
 	if (r->result && r->result != ENOENT && r->result != EEXIST) {
 		errno = r->result;
