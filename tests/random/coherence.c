@@ -374,7 +374,8 @@ static void names_op(void)
 		break;
 	case 4:
 	case 5:
-		how = rnd_below(&rnd, 3);
+	case 6:
+		how = rnd_one_in(&rnd, 2) ? CO_EXCHANGE - CO_RENAME : rnd_below(&rnd, 3);
 		to = (name + 1 + rnd_below(&rnd, CO_NAMES - 1)) % CO_NAMES;
 		r = start(CO_RENAME + how, set, name, to);
 		r->result = far_renameat2(at, dir_fd, name_of(set, name), dir_fd, name_of(set, to),
