@@ -9,7 +9,7 @@
 . "${0%/*}/bad_session.sh"
 . "${0%/*}/bad_exit.sh"
 
-plan 57
+plan 58
 KEY=key
 TIMEO=timeo=30
 conf=/run/pvfs-cluster/volume/pvfs.conf
@@ -818,6 +818,7 @@ try "umount -f with locks" umount_with_locks
 try "killed reader, umount at once" killed_and_unmounted
 try "killed with pages that were stored to: gone in time, and they arrive" killed_with_mapping
 try "killed while they wait for pages in the flusher's hands: gone in time" killed_behind_flusher
+try "killed with a page that another syncs: that waits until it is written" fsync_beside_killed
 try "killed with a draft and a lock, and no mgr" killed_with_draft
 try "umount with a due draft, and no mgr" umount_with_draft
 try "more requests than the pool holds" bounded_pool

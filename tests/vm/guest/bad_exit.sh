@@ -154,6 +154,49 @@ killed_behind_flusher()
 	rm "$M/$f"
 }
 
+# Who syncs beside a task that is killed with the same page in its hands has it written: it is dirty again.
+fsync_beside_killed()
+{
+	local f=striped/beside writer syncer
+
+	one_iod_file "$M/$f"
+	sync "$M/$f"
+	rm -f "$tmp/stored" "$tmp/fifo" "$tmp/synced"
+	mkfifo "$tmp/fifo"
+	python3 - "$M/$f" "$tmp/stored" "$tmp/fifo" <<-'END' &
+		import mmap, os, sys
+		name, told, fifo = sys.argv[1:]
+		m = mmap.mmap(os.open(name, os.O_RDWR), 4096)
+		m[:5] = b"store"
+		open(told, "w").close()
+		open(fifo).read()
+		m.flush()
+	END
+	writer=$!
+	python3 -c 'import os, sys
+fd = os.open(sys.argv[1], os.O_RDWR)
+sys.stdin.readline()
+os.fsync(fd)
+open(sys.argv[2], "w").close()' "$M/$f" "$tmp/synced" < <(eventually 60 [ -e "$tmp/begin" ]; echo) &
+	syncer=$!
+	rm -f "$tmp/begin"
+	eventually 30 [ -e "$tmp/stored" ]
+	"$cluster" kill iod0 STOP
+	echo go >"$tmp/fifo"
+	eventually 20 grep WRITE $S/requests
+	: >"$tmp/begin"
+	eventually 30 in_deep_sleep $syncer
+	kill -KILL $writer
+	eventually 20 gone $writer
+	# That it does not return there is no event for.
+	sleep 2
+	refuse [ -e "$tmp/synced" ]
+	"$cluster" kill iod0 CONT
+	eventually 30 [ -e "$tmp/synced" ]
+	wait $syncer
+	rm "$M/$f" "$tmp/begin"
+}
+
 # The same with a draft and a lock, and a manager that is away.
 killed_with_draft()
 {
