@@ -146,7 +146,7 @@ struct writeback {
 static void addr_wb_end(struct writeback *wb, struct folio *folio, int err)
 {
 	if (err == -EINTR)
-		WRITE_ONCE(PVFS_I(wb->inode)->redirtied, PVFS_I(wb->inode)->redirtied + 1);
+		atomic_inc(&PVFS_I(wb->inode)->redirtied);
 	if (err == -EINTR && wb->wbc)
 		folio_redirty_for_writepage(wb->wbc, folio);
 	else if (err == -EINTR)
@@ -446,17 +446,17 @@ int pvfs_cache_write(struct inode *inode, loff_t pos, loff_t last)
 {
 	struct address_space *mapping = inode->i_mapping;
 	struct pvfs_inode *pi = PVFS_I(inode);
-	unsigned int redirtied;
-	int err;
+	int err, redirtied;
 
 	if (!mapping->nrpages)
 		return 0;
 	do {
-		redirtied = READ_ONCE(pi->redirtied);
+		redirtied = atomic_read(&pi->redirtied);
 		err = filemap_fdatawrite_range(mapping, pos, last);
 		if (addr_wait(mapping, pos, last) || fatal_signal_pending(current))
 			return -EINTR;
-	} while (!err && redirtied != READ_ONCE(pi->redirtied));
+		smp_rmb();	/* it is counted before the page is let go of */
+	} while (!err && redirtied != atomic_read(&pi->redirtied));
 	return err;
 }
 

@@ -136,7 +136,7 @@ struct pvfs_inode {
 	struct pvfs_cap cap[4];		/* by rights; 0: there was none. Older sessions' are kept to RECLAIM */
 	/* version when the page cache was last known to be right or empty */
 	u64 cache_version;
-	unsigned int redirtied;		/* pages that a killed task had in its hands, and gave back dirty */
+	atomic_t redirtied;	/* pages that killed tasks had in their hands, and gave back dirty */
 	struct pvfs_use *use;		/* from the first open on; then constant */
 	/* what was written and not synced; vol->unstable.lock. From the first write on, constant */
 	struct pvfs_unstable *unstable;
