@@ -151,8 +151,7 @@ static bool dir_dent_is(const struct pvfs_dent *e, const struct dentry *dentry)
 {
 	const struct inode *inode = d_inode(dentry);
 
-	return inode && PVFS_I(inode)->fid.ino == e->attr.fid.ino &&
-	       PVFS_I(inode)->fid.gen == e->attr.fid.gen;
+	return inode && pvfs_inode_is(inode, &e->attr.fid);
 }
 
 /*

@@ -331,6 +331,7 @@ static int file_open_by_name(struct inode *inode, struct dentry *dentry, u32 fla
 	struct dentry *parent;
 	unsigned long token;
 	struct pvfs_ask ask;
+	bool same;
 	int err;
 
 	parent = dget_parent(dentry);
@@ -338,7 +339,8 @@ static int file_open_by_name(struct inode *inode, struct dentry *dentry, u32 fla
 	take_dentry_name_snapshot(&name, dentry);
 	err = pvfs_meta_create(PVFS_NOP_IDMAP, d_inode(parent), &name.name, flags, 0,
 			       pvfs_open_changes(flags) ? pi->fid.ino : 0, &rep, &ask, head);
-	if (!err && rep.attr.fid.ino == pi->fid.ino && rep.attr.fid.gen == pi->fid.gen)
+	same = !err && pvfs_inode_is(inode, &rep.attr.fid);
+	if (same)
 		pvfs_dentry_confirmed(dentry, parent, &name.name, token);
 	release_dentry_name_snapshot(&name);
 	dput(parent);
@@ -354,7 +356,7 @@ static int file_open_by_name(struct inode *inode, struct dentry *dentry, u32 fla
 	default:
 		return err;
 	}
-	if (rep.attr.fid.ino != pi->fid.ino || rep.attr.fid.gen != pi->fid.gen) {
+	if (!same) {
 		if (S_ISREG(rep.attr.mode))
 			pvfs_close_at_mgr(PVFS_VOL(inode), &rep.attr.fid, flags, NULL);
 		goto out_other;

@@ -143,9 +143,7 @@ void pvfs_evict_inode(struct inode *inode)
 
 static int inode_test(struct inode *inode, void *data)
 {
-	const struct pvfs_fid *fid = data;
-
-	return PVFS_I(inode)->fid.ino == fid->ino && PVFS_I(inode)->fid.gen == fid->gen;
+	return pvfs_inode_is(inode, data);
 }
 
 static int inode_set(struct inode *inode, void *data)

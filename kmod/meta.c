@@ -101,10 +101,9 @@ int pvfs_attr_check(struct pvfs_volume *vol, const struct pvfs_attr *attr)
 /* Of an inode that we asked about: they must be its own. */
 int pvfs_own_attr_check(struct inode *inode, const struct pvfs_attr *attr)
 {
-	const struct pvfs_fid *fid = &PVFS_I(inode)->fid;
-
-	if (attr->fid.ino != fid->ino || attr->fid.gen != fid->gen)
-		return pvfs_bogus(PVFS_VOL(inode), "another inode's attributes", fid->ino);
+	if (!pvfs_inode_is(inode, &attr->fid))
+		return pvfs_bogus(PVFS_VOL(inode), "another inode's attributes",
+				  PVFS_I(inode)->fid.ino);
 	return pvfs_attr_check(PVFS_VOL(inode), attr);
 }
 

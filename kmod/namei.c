@@ -160,7 +160,6 @@ static struct dentry *namei_found_before(struct inode *inode, const struct dentr
 /* Does the name stand for the inode? @version: set to the inode's. Return: 0, -ENOENT: no; -errno. */
 static int namei_ask(struct dentry *dentry, struct inode *inode, u64 *version, u32 *nlink)
 {
-	struct pvfs_inode *pi = PVFS_I(inode);
 	struct pvfs_found found;
 	struct name_snapshot name;
 	struct dentry *parent;
@@ -173,7 +172,7 @@ static int namei_ask(struct dentry *dentry, struct inode *inode, u64 *version, u
 	dput(parent);
 	if (err)
 		return err;
-	if (found.attr.fid.ino != pi->fid.ino || found.attr.fid.gen != pi->fid.gen)
+	if (!pvfs_inode_is(inode, &found.attr.fid))
 		return -ENOENT;
 	*version = found.attr.version;
 	*nlink = found.attr.nlink;
@@ -319,14 +318,13 @@ static int namei_revalidate(const struct dentry *parent, struct dentry *dentry,
 			    struct inode *inode, unsigned int flags)
 {
 	struct inode *dir = d_inode(parent);
-	struct pvfs_inode *pi = PVFS_I(inode);
 	struct name_snapshot name;
 	struct pvfs_found found;
 	int err;
 
 	take_dentry_name_snapshot(&name, dentry);
 	err = pvfs_meta_lookup(dir, &name.name, &found);
-	if (!err && (found.attr.fid.ino != pi->fid.ino || found.attr.fid.gen != pi->fid.gen))
+	if (!err && !pvfs_inode_is(inode, &found.attr.fid))
 		err = -ENOENT;
 	err = err ?: pvfs_inode_update(inode, &found.attr, &found.ask);
 	if (!err) {
@@ -892,8 +890,7 @@ static int pvfs_rename(struct pvfs_idmap *idmap, struct inode *sdir, struct dent
 			namei_dir_gone(old);
 		if (rep.replaced)
 			pvfs_inode_update_cached(ddir->i_sb, &rep.old);
-		if (rep.attr.fid.ino == PVFS_I(inode)->fid.ino &&
-		    rep.attr.fid.gen == PVFS_I(inode)->fid.gen)
+		if (pvfs_inode_is(inode, &rep.attr.fid))
 			pvfs_inode_update(inode, &rep.attr, NULL);
 		/* The VFS is yet to move them, and one may have stood for another inode by now. */
 		WRITE_ONCE(sdentry->d_fsdata, PVFS_D_MOVED);

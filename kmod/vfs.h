@@ -155,6 +155,11 @@ static inline struct pvfs_inode *PVFS_I(const struct inode *inode)
 	return container_of(inode, struct pvfs_inode, vfs_inode);
 }
 
+static inline bool pvfs_inode_is(const struct inode *inode, const struct pvfs_fid *fid)
+{
+	return PVFS_I(inode)->fid.ino == fid->ino && PVFS_I(inode)->fid.gen == fid->gen;
+}
+
 static inline struct pvfs_volume *PVFS_VOL(const struct inode *inode)
 {
 	return inode->i_sb->s_fs_info;
