@@ -216,7 +216,8 @@ static int namei_both(struct inode *inode, struct dentry *first, struct dentry *
  * all are gone when the VFS begins anew.
  *
  * What may not replace is refused whatever it is that is there. And what is to be replaced need not
- * be known: the mgr goes by the names. But the two names of an exchange must both be known.
+ * be known: the mgr goes by the names. But the two names of an exchange must both be known; and a
+ * directory's, which is right, is not given up, as something may be mounted there.
  *
  * @version: the inode's, as it came with @dentry's name.
  *
@@ -226,11 +227,12 @@ static int namei_both(struct inode *inode, struct dentry *first, struct dentry *
 static int namei_renamed_meanwhile(struct inode *inode, struct dentry *dentry, unsigned int flags,
 				   u64 version)
 {
-	int err = 0, gone = flags & LOOKUP_RENAME_TARGET ? -EAGAIN :
-			    flags & LOOKUP_REVAL ? -EBUSY : -ESTALE;
+	int err = 0, gone = flags & LOOKUP_REVAL ? -EBUSY : -ESTALE;
 	struct dentry *first;
 	bool any = false;
 
+	if ((flags & LOOKUP_RENAME_TARGET) && !S_ISDIR(inode->i_mode))
+		gone = -EAGAIN;
 	if ((flags & (LOOKUP_PARENT | LOOKUP_EXCL)) || likely(!namei_in_rename()))
 		return 0;
 	WRITE_ONCE(dentry->d_fsdata, current);
