@@ -945,25 +945,6 @@ out_unlock:
 
 /* ---------------------------------------------------------------- the rest */
 
-static loff_t pvfs_file_llseek(struct file *file, loff_t offset, int whence)
-{
-	struct inode *inode = file_inode(file);
-	int err;
-
-	/* All but these depend on where the end is. */
-	if (whence != SEEK_SET && whence != SEEK_CUR) {
-		err = pvfs_revalidate(inode);
-		if (err)
-			return err;
-	}
-	if (whence == SEEK_DATA || whence == SEEK_HOLE) {
-		offset = pvfs_seek_extent(inode, offset, whence == SEEK_HOLE);
-		return offset < 0 ? offset : vfs_setpos(file, offset, inode->i_sb->s_maxbytes);
-	}
-	return generic_file_llseek_size(file, offset, whence, inode->i_sb->s_maxbytes,
-					whence == SEEK_END ? pvfs_size_told(inode) : 0);
-}
-
 static int pvfs_fsync(struct file *file, loff_t start, loff_t end, int datasync)
 {
 	struct inode *inode = file_inode(file);

@@ -202,15 +202,11 @@ static int space_ask_all(struct job *j, u64 pos, u64 len, u64 *found)
 	return err;
 }
 
-/**
- * pvfs_seek_extent - the next data or hole
- * @inode: the file, with fresh attributes
- * @pos: where to begin
- * @hole: a hole; else data
- *
- * Return: the offset, -ENXIO when @pos is not in the file or there is no data, or another -errno.
+/*
+ * The next data or @hole at or behind @pos of a file whose attributes are fresh. Return: its offset,
+ * -ENXIO when @pos is not in the file or there is no data, or another -errno.
  */
-loff_t pvfs_seek_extent(struct inode *inode, loff_t pos, bool hole)
+static loff_t space_seek(struct inode *inode, loff_t pos, bool hole)
 {
 	struct job j = { .inode = inode, .op = PVFS_OP_SEEK, .hole = hole };
 	loff_t size = pvfs_size_told(inode);
@@ -226,6 +222,25 @@ loff_t pvfs_seek_extent(struct inode *inode, loff_t pos, bool hole)
 	if (err)
 		return err;
 	return !hole && found >= size ? -ENXIO : found;
+}
+
+loff_t pvfs_file_llseek(struct file *file, loff_t offset, int whence)
+{
+	struct inode *inode = file_inode(file);
+	int err;
+
+	/* All but these depend on where the end is. */
+	if (whence != SEEK_SET && whence != SEEK_CUR) {
+		err = pvfs_revalidate(inode);
+		if (err)
+			return err;
+	}
+	if (whence == SEEK_DATA || whence == SEEK_HOLE) {
+		offset = space_seek(inode, offset, whence == SEEK_HOLE);
+		return offset < 0 ? offset : vfs_setpos(file, offset, inode->i_sb->s_maxbytes);
+	}
+	return generic_file_llseek_size(file, offset, whence, inode->i_sb->s_maxbytes,
+					whence == SEEK_END ? pvfs_size_told(inode) : 0);
 }
 
 /* Under invalidate_lock. */

@@ -577,7 +577,7 @@ int pvfs_unstuff(struct inode *inode);
 long pvfs_fallocate(struct file *file, int mode, loff_t offset, loff_t len);
 ssize_t pvfs_copy_file_range(struct file *file_in, loff_t pos_in, struct file *file_out,
 			     loff_t pos_out, size_t len, unsigned int flags);
-loff_t pvfs_seek_extent(struct inode *inode, loff_t pos, bool hole);
+loff_t pvfs_file_llseek(struct file *file, loff_t offset, int whence);
 
 static inline int pvfs_io_run(struct pvfs_io *io)
 {
