@@ -53,18 +53,18 @@ u64 iod_room_left(const struct iod_room *r, const struct statvfs *sv)
 /* Where there is no FIEMAP, what fallocate(2) has got counts as missing. Return: bytes of holes. */
 static u64 holes(int fd, u64 off, u64 len)
 {
-	u64 at = off, end = off + len, missing = 0;
+	u64 at = off, end = off + len, ret = 0;
 	off_t hole, data;
 
 	while (at < end) {
 		hole = lseek(fd, at, SEEK_HOLE);
 		if (hole < 0 || (u64)hole >= end)
-			return hole < 0 ? missing + (end - at) : missing;
+			return hole < 0 ? ret + (end - at) : ret;
 		data = lseek(fd, hole, SEEK_DATA);
 		at = data < 0 || (u64)data > end ? end : (u64)data;
-		missing += at - hole;
+		ret += at - hole;
 	}
-	return missing;
+	return ret;
 }
 
 /* What of the range the file has no space of its own for, bytes. Shared extents are written anew. */
@@ -110,7 +110,9 @@ int iod_room_take(struct iod_room *r, int fd, u64 off, u64 len)
 	if (!r->reserve)
 		return 0;
 	now = now_ms();
-	if (now - atomic_load_explicit(&r->asked, memory_order_relaxed) < CREDIT_MS &&
+	/* More than that is never granted. */
+	if (len <= r->reserve &&
+	    now - atomic_load_explicit(&r->asked, memory_order_relaxed) < CREDIT_MS &&
 	    atomic_fetch_sub(&r->credit, (s64)len) >= (s64)len)
 		return 0;
 	/* Not to be told is no reason to refuse: the write itself will tell. */
