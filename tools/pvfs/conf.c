@@ -54,7 +54,7 @@ int target_find(struct target *t, bool want_conf)
 		path = CONF_DEFAULT;
 	rc = pvfs_conf_load(path, &t->conf, err, sizeof(err));
 	if (rc) {
-		fail("%s%s", strlen(err) ? err : strerror(-rc),
+		fail("%s%s", *err ? err : strerror(-rc),
 		     rc == -ENOENT && !tool.conf ?
 			     "; give -c FILE, or -m HOST/VOLUME and -k KEYFILE" :
 			     "");

@@ -37,6 +37,7 @@ struct big {
 	struct end_file src, dst;
 	struct resume note;
 	off_t start;		/* good from an earlier copy */
+	ssize_t have;		/* bytes of the source's beginning in its worker's buffer, at first */
 	bool sparse;
 	u64 chunks, taken, done;
 	u8 *bits;		/* chunks done */
@@ -186,11 +187,11 @@ static int write_sparse(struct end_file *dst, const u8 *buf, size_t n, off_t off
 }
 
 /*
- * Copies @off .. @end. -ENODATA: the source is shorter than it was. @ret_reading: it was the source
- * that failed.
+ * Copies @off .. @end. -ENODATA: the source is shorter than it was. @have: bytes of the source's
+ * beginning that are in @buf. @ret_reading: it was the source that failed.
  */
 static int copy_range(struct copier *c, struct end_file *src, struct end_file *dst, bool sparse,
-		      off_t off, off_t end, u8 *buf, bool *ret_reading)
+		      off_t off, off_t end, u8 *buf, ssize_t have, bool *ret_reading)
 {
 	off_t data, stop;
 	ssize_t n;
@@ -219,7 +220,7 @@ static int copy_range(struct copier *c, struct end_file *src, struct end_file *d
 			count(c, n, 0);
 			continue;
 		}
-		n = end_pread(src, buf, min((off_t)c->chunk, end - off), off);
+		n = have && !off ? have : end_pread(src, buf, min((off_t)c->chunk, end - off), off);
 		if (n <= 0) {
 			*ret_reading = true;
 			return n ?: -ENODATA;
@@ -290,6 +291,7 @@ static int try_source(struct copier *c, struct big *b, u8 *buf)
 	    !S_ISREG(st.st_mode) || !st.st_size)
 		return 0;
 	n = end_pread(&b->src, buf, min((off_t)c->chunk, t->st.st_size), 0);
+	b->have = max(n, (ssize_t)0);
 	return n < 0 ? n : 0;
 }
 
@@ -418,7 +420,7 @@ static void big_work(struct copier *c, struct big *b, u8 *buf)
 		off = b->start + (off_t)(i * c->chunk);
 		end = min(off + (off_t)c->chunk, b->task->st.st_size);
 		reading = false;
-		err = copy_range(c, &b->src, &b->dst, b->sparse, off, end, buf, &reading);
+		err = copy_range(c, &b->src, &b->dst, b->sparse, off, end, buf, 0, &reading);
 		pthread_mutex_lock(&c->lock);
 		if (err) {
 			if (!b->err) {
@@ -472,7 +474,7 @@ static void file_work(struct copier *c, struct task *t, u8 *buf)
 	}
 	if (t->st.st_size - small.start <= (off_t)c->chunk) {
 		err = copy_range(c, &small.src, &small.dst, small.sparse, small.start,
-				 t->st.st_size, buf, &small.reading);
+				 t->st.st_size, buf, small.have, &small.reading);
 		finish(c, &small, err);
 		return;
 	}
