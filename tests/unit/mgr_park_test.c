@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
  * mgr_park_test.c - requests that wait hold no thread: for iods that are silent, for a truncation
- * before theirs, for the log, for a disk. All of them are begun on the test's own thread, which would hang if
- * one of them blocked it.
+ * before theirs, for the log, for a disk. All of them are begun on the test's own thread, which
+ * would hang if one of them blocked it.
  */
 #include "mgr_fixture.h"
 #include <semaphore.h>
@@ -429,7 +429,7 @@ static void slow_disk(void **state)
 {
 	static const char bytes[] = "abcdef";
 	struct pvfs_files_write_req fr = { .dir = fx_root, .umask = 022 };
-	struct pvfs_file_result result[2];
+	struct pvfs_file_result result;
 	struct pvfs_files_write_rep fp;
 	struct pvfs_head_write_req wr = { 0 };
 	struct pvfs_setlayout_rep lp;
@@ -496,11 +496,11 @@ static void slow_disk(void **state)
 	assert_int_equal(l[3]->err, 0);
 	assert_int_equal(pvfs_files_write_rep_decode(&fp, l[3]->op.body, l[3]->op.body_len), 0);
 	pvfs_wire_init(&w, fp.results.p, fp.results.len);
-	pvfs_get_file_result(&w, &result[0]);
+	pvfs_get_file_result(&w, &result);
 	assert_int_equal(w.err, 0);
 	assert_int_equal(pvfs_wire_left(&w), 0);
-	assert_int_equal(result[0].status, 0);
-	assert_int_equal(result[0].len, 6);
+	assert_int_equal(result.status, 0);
+	assert_int_equal(result.len, 6);
 	sem_post(&l[3]->done);
 	for (i = 0; i < ARRAY_SIZE(l); i++)
 		assert_int_equal(later_end(l[i]), 0);

@@ -161,7 +161,7 @@ fsync_beside_killed()
 
 	one_iod_file "$M/$f"
 	sync "$M/$f"
-	rm -f "$tmp/stored" "$tmp/fifo" "$tmp/synced"
+	rm -f "$tmp/stored" "$tmp/fifo" "$tmp/begin" "$tmp/synced"
 	mkfifo "$tmp/fifo"
 	python3 - "$M/$f" "$tmp/stored" "$tmp/fifo" <<-'END' &
 		import mmap, os, sys
@@ -179,7 +179,6 @@ sys.stdin.readline()
 os.fsync(fd)
 open(sys.argv[2], "w").close()' "$M/$f" "$tmp/synced" < <(eventually 60 [ -e "$tmp/begin" ]; echo) &
 	syncer=$!
-	rm -f "$tmp/begin"
 	eventually 30 [ -e "$tmp/stored" ]
 	"$cluster" kill iod0 STOP
 	echo go >"$tmp/fifo"
