@@ -170,21 +170,17 @@ size_of() {
 	p stat "pvfs:/$1" | sed -n 's/ *Size: \([0-9]*\).*/\1/p'
 }
 
-longer_than() {
-	[ "$(size_of "$1")" -gt "$2" ]
-}
-
-# killed_writer FILE NAME BYTES: a copy of FILE to NAME is killed when it has written BYTES, before its end. In small
-# pieces, so that it is still at it when that is seen.
+# killed_writer FILE NAME BYTES: who has written the first BYTES of FILE into NAME, which is new, is killed before he tells
+# anybody how long that is.
 killed_writer() {
-	local cp
-	"$PVFS" -c "$C/pvfs.conf" cp -j 1 --chunk 64k "$1" "pvfs:/$2" 2>"$T/cp.err" &
-	cp=$!
-	PIDS+=($cp)
-	wait_for 20 longer_than "$2" "$3"
-	kill -KILL $cp
-	wait $cp 2>/dev/null
-	is "a writer is killed before its end" $? 137
+	local writer
+	"$BIN/tests/integ/unclosed" "$(mgr_address "$C")" test "$C/cluster.key" "/$2" "$3" <"$1" >"$T/written" &
+	writer=$!
+	PIDS+=($writer)
+	ok "a writer writes $3 bytes" wait_for 20 grep written "$T/written"
+	kill -KILL $writer
+	wait $writer 2>/dev/null
+	is "... and is killed" $? 137
 }
 
 # libpvfs_test PROGRAM [mkfs options]: a program that prints TAP itself, against a cluster; see libpvfs_test.h

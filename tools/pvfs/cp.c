@@ -86,7 +86,7 @@ static volatile sig_atomic_t interrupted;
 /* A server does not answer: what is good of the copies has been noted before (--checkpoint). */
 static void on_alarm(int sig)
 {
-	static const char text[] = "\npvfs cp: interrupted; a server did not answer\n";
+	static const char text[] = "\npvfs cp: interrupted: a server does not answer; --resume goes on from what was noted\n";
 
 	if (write(STDERR_FILENO, text, sizeof(text) - 1) < 0)
 		_exit(EXIT_INTERRUPTED);
