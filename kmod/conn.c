@@ -156,6 +156,16 @@ static bool conn_wanted(struct pvfs_conn *c)
 	return !list_empty(&c->urgent) || !list_empty(&c->queue);
 }
 
+/* A mgr that is back gives its sessions a lease time to come back, too: see docs/protocol.md. */
+static unsigned int conn_backoff_max(const struct pvfs_server *s)
+{
+	u32 lease_ms = READ_ONCE(s->vol->lease_ms);
+
+	if (s->role != PVFS_ROLE_MGR || !lease_ms)
+		return PVFS_BACKOFF_MAX_MS;
+	return clamp(lease_ms / 4, PVFS_BACKOFF_MIN_MS, PVFS_BACKOFF_MAX_MS);
+}
+
 static void conn_connect_failed(struct pvfs_conn *c, u64 session, int err)
 {
 	struct pvfs_server *s = c->server;
@@ -167,7 +177,7 @@ static void conn_connect_failed(struct pvfs_conn *c, u64 session, int err)
 	spin_lock_bh(&c->lock);
 	if (c->state == PVFS_CONN_CONNECTING) {
 		conn_set_state(c, PVFS_CONN_DOWN);
-		c->backoff_ms = clamp(c->backoff_ms * 2, PVFS_BACKOFF_MIN_MS, PVFS_BACKOFF_MAX_MS);
+		c->backoff_ms = clamp(c->backoff_ms * 2, PVFS_BACKOFF_MIN_MS, conn_backoff_max(s));
 		/* A quarter of jitter, so that a thousand clients don't come back in step. */
 		if (conn_wanted(c) || s->role == PVFS_ROLE_MGR)
 			conn_kick_connect(c, c->backoff_ms -

@@ -311,6 +311,14 @@ static void waiter_done(struct pvfs_rpc *rpc)
 	pthread_mutex_unlock(&w->lock);
 }
 
+/* fs->lock held. */
+static void set_lease(struct pvfs_fs *fs, u32 ms)
+{
+	fs->lease_ms = max(ms, 300u);
+	/* The mgr must hear of us in time when it is back. */
+	pvfs_peer_retry_within(fs->mgr, fs->lease_ms / 4);
+}
+
 /**
  * lib_session_open - SESSION_OPEN on channel 0, and make the session known to all connections
  * @timeout_ms: > 0
@@ -367,7 +375,7 @@ int lib_session_open(struct pvfs_fs *fs, unsigned int timeout_ms, void *table, s
 	memcpy(fs->ticket, rep.ticket, sizeof(fs->ticket));
 	/* fs->epoch is what lib_session_mgr_up() was told last, which may be of a later process. */
 	fs->nslots = min(rep.nslots, PVFS_SLOTS_MAX);
-	fs->lease_ms = max(rep.lease_ms, 300u);
+	set_lease(fs, rep.lease_ms);
 	fs->root = rep.root;
 	fs->root_layout = rep.layout;
 	memcpy(fs->uuid, rep.volume_uuid, PVFS_UUID_LEN);
@@ -591,7 +599,7 @@ static void renew(struct pvfs_fs *fs)
 		r->left = true;
 	}
 	if (!err && rep.lease_ms)
-		fs->lease_ms = max(rep.lease_ms, 300u);
+		set_lease(fs, rep.lease_ms);
 	if (err == -ESTALE && generation == fs->generation)
 		fs->lost = true;
 	/* Without an answer the doubt stays, and the mgr is asked again. */

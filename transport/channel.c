@@ -276,7 +276,8 @@ static u64 plan_retry(struct chan *ch, bool at_once)
 	chan_set_state(ch, CHAN_WAIT);
 	ch->retry_at = pvfs_now();
 	if (!at_once) {
-		ch->backoff_ms = min(max(ch->backoff_ms * 2, BACKOFF_MIN_MS), BACKOFF_MAX_MS);
+		ch->backoff_ms = min(max(ch->backoff_ms * 2, BACKOFF_MIN_MS),
+				     atomic_load(&ch->p->backoff_max_ms));
 		/* A quarter of jitter, so that a thousand clients don't come back in step. */
 		if (getrandom(&r, sizeof(r), GRND_NONBLOCK) != sizeof(r))
 			r = ch->retry_at;

@@ -158,6 +158,11 @@ void pvfs_peer_expect(struct pvfs_peer *p, const u8 uuid[PVFS_UUID_LEN], u32 ind
 	pthread_mutex_unlock(&p->lock);
 }
 
+void pvfs_peer_retry_within(struct pvfs_peer *p, u32 ms)
+{
+	atomic_store(&p->backoff_max_ms, min(max(ms, BACKOFF_MIN_MS), BACKOFF_MAX_MS));
+}
+
 u64 pvfs_peer_down_ms(struct pvfs_peer *p)
 {
 	u64 ret;
@@ -539,6 +544,7 @@ int pvfs_peer_new(struct pvfs_engine *e, const struct pvfs_peer_params *pp, stru
 	p->pp.stall_ms = pp->stall_ms ?: PEER_STALL_MS_DEFAULT;
 	if (gethostname(p->host, sizeof(p->host) - 1))
 		strcpy(p->host, "localhost");
+	atomic_init(&p->backoff_max_ms, BACKOFF_MAX_MS);
 	p->timer.fn = peer_tick;
 	p->timer.arg = p;
 	TAILQ_INIT(&p->free);

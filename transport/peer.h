@@ -117,6 +117,7 @@ struct pvfs_peer {
 		atomic_ullong n, errors, bytes_out, bytes_in, resent, ns_total, ns_max;
 	} counts[PVFS_OP_LIMIT];
 	atomic_ullong connects, wakeups;
+	atomic_uint backoff_max_ms;
 
 	pthread_mutex_t lock;		/* protects all below */
 	pthread_cond_t cond;		/* inflight or nconns became 0 */

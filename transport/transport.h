@@ -483,6 +483,11 @@ void pvfs_peer_expect(struct pvfs_peer *p, const u8 uuid[PVFS_UUID_LEN], u32 ind
 void pvfs_peer_free(struct pvfs_peer *p);
 void *pvfs_peer_arg(struct pvfs_peer *p);
 /*
+ * While it is away it is tried again after pauses that grow up to @ms (5,000 if this is not called, nor ever more). A
+ * client whose session ends when the mgr has not heard of it for a while must not sleep that long.
+ */
+void pvfs_peer_retry_within(struct pvfs_peer *p, u32 ms);
+/*
  * Session used in AUTH and headers of connections made from now on; existing ones of another
  * session are closed. @ticket: what SESSION_OPEN gave with it, PVFS_TICKET_LEN bytes; NULL: zeros.
  */

@@ -100,6 +100,7 @@ struct fake {
 	bool bare;		/* no body, and so no mac */
 	const char *greeting;
 	bool wrong_mac;
+	u32 taken;		/* connections, by fake_close() */
 	pthread_t thread;
 };
 
@@ -155,7 +156,7 @@ static void *fake_run(void *arg)
 	return NULL;
 }
 
-static void fake_start(struct fake *f)
+static void fake_listen(struct fake *f)
 {
 	const char *why;
 	char text[40];
@@ -163,6 +164,11 @@ static void fake_start(struct fake *f)
 	snprintf(text, sizeof(text), "127.0.0.1:%u", free_port());
 	assert_int_equal(pvfs_addr_resolve(text, 0, &f->addr, &why), 0);
 	assert_int_equal(pvfs_tcp_ops.listen(&f->addr, 5, &f->listener, &f->fd), 0);
+}
+
+static void fake_start(struct fake *f)
+{
+	fake_listen(f);
 	assert_int_equal(pthread_create(&f->thread, NULL, fake_run, f), 0);
 }
 
@@ -170,6 +176,51 @@ static void fake_end(struct fake *f)
 {
 	pthread_join(f->thread, NULL);
 	pvfs_tcp_ops.unlisten(f->listener);
+}
+
+/* Takes connections and closes them, until there were so many. */
+#define CLOSED 14u
+
+static void *fake_close(void *arg)
+{
+	struct fake *f = arg;
+	struct pollfd pfd = { .fd = f->fd, .events = POLLIN };
+	struct raw r = { 0 };
+
+	for (f->taken = 0; f->taken < CLOSED && poll(&pfd, 1, 10000) > 0; f->taken++)
+		if (!pvfs_tcp_ops.accept(f->listener, &r.x))
+			raw_close(&r);
+	return NULL;
+}
+
+/*
+ * The pauses between two tries to connect grow, but not over what is asked for. With such as nobody has limited, so many
+ * tries take half a minute.
+ */
+static void test_retry_within(void **state)
+{
+	struct pvfs_peer_params pp = fx_peer_params();
+	atomic_uint done = 0;
+	struct pvfs_peer *p;
+	struct fx_rpc ping;
+	struct fake f = { 0 };
+	u64 begin;
+
+	fake_listen(&f);
+	assert_int_equal(pthread_create(&f.thread, NULL, fake_close, &f), 0);
+	pp.addr = f.addr;
+	pp.hard = 1;
+	p = fx_peer(&pp);
+	pvfs_peer_retry_within(p, 100);
+	begin = fx_now_ms();
+	fx_make_ping(&ping, &done);
+	pvfs_peer_submit(p, &ping.rpc);
+	fake_end(&f);
+	assert_int_equal(f.taken, CLOSED);
+	assert_true(fx_now_ms() - begin < 15000);
+	assert_int_equal(atomic_load(&done), 0);
+	pvfs_peer_free(p);
+	assert_int_equal(ping.rpc.err, -ECANCELED);
 }
 
 static void test_version(void **state)
@@ -507,6 +558,7 @@ int main(void)
 		T(test_wrong_volume, tcp),
 		T(test_wrong_role, loop),
 		T(test_no_key, loop),
+		T(test_retry_within, tcp),
 		T(test_version, tcp),
 		T(test_impostor, tcp),
 		T(test_foreign_server, tcp),

@@ -9,7 +9,7 @@
 . "${0%/*}/bad_session.sh"
 . "${0%/*}/bad_exit.sh"
 
-plan 58
+plan 59
 KEY=key
 TIMEO=timeo=30
 conf=/run/pvfs-cluster/volume/pvfs.conf
@@ -296,6 +296,32 @@ lost_writes()
 		synced [0, 0]
 	END
 	rm -r "$f"
+}
+
+# Who syncs the volume beside a task that syncs a file waits for that file, too.
+syncfs_beside_fsync()
+{
+	local f=$M/striped/both syncer
+
+	rm -f "$tmp/synced"
+	sync -f "$M"
+	one_iod_file "$f"
+	"$cluster" kill iod0 STOP
+	background sync "$f"
+	eventually 20 grep FSYNC $S/requests
+	python3 -c 'import ctypes, os, sys
+libc = ctypes.CDLL(None)
+if not libc.syncfs(os.open(sys.argv[1], os.O_RDONLY)):
+    open(sys.argv[2], "w").close()' "$M" "$tmp/synced" &
+	syncer=$!
+	eventually 20 in_deep_sleep $syncer
+	refuse [ -e "$tmp/synced" ]
+	"$cluster" kill iod0 CONT
+	wait $syncer
+	[ -e "$tmp/synced" ]
+	ended 20
+	[ "$(cat "$tmp/bg.rc")" = 0 ]
+	rm "$f"
 }
 
 soft_read()
@@ -796,6 +822,7 @@ try "... while it is read ahead: who reads can be killed, and the file removed" 
 try "iod comes back: the read goes on" hard_resumes
 try "iod killed while written: the write goes on" hard_write
 try "iod's machine started anew: what was not synced is told as lost, once" lost_writes
+try "syncfs beside a file's fsync waits for that file" syncfs_beside_fsync
 try "iod killed: soft gives EIO in time, and recovers" soft_read
 try "iod killed: a size that nobody knows is not guessed" size_unknown
 try "mgr killed: hard waits, kill works, comes back" hard_mgr
