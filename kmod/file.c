@@ -164,18 +164,19 @@ static int file_reclaim_inode(struct inode *inode, bool recovery)
  */
 int pvfs_files_reclaim(struct pvfs_volume *vol)
 {
-	u64 walk = pvfs_walk_begin();
 	struct inode *inode;
+	struct pvfs_walk w;
 	int err = 0;
 
+	pvfs_walk_begin(&w, &vol->open_lock, &vol->open_list, offsetof(struct pvfs_inode, opened));
 	while (!err) {
-		inode = pvfs_walk_next(walk, &vol->open_lock, &vol->open_list,
-				       offsetof(struct pvfs_inode, opened));
+		inode = pvfs_walk_next(&w);
 		if (!inode)
 			break;
 		err = file_reclaim_inode(inode, true);
 		pvfs_iput_later(inode);
 	}
+	pvfs_walk_end(&w);
 	return err;
 }
 
@@ -208,10 +209,8 @@ int pvfs_file_opened(struct inode *inode, struct pvfs_file *pf, const struct pvf
 	spin_lock(&vol->open_lock);
 	pi->nopen[class]++;
 	atomic_inc(&pi->nlive);
-	if (list_empty(&pi->opened.link)) {
-		pi->opened.pass = 0;
+	if (list_empty(&pi->opened.link))
 		list_add_tail(&pi->opened.link, &vol->open_list);
-	}
 	spin_unlock(&vol->open_lock);
 	/*
 	 * Was it another mgr, or another session, that opened it, or is it another by now? Then

@@ -353,42 +353,60 @@ void pvfs_inode_stale(struct inode *inode)
 
 /* ---------------------------------------------------------------- walks over a list of inodes */
 
-/* pvfs_walk_begin - a number for a walk: one that nobody has yet */
-u64 pvfs_walk_begin(void)
-{
-	static atomic64_t walks = ATOMIC64_INIT(0);
-
-	return atomic64_inc_return(&walks);
-}
-
 /**
- * pvfs_walk_next - the next inode of a list that changes while it is walked
- * @walk: from pvfs_walk_begin()
+ * pvfs_walk_begin - before a walk over a list that changes meanwhile; others may walk there too
+ * @w: to be ended by pvfs_walk_end()
  * @lock: the list's
  * @list: of struct pvfs_walked
  * @offset: of that in struct pvfs_inode
+ */
+void pvfs_walk_begin(struct pvfs_walk *w, spinlock_t *lock, struct list_head *list, size_t offset)
+{
+	w->lock = lock;
+	w->offset = offset;
+	w->at.mark = w->end.mark = true;
+	spin_lock(lock);
+	list_add(&w->at.link, list);
+	list_add_tail(&w->end.link, list);
+	spin_unlock(lock);
+}
+
+/**
+ * pvfs_walk_next - the next inode
+ * @w: the walk
  *
  * Each that is on the list from the beginning to the end comes once; those on their way out don't.
  *
  * Return: the inode, with a reference; NULL: that was all.
  */
-struct inode *pvfs_walk_next(u64 walk, spinlock_t *lock, struct list_head *list, size_t offset)
+struct inode *pvfs_walk_next(struct pvfs_walk *w)
 {
 	struct inode *inode = NULL;
-	struct pvfs_walked *w;
+	struct pvfs_walked *next;
 
-	spin_lock(lock);
+	spin_lock(w->lock);
 	while (!inode) {
-		w = list_first_entry_or_null(list, struct pvfs_walked, link);
-		if (!w || w->pass == walk)
+		next = list_next_entry(&w->at, link);
+		if (next == &w->end)
 			break;
-		/* Those that were seen go to the end. */
-		w->pass = walk;
-		list_move_tail(&w->link, list);
-		inode = igrab(&((struct pvfs_inode *)((char *)w - offset))->vfs_inode);
+		list_move(&w->at.link, &next->link);
+		if (!next->mark)
+			inode = igrab(&((struct pvfs_inode *)((char *)next - w->offset))->vfs_inode);
 	}
-	spin_unlock(lock);
+	spin_unlock(w->lock);
 	return inode;
+}
+
+/**
+ * pvfs_walk_end - after a walk, whether it came to its end or not
+ * @w: the walk
+ */
+void pvfs_walk_end(struct pvfs_walk *w)
+{
+	spin_lock(w->lock);
+	list_del(&w->at.link);
+	list_del(&w->end.link);
+	spin_unlock(w->lock);
 }
 
 /* ---------------------------------------------------------------- how fresh attributes are */

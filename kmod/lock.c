@@ -591,18 +591,19 @@ static int lock_lose_one(struct inode *inode, const struct held *h)
 static int lock_each_inode(struct pvfs_volume *vol,
 			   int (*fn)(struct inode *inode, const struct held *h))
 {
-	u64 walk = pvfs_walk_begin();
 	struct inode *inode;
+	struct pvfs_walk w;
 	int err = 0;
 
+	pvfs_walk_begin(&w, &vol->locks_lock, &vol->lock_inodes, offsetof(struct pvfs_inode, locked));
 	while (!err) {
-		inode = pvfs_walk_next(walk, &vol->locks_lock, &vol->lock_inodes,
-				       offsetof(struct pvfs_inode, locked));
+		inode = pvfs_walk_next(&w);
 		if (!inode)
 			break;
 		err = lock_each_held(inode, fn);
 		pvfs_iput_later(inode);
 	}
+	pvfs_walk_end(&w);
 	return err;
 }
 

@@ -70,10 +70,8 @@ struct lock_owner *pvfs_lock_owner_get(struct inode *inode, const void *key, u8 
 		o = new;
 		new = NULL;
 		o->id = ++vol->lock_ids;
-		if (list_empty(&pi->lock_owners)) {
-			pi->locked.pass = 0;
+		if (list_empty(&pi->lock_owners))
 			list_add_tail(&pi->locked.link, &vol->lock_inodes);
-		}
 		list_add_tail(&o->link, &pi->lock_owners);
 	}
 	if (o)

@@ -332,19 +332,22 @@ void pvfs_umount_begin(struct super_block *sb)
 static int pvfs_sync_fs(struct super_block *sb, int wait)
 {
 	struct pvfs_volume *vol = sb->s_fs_info;
-	u64 walk = pvfs_walk_begin();
 	struct inode *inode;
+	struct pvfs_walk w;
 	int err = 0;
 
-	while (wait && !err) {
-		inode = pvfs_walk_next(walk, &vol->open_lock, &vol->open_list,
-				       offsetof(struct pvfs_inode, opened));
+	if (!wait)
+		return 0;
+	pvfs_walk_begin(&w, &vol->open_lock, &vol->open_list, offsetof(struct pvfs_inode, opened));
+	while (!err) {
+		inode = pvfs_walk_next(&w);
 		if (!inode)
 			break;
 		err = pvfs_draft_settle(inode);
 		iput(inode);
 	}
-	return wait ? err ?: pvfs_unstable_sync(vol) : 0;
+	pvfs_walk_end(&w);
+	return err ?: pvfs_unstable_sync(vol);
 }
 
 static const struct super_operations pvfs_super_operations = {

@@ -75,7 +75,14 @@ struct pvfs_fresh {
  */
 struct pvfs_walked {
 	struct list_head link;
-	u64 pass;			/* the last walk that has been here */
+	bool mark;			/* no inode: where a walk is, or will end */
+};
+
+/* A walk over such a list. */
+struct pvfs_walk {
+	struct pvfs_walked at, end;
+	spinlock_t *lock;
+	size_t offset;
 };
 
 /* An inode; read-only after pvfs_iget() where nothing else is said. */
@@ -251,8 +258,9 @@ void pvfs_listing_drop(struct inode *dir, const struct pvfs_listing *l);
 
 /* ---------------------------------------------------------------- inode.c */
 
-u64 pvfs_walk_begin(void);
-struct inode *pvfs_walk_next(u64 walk, spinlock_t *lock, struct list_head *list, size_t offset);
+void pvfs_walk_begin(struct pvfs_walk *w, spinlock_t *lock, struct list_head *list, size_t offset);
+struct inode *pvfs_walk_next(struct pvfs_walk *w);
+void pvfs_walk_end(struct pvfs_walk *w);
 
 int pvfs_inode_cache_init(void);
 void pvfs_inode_cache_exit(void);
