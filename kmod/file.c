@@ -444,7 +444,7 @@ int pvfs_file_flush(struct file *file, fl_owner_t id)
 	/* Nobody is told what comes of it. */
 	if (pvfs_dying()) {
 		if (pvfs_late_due(file_inode(file)))
-			pvfs_late_write(file_inode(file), 0);
+			pvfs_late_write(file_inode(file), 0, true);
 		return 0;
 	}
 	err = pvfs_draft_end(file_inode(file));
@@ -460,13 +460,12 @@ static int pvfs_file_release(struct inode *inode, struct file *file)
 	bool writer = file->f_mode & FMODE_WRITE;
 
 	pvfs_locks_released(inode, file);
-	if (writer && !pvfs_dying()) {
-		pvfs_cache_write(inode, 0, LLONG_MAX);
-		pvfs_draft_settle(inode);
-	}
-	/* What was not written needs the open. */
+	/*
+	 * Closing and unmapping have waited. What was not written all the same needs the open, and is not
+	 * for this task to wait for: the last reference may be another's.
+	 */
 	if (writer && pvfs_late_due(inode))
-		pvfs_late_write(inode, pf->flags);
+		pvfs_late_write(inode, pf->flags, pvfs_dying());
 	else if (pvfs_open_class(pf->flags))
 		pvfs_close_at_mgr(PVFS_VOL(inode), &PVFS_I(inode)->fid, pf->flags, inode);
 	kfree(pf);

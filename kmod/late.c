@@ -1,6 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * late.c - what a dying task leaves to be written, and how long it waits for that.
+ * late.c - what a dying task leaves to be written, and how long it waits for that; and what a task must
+ * not wait for at all, as it is another's.
+ *
+ * Who reads /proc/PID/stat, or memory of a process, holds that process's memory for a moment, and the one
+ * who lets go of it last takes it apart: if the process ended meanwhile, that is not the process. Such a
+ * task is not to wait for anybody's iods.
  *
  * No signal reaches a task that is exiting, so what it would wait for on its way out could not be
  * ended: it would stay, with all its memory, for as long as a server is away. And pages may be in
@@ -76,13 +81,13 @@ bool pvfs_late_due(struct inode *inode)
 }
 
 /**
- * pvfs_late_write - have others write what is left of a file, and wait for that if it does not take long
+ * pvfs_late_write - have others write what is left of a file
  * @inode: the file, which this task has open
  * @flags: an open of it, as opened, that is given back when all is written; 0: none
- *
- * A task that was killed, or has waited as long as it may, does not wait.
+ * @wait: wait for that, if it does not take long; not a task that was killed, or has waited as long as it
+ *	may
  */
-void pvfs_late_write(struct inode *inode, u32 flags)
+void pvfs_late_write(struct inode *inode, u32 flags, bool wait)
 {
 	struct pvfs_inode *pi = PVFS_I(inode);
 	struct late *late;
@@ -102,6 +107,10 @@ void pvfs_late_write(struct inode *inode, u32 flags)
 	ihold(inode);
 	atomic_inc(&PVFS_VOL(inode)->closing);
 	queue_work(PVFS_VOL(inode)->vfs_wq, &late->work);
+	if (!wait) {
+		late_put(late);
+		return;
+	}
 	do {
 		seen = READ_ONCE(pi->wrote);
 		left = pvfs_wait_event_timeout(late->wait, late_done(late),

@@ -541,7 +541,7 @@ void pvfs_closes_hurry(struct inode *inode);
 
 bool pvfs_dying(void);
 bool pvfs_late_due(struct inode *inode);
-void pvfs_late_write(struct inode *inode, u32 flags);
+void pvfs_late_write(struct inode *inode, u32 flags, bool wait);
 
 /* ---------------------------------------------------------------- draft.c */
 

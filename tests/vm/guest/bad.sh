@@ -9,7 +9,7 @@
 . "${0%/*}/bad_session.sh"
 . "${0%/*}/bad_exit.sh"
 
-plan 59
+plan 60
 KEY=key
 TIMEO=timeo=30
 conf=/run/pvfs-cluster/volume/pvfs.conf
@@ -844,6 +844,7 @@ try "umount -f with requests in flight, unload, mount" umount_in_flight
 try "umount -f with locks" umount_with_locks
 try "killed reader, umount at once" killed_and_unmounted
 try "killed with pages that were stored to: gone in time, and they arrive" killed_with_mapping
+try "killed while another reads its memory: who is last does not wait" killed_and_read
 try "killed while they wait for pages in the flusher's hands: gone in time" killed_behind_flusher
 try "killed with a page that another syncs: that waits until it is written" fsync_beside_killed
 try "killed with a draft and a lock, and no mgr" killed_with_draft

@@ -35,10 +35,11 @@ starts_with()
 	[ "$(head -c ${#2} "$1")" = "$2" ]
 }
 
+# one_iod_file FILE [IOD]: a file of 4096 zeros, all of it with that iod, 0 if none is said
 one_iod_file()
 {
 	: >"$1"
-	setfattr -n pvfs.layout -v "base=0 pcount=1 ssize=65536" "$1"
+	setfattr -n pvfs.layout -v "base=${2-0} pcount=1 ssize=65536" "$1"
 	head -c 4096 /dev/zero >"$1"
 }
 
@@ -74,6 +75,50 @@ killed_with_mapping()
 	ended 30
 	"$cluster" umount /mnt/pool
 	rm "$M/$f"
+}
+
+# Who holds the memory of a process that ends, to read of it, takes it apart; that is not held up by an iod that is
+# away, as ps would be for every such process.
+killed_and_read()
+{
+	local f=striped/read other=striped/other reader
+
+	one_iod_file "$M/$f"
+	one_iod_file "$M/$other" 1
+	drop_caches
+	storer "$M/$f" dirty
+	"$cluster" kill iod1 STOP
+	rm -f "$tmp/read"
+	# Its own memory, where the bytes are to go, is of a file whose iod is away.
+	python3 - "$storer" "$M/$other" "$tmp/read" <<-'END' &
+		import ctypes, mmap, os, sys
+		pid, name, told = sys.argv[1:]
+		class iovec(ctypes.Structure):
+		    _fields_ = [("base", ctypes.c_void_p), ("len", ctypes.c_size_t)]
+		libc = ctypes.CDLL(None, use_errno=True)
+		m = mmap.mmap(os.open(name, os.O_RDWR), 4096)
+		here = iovec(ctypes.addressof(ctypes.c_char.from_buffer(m)), 1)
+		with open("/proc/%s/maps" % pid) as maps:
+		    at = next(int(l.split("-")[0], 16) for l in maps if l.endswith("[stack]\n"))
+		there = iovec(at, 1)
+		if libc.process_vm_readv(int(pid), ctypes.byref(here), 1, ctypes.byref(there), 1, 0) != 1:
+		    sys.exit(os.strerror(ctypes.get_errno()))
+		open(told, "w").close()
+	END
+	reader=$!
+	eventually 20 in_deep_sleep $reader
+	"$cluster" kill iod0 STOP
+	kill -KILL "$storer"
+	eventually 20 gone "$storer"
+	refuse [ -e "$tmp/read" ]
+	"$cluster" kill iod1 CONT
+	eventually 20 [ -e "$tmp/read" ]
+	eventually 20 gone $reader
+	"$cluster" kill iod0 CONT
+	wait $reader
+	echo 3 >/proc/sys/vm/drop_caches
+	eventually 20 starts_with "$M/$f" dirty
+	rm "$M/$f" "$M/$other"
 }
 
 # Waits where only what it waits for, or a kill, wakes it.
