@@ -314,14 +314,16 @@ static int lock_unset(struct file *file, struct file_lock *fl, u8 kind)
 {
 	struct inode *inode = file_inode(file);
 	struct lock_owner *o;
+	/* The kernel's threads let go of files for everybody: they wait for nobody. */
+	bool waits = !(current->flags & PF_KTHREAD);
 	struct lock_call *call;
 	int err;
 
 	/*
 	 * Who locks it next is to see what we wrote: data is with the iods, size and time are told
-	 * now.
+	 * now. (Else the mgr asks the iods, until the close has told it.)
 	 */
-	if (S_ISREG(inode->i_mode) && pvfs_writes_pending(inode))
+	if (waits && S_ISREG(inode->i_mode) && pvfs_writes_pending(inode))
 		pvfs_meta_report(inode);
 	o = pvfs_lock_owner_get(inode, pvfs_fl(fl, owner), kind, false);
 	/*
@@ -337,7 +339,7 @@ static int lock_unset(struct file *file, struct file_lock *fl, u8 kind)
 		call = pvfs_lock_call_new(o, fl, false);
 		pvfs_lock_call_submit(call, PVFS_OP_LOCK, 0, false);
 		/* Killed: it is unlocked all the same. */
-		if (!pvfs_lock_call_wait(call) && !err && call->err)
+		if (waits && !pvfs_lock_call_wait(call) && !err && call->err)
 			err = call->err == -ENOLCK ? -ENOLCK : -EIO;
 		pvfs_lock_call_put(call);
 	}

@@ -606,7 +606,11 @@ void pvfs_volume_close(struct pvfs_volume *vol)
 	cancel_delayed_work_sync(&vol->renew_work);
 	pvfs_closes_flush(vol);
 	volume_wait_async(vol, CLOSE_WAIT_MS);
-	if (READ_ONCE(vol->mgr->nup)) {
+	/*
+	 * Requests may have been aborted a moment ago, and the connection with them: it comes back at once. A
+	 * session that is not closed keeps its leases and locks until it is evicted.
+	 */
+	if (wait_event_timeout(vol->mgr->wait, READ_ONCE(vol->mgr->nup), HZ)) {
 		volume_session_close(vol);
 		volume_wait_async(vol, CLOSE_WAIT_MS / 3);
 	}

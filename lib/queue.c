@@ -11,6 +11,7 @@
 
 #define CALLS_DEFAULT 16u
 #define CALLS_MAX 1024u
+#define LOOK_SECONDS 2		/* at most, until an idle thread looks whether there is work */
 
 struct list {
 	struct pvfs_async *first, **end;	/* by next_of() */
@@ -90,6 +91,7 @@ static void *thread(void *arg)
 {
 	struct pvfs_queue *q = arg;
 	struct pvfs_async *a;
+	struct timespec look;
 
 	pthread_mutex_lock(&q->lock);
 	for (;;) {
@@ -97,7 +99,10 @@ static void *thread(void *arg)
 			if (q->stop)
 				break;
 			q->idle++;
-			pthread_cond_wait(&q->work, &q->lock);
+			/* A signal may be lost where several wait: glibc's bug 25847, until 2.41. */
+			clock_gettime(CLOCK_MONOTONIC, &look);
+			look.tv_sec += LOOK_SECONDS;
+			pthread_cond_clockwait(&q->work, &q->lock, CLOCK_MONOTONIC, &look);
 			q->idle--;
 			continue;
 		}

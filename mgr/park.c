@@ -29,6 +29,7 @@
 #include <sanitizer/tsan_interface.h>
 #endif
 #define UNUSED_MAX	64u		/* stacks that are kept */
+#define LOOK_MS		2000u		/* at most, until an idle worker looks whether there is work */
 
 /* A thread that runs tasks: where they return to. */
 struct host {
@@ -410,15 +411,15 @@ static void worker_wait(struct mgr_tasks *ts)
 	u64 now = mgr_mono_ms(), next = t ? t->deadline : ~0ull;
 	struct timespec until;
 
-	if (!t && !poor) {
-		pthread_cond_wait(&ts->work, &ts->lock);
-		return;
-	}
 	if (next <= now) {
 		make_ready(ts, t);
 		return;
 	}
-	next = min(next, poor ? now + 10 : ~0ull);
+	/*
+	 * Not for ever in any case: until glibc 2.41 a signal can be lost where several wait and come and go
+	 * (its bug 25847), and with it the task that it was for.
+	 */
+	next = min(next, now + (poor ? 10 : LOOK_MS));
 	until.tv_sec = next / 1000;
 	until.tv_nsec = next % 1000 * 1000000l;
 	pthread_cond_timedwait(&ts->work, &ts->lock, &until);

@@ -548,14 +548,18 @@ umount_with_locks()
 
 killed_and_unmounted()
 {
+	local log=/run/pvfs-cluster/mgr.log left
+
 	sync -f "$M"
 	"$cluster" kill iod0 STOP
 	background cat "$M/big"
 	eventually 10 waiting_requests
 	pkill -KILL -x cat
 	ended 5
+	left=$(grep -c "is leaving" $log || true)
 	within 60 "$cluster" umount
 	rmmod pvfs
+	[ "$(grep -c "is leaving" $log)" -gt "$left" ]
 	"$cluster" kill iod0 CONT
 	"$cluster" mount
 	"$tools/pario" read "$M/big" 64 1

@@ -106,7 +106,7 @@ killed_and_read()
 		open(told, "w").close()
 	END
 	reader=$!
-	eventually 20 in_deep_sleep $reader
+	eventually 20 grep '^iod 1 READ' $S/requests
 	"$cluster" kill iod0 STOP
 	kill -KILL "$storer"
 	eventually 20 gone "$storer"
