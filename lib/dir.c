@@ -132,12 +132,32 @@ static void fill_dot(struct pvfs_dirent *ret, const char *name, const struct pvf
 	ret->stat.fh = (struct pvfs_fh){ .ino = fid->ino, .gen = fid->gen };
 }
 
+/* What the mgr did not know of an entry, or only we do. Return: 0 or -errno. */
+static int complete(struct pvfs_dir *d, struct pvfs_attr *attr)
+{
+	int err;
+
+	if (!attr->version) {		/* another client's draft: who asks for it by itself is told */
+		err = lib_attr_get(d->fs, &attr->fid, NULL, attr);
+		if (err && err != -ESTALE)
+			return err;
+	}
+	/*
+	 * The mgr asked the iods about what others are writing; what we wrote ourselves only we
+	 * know.
+	 */
+	err = lib_attr_refresh(d->fs, attr);
+	return err == -ESTALE || err == -ENOENT ? 0 : err;
+}
+
 /* Return: 1 an entry, 0 the end, or -errno; d->lock is held. */
 static int next(struct pvfs_dir *d, struct pvfs_dirent *ret)
 {
+	struct pvfs_wire at;
 	struct pvfs_dent e;
 	int err;
 
+	ret->name[0] = '\0';
 	if (d->pos < POS_DOT) {
 		fill_dot(ret, ".", &d->fid, d->pos = POS_DOT);
 		return 1;
@@ -157,28 +177,24 @@ static int next(struct pvfs_dir *d, struct pvfs_dirent *ret)
 	}
 	if (!d->left)
 		return 0;
+	at = d->buf;
 	pvfs_get_dent(&d->buf, &e);
 	if (d->buf.err || !e.name.len || memchr(e.name.p, '/', e.name.len) ||
 	    memchr(e.name.p, '\0', e.name.len) || e.cookie <= POS_DOTDOT || e.cookie > INT64_MAX)
 		return -EBADMSG;
-	d->left--;
 	memcpy(ret->name, e.name.p, e.name.len);
 	ret->name[e.name.len] = '\0';
-	ret->off = d->pos = e.cookie;
-	if (!e.attr.version) {		/* another client's draft: who asks for it by itself is told */
-		err = lib_attr_get(d->fs, &e.attr.fid, NULL, &e.attr);
-		if (err == -ESTALE)
-			err = 0;
-		else if (err)
-			return err;
-	}
-	/*
-	 * The mgr asked the iods about what others are writing; what we wrote ourselves only we
-	 * know.
-	 */
-	err = lib_attr_refresh(d->fs, &e.attr);
-	if (err && err != -ESTALE && err != -ENOENT)
+	ret->off = e.cookie;
+	err = complete(d, &e.attr);
+	if (err) {		/* the next call tries again */
+		memset(&ret->stat, 0, sizeof(ret->stat));
+		ret->stat.st.st_ino = e.attr.fid.ino;
+		ret->stat.fh = (struct pvfs_fh){ .ino = e.attr.fid.ino, .gen = e.attr.fid.gen };
+		d->buf = at;
 		return err;
+	}
+	d->left--;
+	d->pos = e.cookie;
 	lib_attr_to_stat(&e.attr, &ret->stat);
 	return 1;
 }

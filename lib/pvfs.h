@@ -483,7 +483,11 @@ int pvfs_fremovexattr(struct pvfs_file *f, const char *name);
 /* ---- directories ---- */
 
 int pvfs_opendir(struct pvfs_fs *fs, const char *path, struct pvfs_dir **ret);
-/* 1 and an entry ("." and ".." come first), 0 at the end, or -errno. */
+/*
+ * 1 and an entry ("." and ".." come first), 0 at the end, or -errno. When an entry's attributes could not be had
+ * its name is there, as are its fh and off, and the next call tries again; pvfs_seekdir() to off leaves it out.
+ * Else the name is empty.
+ */
 int pvfs_readdir(struct pvfs_dir *d, struct pvfs_dirent *ret);
 /* @off: 0 or the off of an entry that was read; good across opens while the entry exists. */
 void pvfs_seekdir(struct pvfs_dir *d, int64_t off);

@@ -196,6 +196,24 @@ ok "-f stops before pvfsd" "$BIN/mount.pvfs" "$source" "$T/m1" -f -o "$options,u
 fails "no such directory" 32 "" "$BIN/mount.pvfs" "$source" "$T/none" -o "$options,user"
 is "... and nothing is mounted" "$(grep -c " $T/" /proc/mounts)" 0
 
+# A name whose attributes only a dead daemon knows is listed, on a soft mount too: a copy that left it out in silence would
+# be taken for a whole one.
+p mkdir pvfs:/partly
+mkdir "$T/partly"
+for i in {1..5}; do echo "$i" >"$T/partly/$i"; done
+p cp "$T/partly/"* pvfs:/partly
+make_file "$T/in" 1000000
+"$BIN/tests/integ/unclosed" "$(mgr_address "$C")" test "$C/cluster.key" /partly/growing 1000000 <"$T/in" >"$T/written" &
+PIDS+=($!)
+ok "somebody writes a file" wait_for 20 grep written "$T/written"
+ok "an iod is killed" "$PVFS" stop "$C" iod1 --kill
+ok "a soft mount" "$BIN/pvfsd" -o "key=$C/cluster.key,soft,timeo=10" "$(mgr_address "$C"):/test" "$T/m1"
+is "... lists all names" "$(echo $(ls "$T/m1/partly"))" "1 2 3 4 5 growing"
+is "... not with attributes that it does not have" "$(ls -l "$T/m1/partly" 2>&1 | grep -c "growing.*\(Input/output error\|timed out\)")" 1
+fails "... and who copies them is told" 2 "growing: .*(Input/output error|timed out)" tar -C "$T/m1" -cf "$T/partly.tar" partly
+ok "... it is unmounted" umount "$T/m1"
+start_cluster "$C" iod1
+
 # mount(8) looks for mount.pvfs in /sbin: in a name space of its own this one is there.
 by_mount() {
 	local rc=0

@@ -477,11 +477,18 @@ static void do_opendir(fuse_req_t req, fuse_ino_t ino, struct fuse_file_info *fi
 		held_put(&l->held);
 }
 
-/* The entry after @l->at. Return: 1, 0 at the end, or -errno. */
+/*
+ * The entry after @l->at. One whose attributes can't be had is listed all the same: who looks at it is told, and a
+ * copy of the directory must not go without it. Return: 1, 0 at the end, or -errno.
+ */
 static int look(struct listing *l)
 {
 	int rc = l->have_next ? 1 : pvfs_readdir(l->d, &l->next);
 
+	if (rc < 0 && rc != -EINTR && l->next.name[0]) {
+		pvfs_seekdir(l->d, l->next.off);
+		rc = 1;
+	}
 	l->have_next = rc > 0;
 	return rc;
 }
@@ -520,7 +527,7 @@ static void list(fuse_req_t req, size_t size, off_t off, struct fuse_file_info *
 		if (used + n > size)
 			break;
 		/* A size that is not known must not be believed: the kernel asks when it looks. */
-		if (plus && !dots && !(de->stat.flags & PVFS_ST_SIZE_UNKNOWN) && fill_entry(&e, &de->stat, NULL))
+		if (plus && !dots && de->stat.st.st_mode && !(de->stat.flags & PVFS_ST_SIZE_UNKNOWN) && fill_entry(&e, &de->stat, NULL))
 			e = (struct fuse_entry_param){ .attr = de->stat.st };
 		used += plus ? fuse_add_direntry_plus(req, buf + used, size - used, de->name, &e, de->off) :
 			       fuse_add_direntry(req, buf + used, size - used, de->name, &e.attr, de->off);
