@@ -505,6 +505,7 @@ void mgr_evict_fini(struct mgr *m);
 int mgr_sessions_init(struct mgr *m);
 int mgr_sessions_load(struct mgr_op *op);
 int mgr_sessions_lost(struct mgr_op *op);
+int mgr_sessions_advance(struct mgr_op *op, s64 now);
 void mgr_sessions_fini(struct mgr *m);
 void *mgr_expire_thread(void *arg);
 /* One round of the expiry thread; for it and for tests. */

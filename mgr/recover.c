@@ -436,6 +436,9 @@ static int recover(struct mgr_op *op, void *arg)
 		op->m->files_stale = true;
 	if (!err && op->m->db->sessions_lost)
 		err = mgr_sessions_lost(op);
+	/* A full disk must not keep us from starting here either. */
+	if (!err && mgr_sessions_advance(op, time(NULL)) == -EUCLEAN)
+		err = -EUCLEAN;
 	err = err ?: mgr_sessions_load(op);
 	if (err)
 		return err;

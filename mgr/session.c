@@ -495,6 +495,42 @@ int mgr_sessions_lost(struct mgr_op *op)
 	return err ?: op->m->db->ops->sessions_evicted(op->m->db);
 }
 
+/* Numbers of one second; more are not opened in one. From 2026 on. */
+#define SESSIONS_A_SECOND	1024u
+#define SESSIONS_SINCE		1767225600ll
+
+static int advance_fn(struct mgr_op *op, void *arg)
+{
+	u64 next, by_clock;
+	__le64 v;
+	int n;
+
+	n = mdb_get(op->m->db, op->txn, MDB_META, "next_session", 12, &v, sizeof(v), MDB_RMW);
+	if (n != sizeof(v))
+		return n < 0 ? n : -EUCLEAN;
+	next = le64_to_cpu(v);
+	by_clock = *(s64 *)arg > SESSIONS_SINCE ? (*(s64 *)arg - SESSIONS_SINCE) * SESSIONS_A_SECOND : 0;
+	if (next == 1 || by_clock <= next)
+		return 0;
+	v = cpu_to_le64(by_clock);
+	return mdb_put(op->m->db, op->txn, MDB_META, "next_session", 12, &v, sizeof(v));
+}
+
+/**
+ * mgr_sessions_advance - no session gets a number that another one had, after whatever restart
+ * @op: its
+ * @now: the time of day, seconds
+ *
+ * The store may be a copy, older than what happened since: the iods know sessions that were evicted after it
+ * was made, and would refuse others of these numbers for ever. Of a new volume the numbers are small ones.
+ *
+ * Context: start, after mgr_sessions_lost().
+ */
+int mgr_sessions_advance(struct mgr_op *op, s64 now)
+{
+	return mgr_run(op, advance_fn, &now, MGR_RUN_SYNC);
+}
+
 void mgr_sessions_fini(struct mgr *m)
 {
 	struct mgr_session *s, *next;
