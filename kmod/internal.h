@@ -269,6 +269,7 @@ struct pvfs_volume {
 	u64 epoch;			/* of the mgr */
 	bool recovering;		/* only RECOVERY requests go to the mgr */
 	bool dead;			/* unmounting: requests fail with -ESHUTDOWN */
+	bool cut;			/* the mgr was up when requests were aborted. No lock */
 	bool leaving;			/* unmounting: recovery may not hold inodes any more */
 	bool walking;			/* recovery may hold some; false wakes async_wait */
 	u32 nslots;

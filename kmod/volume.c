@@ -607,10 +607,10 @@ void pvfs_volume_close(struct pvfs_volume *vol)
 	pvfs_closes_flush(vol);
 	volume_wait_async(vol, CLOSE_WAIT_MS);
 	/*
-	 * Requests may have been aborted a moment ago, and the connection with them: it comes back at once. A
-	 * session that is not closed keeps its leases and locks until it is evicted.
+	 * Requests may have been aborted a moment ago, and the connection with them: it comes back at once, or
+	 * the mgr is away. A session that is not closed keeps its leases and locks until it is evicted.
 	 */
-	if (wait_event_timeout(vol->mgr->wait, READ_ONCE(vol->mgr->nup), HZ)) {
+	if (wait_event_timeout(vol->mgr->wait, READ_ONCE(vol->mgr->nup), vol->cut ? 5 * HZ : HZ)) {
 		volume_session_close(vol);
 		volume_wait_async(vol, CLOSE_WAIT_MS / 3);
 	}
@@ -632,6 +632,8 @@ void pvfs_volume_abort(struct pvfs_volume *vol)
 {
 	u32 i;
 
+	if (READ_ONCE(vol->mgr->nup))
+		WRITE_ONCE(vol->cut, true);
 	pvfs_server_abort(vol->mgr);
 	for (i = 0; i < vol->niods; i++)
 		pvfs_server_abort(vol->iods[i]);

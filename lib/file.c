@@ -50,7 +50,9 @@ static int send_close(struct pvfs_fs *fs, struct inode *ino, u32 rights)
 	if (rights & PVFS_CAP_WRITE) {
 		lib_inode_report_take(ino, &c.report);
 	} else {
+		pthread_mutex_lock(&ino->lock);
 		c.report.trunc_gen = ino->trunc_gen;
+		pthread_mutex_unlock(&ino->lock);
 		lib_inode_atime_take(ino, &c.report.atime);
 	}
 	pvfs_close_req_one(&req, &c, raw);

@@ -8,8 +8,10 @@
  * holes are not written. Within the volume the I/O daemons copy.
  */
 #include "cp.h"
+#include <errno.h>
 #include <fcntl.h>
 #include <signal.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <time.h>
@@ -81,7 +83,7 @@ struct copier {
 	bool have_root;
 };
 
-static volatile sig_atomic_t interrupted;
+static atomic_bool interrupted;
 
 /* A server does not answer: what is good of the copies has been noted before (--checkpoint). */
 static void on_alarm(int sig)
@@ -96,8 +98,11 @@ static void on_alarm(int sig)
 /* Time to note how far the copies are; a call may be waiting for a server for good. */
 static void on_signal(int sig)
 {
-	interrupted = 1;
+	int saved = errno;
+
+	interrupted = true;
 	alarm(END_SECONDS);
+	errno = saved;
 }
 
 static u64 now_ms(void)

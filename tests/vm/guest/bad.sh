@@ -546,9 +546,15 @@ umount_with_locks()
 	rm "$M/locked"
 }
 
+# More sessions than $1 were closed by their clients.
+more_left()
+{
+	[ "$(grep -c "is leaving" /run/pvfs-cluster/mgr.log || true)" -gt "$1" ]
+}
+
 killed_and_unmounted()
 {
-	local log=/run/pvfs-cluster/mgr.log left
+	local left
 
 	sync -f "$M"
 	"$cluster" kill iod0 STOP
@@ -556,10 +562,10 @@ killed_and_unmounted()
 	eventually 10 waiting_requests
 	pkill -KILL -x cat
 	ended 5
-	left=$(grep -c "is leaving" $log || true)
+	left=$(grep -c "is leaving" /run/pvfs-cluster/mgr.log || true)
 	within 60 "$cluster" umount
 	rmmod pvfs
-	[ "$(grep -c "is leaving" $log)" -gt "$left" ]
+	eventually 5 more_left "$left"
 	"$cluster" kill iod0 CONT
 	"$cluster" mount
 	"$tools/pario" read "$M/big" 64 1
