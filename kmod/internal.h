@@ -369,6 +369,7 @@ int pvfs_meta_reclaim_done(struct pvfs_volume *vol, u64 epoch);
 void pvfs_locks_abort(struct pvfs_volume *vol);
 /* VFS half, called where a LOCK_GRANT or a RECALL is received; do not sleep. */
 int pvfs_locks_granted(struct pvfs_volume *vol, const struct pvfs_lock_grant_req *req);
+void pvfs_opens_init(struct pvfs_volume *vol);
 void pvfs_closes_init(struct pvfs_volume *vol);
 void pvfs_closes_flush(struct pvfs_volume *vol);
 void pvfs_closes_end(struct pvfs_volume *vol);

@@ -10,6 +10,7 @@
  *   io.c     one transfer between memory and the iods   space.c  fallocate, holes
  *   head.c   the same for files whose bytes are with the mgr   draft.c  new ones
  *   unstable.c what is yet to be synced         listing.c  listings that are kept
+ *   opens.c  what is open, as the mgr counts it; capabilities
  *   close.c  giving opens back                  report.c  what the mgr is to be told
  *   lock*.c  file locks                        lease.c  what may be believed, and for how long
  *   export.c file handles                      late.c   what dying tasks leave to be written
@@ -336,12 +337,8 @@ void pvfs_dentry_confirmed(struct dentry *dentry, const struct dentry *parent,
 int pvfs_file_flush(struct file *file, fl_owner_t id);
 u32 pvfs_open_flags(const struct file *file, unsigned int oflags);
 struct pvfs_file *pvfs_file_alloc(u32 flags);
-int pvfs_file_opened(struct inode *inode, struct pvfs_file *pf, const struct pvfs_cap *cap,
-		     u64 session, u64 epoch);
 int pvfs_open_noop(struct inode *inode, struct file *file);
-void pvfs_session_sample(struct pvfs_volume *vol, u64 *session, u64 *epoch);
 int pvfs_read_is_hole(struct pvfs_io *io, bool ask);
-int pvfs_file_cap(struct inode *inode, u32 rights, struct pvfs_cap *cap, u64 *session);
 
 int pvfs_file_mmap(struct file *file, struct vm_area_struct *vma);
 bool pvfs_cache_check(struct inode *inode);
@@ -530,6 +527,13 @@ int pvfs_unstable_fsync(struct inode *inode, bool datasync);
 int pvfs_unstable_sync(struct pvfs_volume *vol);
 int pvfs_unstable_trim(struct pvfs_volume *vol);
 void pvfs_unstable_unmount(struct pvfs_volume *vol);
+
+/* ---------------------------------------------------------------- opens.c */
+
+int pvfs_file_opened(struct inode *inode, struct pvfs_file *pf, const struct pvfs_cap *cap,
+		     u64 session, u64 epoch);
+void pvfs_session_sample(struct pvfs_volume *vol, u64 *session, u64 *epoch);
+int pvfs_file_cap(struct inode *inode, u32 rights, struct pvfs_cap *cap, u64 *session);
 
 /* ---------------------------------------------------------------- close.c */
 

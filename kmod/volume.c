@@ -477,11 +477,10 @@ int pvfs_volume_open(const struct pvfs_opts *opts, unsigned int timeout_ms,
 	strscpy(vol->client_host, utsname()->nodename, sizeof(vol->client_host));
 	get_random_bytes(vol->client_id, sizeof(vol->client_id));
 	spin_lock_init(&vol->lock);
-	spin_lock_init(&vol->open_lock);
 	pvfs_leases_init(vol);
 	pvfs_listings_init(vol);
+	pvfs_opens_init(vol);
 	pvfs_closes_init(vol);
-	INIT_LIST_HEAD(&vol->open_list);
 	spin_lock_init(&vol->locks_lock);
 	INIT_LIST_HEAD(&vol->lock_inodes);
 	INIT_LIST_HEAD(&vol->lock_waits);
