@@ -10,7 +10,7 @@
  * Nobody has a session with the new store: all clients from before are evicted. Their replies are not
  * taken over. The old store is left as it is.
  */
-#include "bdbio.h"
+#include "bdbfiles.h"
 #include "bdbpage.h"
 #include "mgr.h"
 #include "salvage.h"
@@ -436,6 +436,10 @@ int mgr_salvage(const struct pvfs_conf *conf, const char *newdir, FILE *report, 
 
 	e = mgr_db_dir(conf, dir, sizeof(dir));
 	if (e)
+		return e;
+	/* What can't be read for want of rights is not lost. */
+	e = bdbfiles_check_access(dir, NULL);
+	if (e == -EACCES || e == -EPERM)
 		return e;
 	e = make_store(conf, newdir, err, errlen, &s.db);
 	if (e)
