@@ -174,6 +174,12 @@ static int do_check(struct mgr *m)
 		pvfs_error("the database cannot be read: %s", strerror(-err));
 		return err;
 	}
+	/* They were put aside when the database was opened, as at any start. */
+	if (m->sessions_lost) {
+		printf("%s/db: the clients' sessions were damaged or missing: they are put aside, and all clients that were there are evicted\n",
+		       m->conf->mgr_store);
+		r.problems++;
+	}
 	printf("%llu inodes, %llu directories, %llu entries, %llu orphans, %llu to be reaped: "
 	       "%llu problems\n",
 	       (unsigned long long)r.inodes, (unsigned long long)r.dirs,

@@ -303,8 +303,10 @@ static int check_tables(struct bdb *b)
 				continue;
 			/* Both are made anew. */
 			sessions |= of_sessions(i);
-			if (of_sessions(i))
+			if (of_sessions(i)) {
+				pvfs_warn("%s: is missing", path);
 				continue;
+			}
 			pvfs_error("%s: is missing: restore the store from a backup, or get out what is readable with pvfs-mgr --salvage; if the store was being made, make it again",
 				   path);
 			err = -EUCLEAN;

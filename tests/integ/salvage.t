@@ -90,4 +90,18 @@ ok "one without sessions starts as well" "$PVFS" start "$C"
 is "... and says so" "$(grep -c "all clients that were there are evicted" "$C/log/mgr.log")" 2
 ok "... and a new client is served" wait_for 30 p --soft --timeout 10 cp --no-progress pvfs:/tree/large "$T/back"
 ok "stop" "$PVFS" stop "$C"
+
+# A check does with them what a start does, and says so.
+check() { "$BIN/pvfs-mgr" -c "$C/pvfs.conf" --check >"$T/check.out" 2>&1; echo $?; }
+is "nothing is found" "$(check)" 0
+rm "$C/mgr/db/slot.db"
+is "sessions that are missing are a problem of the check" "$(check)" 1
+like "... with the table" "$(cat "$T/check.out")" "db/slot.db: is missing"
+like "... what was done" "$(cat "$T/check.out")" "they are put aside, and all clients that were there are evicted"
+like "... and the sum" "$(tail -n 1 "$T/check.out")" ": 1 problems"
+is "... once" "$(check)" 0
+flip session.db 1
+is "damaged ones are" "$(check)" 1
+like "... with the page" "$(cat "$T/check.out")" "session.db: page 1 is damaged"
+
 finish
