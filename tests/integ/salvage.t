@@ -104,4 +104,45 @@ flip session.db 1
 is "damaged ones are" "$(check)" 1
 like "... with the page" "$(cat "$T/check.out")" "session.db: page 1 is damaged"
 
+# A store of the user whom the daemon runs as, and root's hands on it.
+others() { find "$@" ! -uid 65534; }
+nobody() { setpriv --reuid 65534 --regid 65534 --clear-groups "$@"; }
+chmod 755 "$T"
+cp "$BIN/pvfs-mgr" "$T"		# where that user can reach it
+if [ "$(id -u)" = 0 ] && nobody test -x "$T/pvfs-mgr"; then
+	chown -R 65534:65534 "$C/mgr" "$C"/*.key
+	rm "$C/mgr/db/session.db"
+	is "root's check finds something" "$(check)" 1
+	is "... and leaves nothing that is root's" "$(others "$C/mgr")" ""
+	mkdir -m 700 "$T/there"
+	for d in new there; do
+		ok "root's salvage into $d" "$BIN/pvfs-mgr" -c "$C/pvfs.conf" --salvage "$T/$d"
+		is "... makes no store of root's" "$(others "$T/$d")" ""
+	done
+	mv "$C/mgr" "$T/unsalvaged" && mv "$T/new" "$C/mgr"
+	ok "root starts the manager" "$PVFS" start "$C"
+	is "... all is there" "$(readable)" 41
+	ok "... and something new is" p cp --no-progress -r "$T/tree" pvfs:/tree2
+	ok "stop" "$PVFS" stop "$C"
+	is "... nothing is root's" "$(others "$C/mgr")" ""
+	ok "its own user can check it" nobody "$T/pvfs-mgr" -c "$C/pvfs.conf" --check
+	chown 0:0 "$C/mgr/db/inode.db"
+	fails "a file of root's is named, with what to do" 1 "db/inode.db: Permission denied: all files .*chown" \
+		nobody "$T/pvfs-mgr" -c "$C/pvfs.conf" --check
+	mkdir -m 777 "$T/for-all"
+	fails "... and is nothing that salvage takes for lost" 1 "db/inode.db: Permission denied: all files .*chown" \
+		nobody "$T/pvfs-mgr" -c "$C/pvfs.conf" --salvage "$T/for-all/new"
+	ok "... which makes no store then" test ! -e "$T/for-all/new"
+	chown 65534:65534 "$C/mgr/db/inode.db"
+fi
+
+# What is not the manager's only log, and a table that has lost pages.
+mkdir "$T/logs" && mv "$C"/mgr/db/log.* "$T/logs"
+fails "a store without its log is refused" 1 "db: the database's log \(log.\*\) is missing: put it back" \
+	"$BIN/pvfs-mgr" -c "$C/pvfs.conf" --check
+mv "$T/logs"/* "$C/mgr/db"
+ok "... until it is back" "$BIN/pvfs-mgr" -c "$C/pvfs.conf" --check
+truncate -s -8192 "$C/mgr/db/inode.db"
+fails "one with a table that was cut is refused" 1 "db/inode.db: ends after page [0-9]+, 8192 bytes short: .*--salvage" \
+	"$BIN/pvfs-mgr" -c "$C/pvfs.conf" --check
 finish
