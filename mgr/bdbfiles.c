@@ -91,10 +91,9 @@ int bdbfiles_check_end(const char *path, u32 log_file, u32 log_offset, bool advi
 		return err;
 	lsn = bdb_page_lsn(page);
 	if (lsn >= end) {
-		pvfs_error("%s: was last changed at %u/%u of the log, which ends at %u/%u: the log (log.*) is older than the tables, or not theirs%s",
-			   path, (u32)(lsn >> 32), (u32)lsn, log_file, log_offset, !advise ? "" :
-			   "; put the right one back, or restore the store from a backup, or get out what is readable with pvfs-mgr --salvage");
-		return -EUCLEAN;
+		pvfs_error("%s: was last changed at %u/%u of the log, which ends at %u/%u: the log (log.*) is older than the tables, or not theirs; put the right one back, or restore the store from a backup, or get out what is readable with pvfs-mgr --salvage",
+			   path, (u32)(lsn >> 32), (u32)lsn, log_file, log_offset);
+		return -ESTALE;
 	}
 	pages = st.st_size / BDB_PAGE;
 	want = (u64)bdb_meta_last(page) + 1;

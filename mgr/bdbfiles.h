@@ -19,12 +19,13 @@ int bdbfiles_check_access(const char *dir, u32 *ret_logs);
 /**
  * bdbfiles_check_end - is a table as long as its first page says, and no younger than the log?
  * @log_file: and @log_offset: where the log ends
- * @advise: what is said has what to do in it
+ * @advise: what is said of one that is too short has what to do in it
  *
  * True of all after recovery only: pages that the log is about need not be in the file before, and one
  * that was cut may be as long as it should be again, with holes.
  *
- * Return: 0, also when there is none; -EUCLEAN and what is wrong was logged; or -errno.
+ * Return: 0, also when there is none; -EUCLEAN: it is too short, -ESTALE: it is younger than the log, and
+ * that was logged; or -errno.
  */
 int bdbfiles_check_end(const char *path, u32 log_file, u32 log_offset, bool advise);
 

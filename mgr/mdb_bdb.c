@@ -357,6 +357,10 @@ static int env_open(struct bdb *b)
 	case EACCES:
 	case EPERM:
 	case EROFS:
+	case EMFILE:
+	case ENFILE:
+	case ENOSPC:
+	case EDQUOT:
 		pvfs_error("database in %s: %s", b->dir, strerror(err));
 		return -err;
 	default:
@@ -396,7 +400,8 @@ static int check_recovered(struct bdb *b)
 
 	if (err)
 		return map_error(b, err, "log");
-	for (i = 0; i < MDB_NTABLES; i++) {
+	/* The wrong log is so for all of them. */
+	for (i = 0; i < MDB_NTABLES && err != -ESTALE; i++) {
 		table_path(b, i, "", path);
 		e = bdbfiles_check_end(path, lg->st_cur_file, lg->st_cur_offset, !of_sessions(i));
 		if (e == -EUCLEAN && of_sessions(i))
@@ -406,7 +411,7 @@ static int check_recovered(struct bdb *b)
 	}
 	free(lg);
 	if (err || !sessions)
-		return err == -EUCLEAN ? -EIO : err;
+		return err == -EUCLEAN || err == -ESTALE ? -EIO : err;
 	b->env->close(b->env, 0);
 	b->env = NULL;
 	return lose_sessions(b) ?: env_recover(b);
