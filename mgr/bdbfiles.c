@@ -74,28 +74,34 @@ int bdbfiles_check_access(const char *dir, u32 *ret_logs)
 	return err;
 }
 
-int bdbfiles_check_end(const char *path, u32 log_file, u32 log_offset, bool advise)
+/* Return: 0; -ENOENT: no table, or none whose first page is sound, which others tell of; or -errno. */
+static int first_page(const char *path, u8 page[BDB_PAGE], u64 *ret_size)
 {
-	u64 pages, want, lsn, end = (u64)log_file << 32 | log_offset;
 	int fd = open(path, O_RDONLY | O_CLOEXEC), err = 0;
-	u8 page[BDB_PAGE];
 	struct stat st;
 
 	if (fd < 0)
-		return errno == ENOENT ? 0 : tell(path, errno);
-	if (fstat(fd, &st) || pread(fd, page, sizeof(page), 0) < 0)
+		return errno == ENOENT ? -ENOENT : tell(path, errno);
+	if (fstat(fd, &st))
 		err = -errno;
+	else if (pread(fd, page, BDB_PAGE, 0) != BDB_PAGE || !bdb_page_sound(page, 0) ||
+		 bdb_page_type(page) != BDB_PAGE_META)
+		err = -ENOENT;
+	else
+		*ret_size = st.st_size;
 	close(fd);
-	/* A first page that is not sound is somebody else's to tell of. */
-	if (err || st.st_size < BDB_PAGE || !bdb_page_sound(page, 0) || bdb_page_type(page) != BDB_PAGE_META)
-		return err;
-	lsn = bdb_page_lsn(page);
-	if (lsn >= end) {
-		pvfs_error("%s: was last changed at %u/%u of the log, which ends at %u/%u: the log (log.*) is older than the tables, or not theirs; put the right one back, or restore the store from a backup, or get out what is readable with pvfs-mgr --salvage",
-			   path, (u32)(lsn >> 32), (u32)lsn, log_file, log_offset);
-		return -ESTALE;
-	}
-	pages = st.st_size / BDB_PAGE;
+	return err;
+}
+
+int bdbfiles_check_length(const char *path, bool advise)
+{
+	u64 pages, want, size;
+	u8 page[BDB_PAGE];
+	int err = first_page(path, page, &size);
+
+	if (err)
+		return err == -ENOENT ? 0 : err;
+	pages = size / BDB_PAGE;
 	want = (u64)bdb_meta_last(page) + 1;
 	if (pages >= want)
 		return 0;
@@ -103,4 +109,20 @@ int bdbfiles_check_end(const char *path, u32 log_file, u32 log_offset, bool advi
 		   (unsigned long long)pages - 1, (unsigned long long)(want - pages) * BDB_PAGE, !advise ? "" :
 		   "; restore the store from a backup, or get out what is readable with pvfs-mgr --salvage");
 	return -EUCLEAN;
+}
+
+int bdbfiles_check_log(const char *path, u64 end)
+{
+	u8 page[BDB_PAGE];
+	u64 lsn, size;
+	int err = first_page(path, page, &size);
+
+	if (err)
+		return err == -ENOENT ? 0 : err;
+	lsn = bdb_page_lsn(page);
+	if (lsn < end)
+		return 0;
+	pvfs_error("%s: was last changed at %u/%u of the log, which ends at %u/%u: the log (log.*) is older than the tables, or not theirs; put the right one back, or restore the store from a backup, or get out what is readable with pvfs-mgr --salvage",
+		   path, (u32)(lsn >> 32), (u32)lsn, (u32)(end >> 32), (u32)end);
+	return -ESTALE;
 }

@@ -17,16 +17,18 @@
 int bdbfiles_check_access(const char *dir, u32 *ret_logs);
 
 /**
- * bdbfiles_check_end - is a table as long as its first page says, and no younger than the log?
- * @log_file: and @log_offset: where the log ends
- * @advise: what is said of one that is too short has what to do in it
+ * bdbfiles_check_length - is a table as long as its first page says?
+ * @advise: what is said has what to do in it
  *
- * True of all after recovery only: pages that the log is about need not be in the file before, and one
- * that was cut may be as long as it should be again, with holes.
+ * True after recovery only. Before, the first page may tell of pages that are in the log alone, and of some
+ * that are gone: the library cuts the file as soon as it frees the last ones. Of a table that is cut between
+ * a crash and the start nothing can be said: recovery may make it as long as it was, with holes.
  *
- * Return: 0, also when there is none; -EUCLEAN: it is too short, -ESTALE: it is younger than the log, and
- * that was logged; or -errno.
+ * Return: 0, also when there is none; -EUCLEAN: it is too short, which was logged; or -errno.
  */
-int bdbfiles_check_end(const char *path, u32 log_file, u32 log_offset, bool advise);
+int bdbfiles_check_length(const char *path, bool advise);
+
+/* Was a table changed before lsn @end, the end of the log? -ESTALE: not so, which was logged. */
+int bdbfiles_check_log(const char *path, u64 end);
 
 #endif

@@ -403,7 +403,8 @@ static int check_recovered(struct bdb *b)
 	/* The wrong log is so for all of them. */
 	for (i = 0; i < MDB_NTABLES && err != -ESTALE; i++) {
 		table_path(b, i, "", path);
-		e = bdbfiles_check_end(path, lg->st_cur_file, lg->st_cur_offset, !of_sessions(i));
+		e = bdbfiles_check_log(path, (u64)lg->st_cur_file << 32 | lg->st_cur_offset);
+		e = e ?: bdbfiles_check_length(path, !of_sessions(i));
 		if (e == -EUCLEAN && of_sessions(i))
 			sessions = true;
 		else if (e)
