@@ -95,7 +95,7 @@ static int first_page(const char *path, u8 page[BDB_PAGE], u64 *ret_size)
 
 int bdbfiles_check_length(const char *path, bool advise)
 {
-	u64 pages, want, size;
+	u64 pages, want, size = 0;
 	u8 page[BDB_PAGE];
 	int err = first_page(path, page, &size);
 
@@ -114,7 +114,7 @@ int bdbfiles_check_length(const char *path, bool advise)
 int bdbfiles_check_log(const char *path, u64 end)
 {
 	u8 page[BDB_PAGE];
-	u64 lsn, size;
+	u64 lsn, size = 0;
 	int err = first_page(path, page, &size);
 
 	if (err)
