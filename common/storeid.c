@@ -25,6 +25,12 @@ static const char *role_name(u8 role)
 	return role == PVFS_ROLE_MGR ? "mgr" : role == PVFS_ROLE_IOD ? "iod" : "?";
 }
 
+/* What to do about @err, besides what it says itself. */
+static const char *advice(int err)
+{
+	return err == -EACCES ? ": all files of the store must belong to the user that the daemon runs as: chown -R" : "";
+}
+
 void pvfs_uuid_text(const u8 uuid[PVFS_UUID_LEN], char out[37])
 {
 	int i, n = 0;
@@ -251,7 +257,7 @@ int pvfs_storeid_check(const char *dir, const struct pvfs_storeid *want, char *e
 				 "%s: is not a PVFS store (no %s): format it with --mkfs, or correct 'store'",
 				 dir, MARK);
 		else
-			snprintf(err, errlen, "%s: can't be read: %s", path, strerror(-rc));
+			snprintf(err, errlen, "%s: can't be read: %s%s", path, strerror(-rc), advice(rc));
 		return rc == -ENOTDIR ? -ENOENT : rc;
 	}
 	n = read(fd, text, sizeof(text) - 1);
@@ -365,7 +371,7 @@ int pvfs_store_lock(const char *dir, char *err, size_t errlen)
 	fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
 	if (fd < 0) {
 		rc = -errno;
-		snprintf(err, errlen, "%s: can't be opened: %s", path, strerror(-rc));
+		snprintf(err, errlen, "%s: can't be opened: %s%s", path, strerror(-rc), advice(rc));
 		return rc;
 	}
 	rc = lock_store(fd, pid, sizeof(pid));

@@ -4,7 +4,7 @@
  *
  *   every page    0 lsn.file  4 lsn.offset  8 pgno  16 next  20 entries  22 used from here  25 type
  *                 28 checksum, of the page with zeros in its place  32 offsets of the items
- *   meta page     26 flags    492 checksum, of the first 512 bytes
+ *   meta page     26 flags  32 last page  492 checksum, of the first 512 bytes
  *   item          0 length  2 kind, 0x80: deleted  3 bytes
  *   long item     2 kind  4 first overflow page  8 length
  */
@@ -67,6 +67,11 @@ bool bdb_page_sound(const u8 *page, u32 pgno)
 	if (pgno && bdb_page_type(page) == BDB_PAGE_FREE && !bdb_page_lsn(page) && !get32(page + 8))
 		return true;
 	return get32(page + at) == checksum(page, len, at) && get32(page + 8) == pgno;
+}
+
+u32 bdb_meta_last(const u8 *page)
+{
+	return get32(page + 32);
 }
 
 u64 bdb_page_lsn(const u8 *page)

@@ -39,6 +39,9 @@ static inline u8 bdb_page_type(const u8 *page)
 /* When it was changed last: pages are ordered by it. */
 u64 bdb_page_lsn(const u8 *page);
 
+/* Of the first page of a table: the number of the last one. */
+u32 bdb_meta_last(const u8 *page);
+
 /**
  * bdb_page_stand_in - what recovery is given in place of a page that is damaged
  * @page: BDB_PAGE bytes, overwritten

@@ -5,10 +5,15 @@
 #include "mgr.h"
 #include "../common/storeid.h"
 #include <getopt.h>
+#include <linux/capability.h>
 #include <malloc.h>
 #include <signal.h>
 #include <stdlib.h>
+#include <sys/fsuid.h>
+#include <sys/prctl.h>
 #include <sys/resource.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
 #include <sys/un.h>
 #include <unistd.h>
 
@@ -103,6 +108,11 @@ static int parse(int argc, char **argv, struct options *o)
 			optind < argc ? argv[optind] : "");
 		return -EINVAL;
 	}
+	if (o->check + o->mkfs + !!o->salvage > 1) {
+		fprintf(stderr, "pvfs-mgr: of --check, --mkfs and --salvage only one can be asked for\n"
+			"Try 'pvfs-mgr --help'.\n");
+		return -EINVAL;
+	}
 	return 0;
 }
 
@@ -148,6 +158,37 @@ static int load_key(const char *what, const char *path, struct pvfs_key *ret)
 	return err;
 }
 
+/*
+ * Root's run must not leave files in the store that the manager's user can't open: what is made from
+ * here on belongs to the store's owner. That is the kernel's fsuid, of this thread and those it makes.
+ * With it go the rights over files, which are taken back: a log or a key may be root's.
+ */
+static void make_files_of(const char *store)
+{
+	struct __user_cap_header_struct h = { .version = _LINUX_CAPABILITY_VERSION_3 };
+	struct __user_cap_data_struct caps[2];
+	struct stat st;
+
+	if (geteuid() || stat(store, &st) || !st.st_uid)
+		return;
+	if (syscall(SYS_capget, &h, caps))
+		goto fail;
+	setfsgid(st.st_gid);
+	setfsuid(st.st_uid);
+	/* They return what was before, and no error. */
+	if ((uid_t)setfsuid(-1) != st.st_uid || (gid_t)setfsgid(-1) != st.st_gid) {
+		errno = EPERM;
+		goto fail;
+	}
+	if (syscall(SYS_capset, &h, caps))
+		goto fail;
+	prctl(PR_SET_DUMPABLE, 1);	/* a core is wanted still */
+	return;
+fail:
+	pvfs_warn("%s: belongs to user %u, and what is made there now does not: %s; chown -R it afterwards", store,
+		  st.st_uid, strerror(errno));
+}
+
 /* Is the store ours, and ours alone? Return: the lock's descriptor or -errno. */
 static int take_store(const struct pvfs_conf *conf)
 {
@@ -158,8 +199,10 @@ static int take_store(const struct pvfs_conf *conf)
 	memcpy(id.uuid, conf->uuid, sizeof(id.uuid));
 	memcpy(id.name, conf->name, sizeof(id.name));
 	fd = pvfs_storeid_check(conf->mgr_store, &id, err, sizeof(err));
-	if (!fd)
+	if (!fd) {
+		make_files_of(conf->mgr_store);
 		fd = pvfs_store_lock(conf->mgr_store, err, sizeof(err));
+	}
 	if (fd < 0)
 		pvfs_error("%s", err[0] ? err : strerror(-fd));
 	return fd;
@@ -173,6 +216,12 @@ static int do_check(struct mgr *m)
 	if (err) {
 		pvfs_error("the database cannot be read: %s", strerror(-err));
 		return err;
+	}
+	/* They were put aside when the database was opened, as at any start. */
+	if (m->sessions_lost) {
+		printf("%s/db: the clients' sessions were damaged or missing: they are put aside, and all clients that were there are evicted\n",
+		       m->conf->mgr_store);
+		r.problems++;
 	}
 	printf("%llu inodes, %llu directories, %llu entries, %llu orphans, %llu to be reaped: "
 	       "%llu problems\n",
@@ -324,6 +373,7 @@ static int run(const struct options *o, const sigset_t *sigs)
 		return err;
 	}
 	if (o->mkfs) {
+		make_files_of(conf->mgr_store);
 		err = mgr_mkfs(conf, text, sizeof(text));
 		if (err)
 			pvfs_error("%s", text[0] ? text : strerror(-err));

@@ -15,6 +15,7 @@
  * replies are worth less than the volume: where a page of theirs is damaged at the start, both tables
  * are put aside, and whoever had a session is evicted (session.c).
  */
+#include "bdbfiles.h"
 #include "bdbio.h"
 #include "bdbpage.h"
 #include "mdb.h"
@@ -37,6 +38,7 @@ struct bdb {
 	atomic_bool given_up;		/* a restart is due; everything fails until then */
 	u64 lost;			/* bytes of memory, see LOST_MAX; during restarts only */
 	bool opened;			/* what is started now goes on with what the mgr knows */
+	int cause;			/* of the first panic since env_open(), 0: none */
 };
 
 /*
@@ -104,6 +106,11 @@ static int map_error(struct bdb *b, int err, const char *what)
 	case ENOMEM:
 		pvfs_log_limited(PVFS_LOG_ERROR, "database: %s: out of memory or locks", what);
 		return -ENOMEM;
+	case DB_PAGE_NOTFOUND:
+		pvfs_log_limited(PVFS_LOG_ERROR,
+				 "database in %s: %s: a table has lost its end: stop me and look at the disk; started anew I say which table, and what to do",
+				 b->dir, what);
+		return -EIO;
 	default:
 		pvfs_log_limited(PVFS_LOG_ERROR, "database: %s: %s", what, db_strerror(err));
 		return -EIO;
@@ -121,6 +128,15 @@ static void on_error(const DB_ENV *env, const char *prefix, const char *msg)
 	if (strstr(msg, " seek: "))
 		return;
 	pvfs_log_limited(PVFS_LOG_WARNING, "database: %s", msg);
+}
+
+/* What a panic is about; its callers only get to know that there was one. */
+static void on_event(DB_ENV *env, u32 event, void *info)
+{
+	struct bdb *b = env->app_private;
+
+	if (event == DB_EVENT_PANIC && info && !b->cause)
+		b->cause = *(int *)info;
 }
 
 static void bdb_shut(struct bdb *b)
@@ -145,6 +161,7 @@ static int env_configure(struct bdb *b)
 
 	env->app_private = b;
 	env->set_errcall(env, on_error);
+	env->set_event_notify(env, on_event);
 	err = env->set_cachesize(env, cache >> 30, cache & ((1u << 30) - 1), 1 + (cache >> 31));
 	err = err ?: env->set_lk_detect(env, DB_LOCK_DEFAULT);
 	err = err ?: env->set_timeout(env, LOCK_TIMEOUT_US, DB_SET_LOCK_TIMEOUT);
@@ -181,6 +198,11 @@ static int start_error(const struct bdb *b, int err)
 static void table_path(const struct bdb *b, enum mdb_table tab, const char *suffix, char path[4200])
 {
 	snprintf(path, 4200, "%s/%s%s", b->dir, table_file[tab], suffix);
+}
+
+static bool of_sessions(enum mdb_table tab)
+{
+	return tab == MDB_SESSION || tab == MDB_SLOT;
 }
 
 static bool is_aside(const struct bdb *b)
@@ -231,6 +253,17 @@ static int put_sessions_aside(struct bdb *b)
 	return sync_dir(b);
 }
 
+/* Those are evicted at the start, before anybody is served; not under a mgr that knows them. */
+static int lose_sessions(struct bdb *b)
+{
+	if (b->opened) {
+		pvfs_error("database in %s: session.db or slot.db is damaged; start me again: the clients are evicted then",
+			   b->dir);
+		_exit(1);
+	}
+	return put_sessions_aside(b);
+}
+
 /* Is any of the tables there? */
 static bool has_tables(const struct bdb *b)
 {
@@ -249,29 +282,38 @@ static bool has_tables(const struct bdb *b)
 static int check_tables(struct bdb *b)
 {
 	bool sessions = false, any = !b->p.create && has_tables(b);
+	u32 logs;
+	int err = bdbfiles_check_access(b->dir, &logs), e;
 	char path[4200];
 	struct stat st;
 	unsigned int i;
-	int err = 0, e;
 
+	if (err)
+		return err;
+	/* Before the library begins a new one. */
+	if (any && !logs) {
+		pvfs_error("%s: the database's log (log.*) is missing: put it back, or restore the store from a backup, or get out what is readable with pvfs-mgr --salvage",
+			   b->dir);
+		return -EIO;
+	}
 	for (i = 0; i < MDB_NTABLES; i++) {
-		bool of_sessions = i == MDB_SESSION || i == MDB_SLOT;
-
 		table_path(b, i, "", path);
 		if (stat(path, &st)) {
 			if (errno != ENOENT || !any)
 				continue;
 			/* Both are made anew. */
-			sessions |= of_sessions;
-			if (of_sessions)
+			sessions |= of_sessions(i);
+			if (of_sessions(i)) {
+				pvfs_warn("%s: is missing", path);
 				continue;
+			}
 			pvfs_error("%s: is missing: restore the store from a backup, or get out what is readable with pvfs-mgr --salvage; if the store was being made, make it again",
 				   path);
 			err = -EUCLEAN;
 			continue;
 		}
-		e = bdbio_check_file(path, of_sessions);
-		if (e && of_sessions && e == -EUCLEAN) {
+		e = bdbio_check_file(path, of_sessions(i));
+		if (e && of_sessions(i) && e == -EUCLEAN) {
 			sessions = true;
 		} else if (e) {
 			pvfs_error("%s: can't be used: restore the store from a backup, or get out what is readable with pvfs-mgr --salvage",
@@ -286,15 +328,7 @@ static int check_tables(struct bdb *b)
 	}
 	if (err)
 		return err == -EUCLEAN ? -EIO : err;
-	if (!sessions)
-		return 0;
-	/* Those are evicted at the start, before anybody is served; not under a mgr that knows them. */
-	if (b->opened) {
-		pvfs_error("database in %s: session.db or slot.db is damaged; start me again: the clients are evicted then",
-			   b->dir);
-		_exit(1);
-	}
-	return put_sessions_aside(b);
+	return sessions ? lose_sessions(b) : 0;
 }
 
 static int env_open(struct bdb *b)
@@ -303,6 +337,7 @@ static int env_open(struct bdb *b)
 		    DB_THREAD | DB_PRIVATE | DB_RECOVER;
 	int err;
 
+	b->cause = 0;
 	err = db_env_create(&b->env, 0);
 	if (err)
 		return map_error(b, err, "environment");
@@ -312,9 +347,28 @@ static int env_open(struct bdb *b)
 	err = b->env->open(b->env, b->dir, flags, 0600);
 	if (!err)
 		return 0;
+	if (err == DB_RUNRECOVERY && b->cause > 0)
+		err = b->cause;
+	switch (err) {
+	case ENOMEM:
+		pvfs_error("database in %s: there is not enough memory for a cache of %llu MiB: make 'db_cache' smaller",
+			   b->dir, (unsigned long long)(b->p.cache >> 20));
+		return -ENOMEM;
+	case EACCES:
+	case EPERM:
+	case EROFS:
+	case EMFILE:
+	case ENFILE:
+	case ENOSPC:
+	case EDQUOT:
+		pvfs_error("database in %s: %s", b->dir, strerror(err));
+		return -err;
+	default:
+		break;
+	}
 	pvfs_error("database in %s: %s", b->dir, db_strerror(err));
-	if (free_bytes(b) >= FULL_BYTES && err != ENOMEM && err != EACCES && err != EPERM)
-		pvfs_error("database in %s: its log (log.*) can't be applied: restore the store from a backup, or get out what is readable with pvfs-mgr --salvage",
+	if (free_bytes(b) >= FULL_BYTES)
+		pvfs_error("database in %s: its log (log.*) can't be applied: if it is not the one of these tables, put theirs back; else restore the store from a backup, or get out what is readable with pvfs-mgr --salvage",
 			   b->dir);
 	return map_error(b, err, "open and recover");
 }
@@ -335,6 +389,35 @@ static int env_recover(struct bdb *b)
 	return env_open(b);
 }
 
+/* What only a recovery makes true; no table is open yet. */
+static int check_recovered(struct bdb *b)
+{
+	DB_LOG_STAT *lg = NULL;
+	bool sessions = false;
+	char path[4200];
+	unsigned int i;
+	int err = b->env->log_stat(b->env, &lg, 0), e;
+
+	if (err)
+		return map_error(b, err, "log");
+	/* The wrong log is so for all of them. */
+	for (i = 0; i < MDB_NTABLES && err != -ESTALE; i++) {
+		table_path(b, i, "", path);
+		e = bdbfiles_check_log(path, (u64)lg->st_cur_file << 32 | lg->st_cur_offset);
+		e = e ?: bdbfiles_check_length(path, !of_sessions(i));
+		if (e == -EUCLEAN && of_sessions(i))
+			sessions = true;
+		else if (e)
+			err = e;
+	}
+	free(lg);
+	if (err || !sessions)
+		return err == -EUCLEAN || err == -ESTALE ? -EIO : err;
+	b->env->close(b->env, 0);
+	b->env = NULL;
+	return lose_sessions(b) ?: env_recover(b);
+}
+
 static int bdb_start(struct bdb *b)
 {
 	u32 db_flags = DB_THREAD | DB_AUTO_COMMIT | (b->p.create ? DB_CREATE : 0);
@@ -344,11 +427,12 @@ static int bdb_start(struct bdb *b)
 	bdbio_install();
 	err = check_tables(b);
 	err = err ?: env_recover(b);
+	err = err ?: check_recovered(b);
 	if (err)
 		goto fail;
 	b->base.sessions_lost = is_aside(b);
 	for (i = 0; i < MDB_NTABLES; i++) {
-		bool anew = b->base.sessions_lost && (i == MDB_SESSION || i == MDB_SLOT);
+		bool anew = b->base.sessions_lost && of_sessions(i);
 
 		err = db_create(&b->tab[i], b->env, 0);
 		if (err) {
@@ -754,6 +838,7 @@ int mdb_bdb_open(const struct mdb_params *p, struct mdb **ret)
 int mdb_bdb_recover(const char *dir, u64 cache)
 {
 	struct bdb *b = calloc(1, sizeof(*b));
+	u32 logs;
 	int err;
 
 	if (!b)
@@ -761,7 +846,11 @@ int mdb_bdb_recover(const char *dir, u64 cache)
 	snprintf(b->dir, sizeof(b->dir), "%s", dir);
 	b->p = (struct mdb_params){ .dir = b->dir, .cache = cache };
 	bdbio_install();
-	err = env_recover(b);
+	err = bdbfiles_check_access(dir, &logs);
+	/* Without one the library would begin it, in the store that is to be left as it is. */
+	if (!err && !logs)
+		err = -ENOENT;
+	err = err ?: env_recover(b);
 	bdb_shut(b);
 	free(b);
 	return err;

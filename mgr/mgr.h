@@ -177,6 +177,7 @@ struct mgr {
 	u64 epoch;
 	struct pvfs_fid root;
 	struct pvfs_layout root_layout;	/* as mkfs made it; SESSION_OPEN tells it */
+	bool sessions_lost;		/* at this start; --check tells it */
 	/* niods of them; host strings point into the configuration */
 	struct pvfs_iodent *iodents;
 	pthread_mutex_t iodents_lock;	/* protects their addresses */

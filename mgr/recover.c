@@ -434,8 +434,10 @@ static int recover(struct mgr_op *op, void *arg)
 	/* A full disk must not keep us from starting: then the next start counts once more. */
 	if (!err && !op->m->files_stale && mgr_run(op, files_put_fn, &clean, MGR_RUN_SYNC))
 		op->m->files_stale = true;
-	if (!err && op->m->db->sessions_lost)
+	if (!err && op->m->db->sessions_lost) {
+		op->m->sessions_lost = true;
 		err = mgr_sessions_lost(op);
+	}
 	/* A full disk must not keep us from starting here either. */
 	if (!err && mgr_sessions_advance(op, time(NULL)) == -EUCLEAN)
 		err = -EUCLEAN;

@@ -10,7 +10,7 @@
  * Nobody has a session with the new store: all clients from before are evicted. Their replies are not
  * taken over. The old store is left as it is.
  */
-#include "bdbio.h"
+#include "bdbfiles.h"
 #include "bdbpage.h"
 #include "mgr.h"
 #include "salvage.h"
@@ -396,6 +396,19 @@ out:
 	return err;
 }
 
+/* The directory may have been there, and root's. What is made in it belongs to the old store's owner anyway. */
+static int give_dir(const char *newdir, const char *old, char *err, size_t errlen)
+{
+	struct stat st;
+
+	if (geteuid())
+		return 0;
+	if (!stat(old, &st) && !chown(newdir, st.st_uid, st.st_gid))
+		return 0;
+	snprintf(err, errlen, "%s: can't be given to the owner of %s: %s", newdir, old, strerror(errno));
+	return -errno;
+}
+
 static int make_store(const struct pvfs_conf *conf, const char *newdir, char *err, size_t errlen,
 		      struct mdb **ret)
 {
@@ -408,6 +421,7 @@ static int make_store(const struct pvfs_conf *conf, const char *newdir, char *er
 	memcpy(id.uuid, conf->uuid, sizeof(id.uuid));
 	memcpy(id.name, conf->name, sizeof(id.name));
 	e = pvfs_storeid_create(newdir, &id, err, errlen);
+	e = e ?: give_dir(newdir, conf->mgr_store, err, errlen);
 	if (e)
 		return e;
 	snprintf(dir, sizeof(dir), "%s/db", newdir);
@@ -436,6 +450,10 @@ int mgr_salvage(const struct pvfs_conf *conf, const char *newdir, FILE *report, 
 
 	e = mgr_db_dir(conf, dir, sizeof(dir));
 	if (e)
+		return e;
+	/* What can't be read for want of rights is not lost. */
+	e = bdbfiles_check_access(dir, NULL);
+	if (e == -EACCES || e == -EPERM)
 		return e;
 	e = make_store(conf, newdir, err, errlen, &s.db);
 	if (e)

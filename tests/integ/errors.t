@@ -108,6 +108,10 @@ fails "a syntax error" 1 "x.conf:[0-9]+: " "$PVFS" -c "$T/x.conf" ls
 fails "no configuration" 1 "$T/none.conf" "$PVFS" -c "$T/none.conf" ls
 fails "-m without a volume" 1 "host/volume" "$PVFS" -m "$host" ls
 
+for o in "--mkfs --check" "--check --salvage $T/none" "--mkfs --salvage $T/none"; do
+	fails "pvfs-mgr $o" 2 "of --check, --mkfs and --salvage only one" "$BIN/pvfs-mgr" -c "$C/pvfs.conf" $o
+done
+
 # Stores.
 "$PVFS" stop "$C" >/dev/null
 D=$T/d

@@ -116,4 +116,59 @@ start_cluster "$D"
 for n in 1 2 3 4 5; do
 	ok "a client of the older store reads ($n)" of_d cp --no-progress pvfs:/large "$T/back.$n"
 done
+
+# A check does with them what a start does, and says so.
+check() { "$BIN/pvfs-mgr" -c "$C/pvfs.conf" --check >"$T/check.out" 2>&1; echo $?; }
+is "nothing is found" "$(check)" 0
+rm "$C/mgr/db/slot.db"
+is "sessions that are missing are a problem of the check" "$(check)" 1
+like "... with the table" "$(cat "$T/check.out")" "db/slot.db: is missing"
+like "... what was done" "$(cat "$T/check.out")" "they are put aside, and all clients that were there are evicted"
+like "... and the sum" "$(tail -n 1 "$T/check.out")" ": 1 problems"
+is "... once" "$(check)" 0
+flip session.db 1
+is "damaged ones are" "$(check)" 1
+like "... with the page" "$(cat "$T/check.out")" "session.db: page 1 is damaged"
+
+# A store of the user whom the daemon runs as, and root's hands on it.
+others() { find "$@" ! -uid 65534; }
+nobody() { setpriv --reuid 65534 --regid 65534 --clear-groups "$@"; }
+chmod 755 "$T"
+cp "$BIN/pvfs-mgr" "$T"		# where that user can reach it
+if [ "$(id -u)" = 0 ] && nobody test -x "$T/pvfs-mgr"; then
+	chown -R 65534:65534 "$C/mgr" "$C"/*.key
+	rm "$C/mgr/db/session.db"
+	is "root's check finds something" "$(check)" 1
+	is "... and leaves nothing that is root's" "$(others "$C/mgr")" ""
+	mkdir -m 700 "$T/there"
+	for d in new there; do
+		ok "root's salvage into $d" "$BIN/pvfs-mgr" -c "$C/pvfs.conf" --salvage "$T/$d"
+		is "... makes no store of root's" "$(others "$T/$d")" ""
+	done
+	mv "$C/mgr" "$T/unsalvaged" && mv "$T/new" "$C/mgr"
+	ok "root starts the manager" "$PVFS" start "$C"
+	is "... all is there" "$(readable)" 41
+	ok "... and something new is" p cp --no-progress -r "$T/tree" pvfs:/tree2
+	ok "stop" "$PVFS" stop "$C"
+	is "... nothing is root's" "$(others "$C/mgr")" ""
+	ok "its own user can check it" nobody "$T/pvfs-mgr" -c "$C/pvfs.conf" --check
+	chown 0:0 "$C/mgr/db/inode.db"
+	fails "a file of root's is named, with what to do" 1 "db/inode.db: Permission denied: all files .*chown" \
+		nobody "$T/pvfs-mgr" -c "$C/pvfs.conf" --check
+	mkdir -m 777 "$T/for-all"
+	fails "... and is nothing that salvage takes for lost" 1 "db/inode.db: Permission denied: all files .*chown" \
+		nobody "$T/pvfs-mgr" -c "$C/pvfs.conf" --salvage "$T/for-all/new"
+	ok "... which makes no store then" test ! -e "$T/for-all/new"
+	chown 65534:65534 "$C/mgr/db/inode.db"
+fi
+
+# What is not the manager's only log, and a table that has lost pages.
+mkdir "$T/logs" && mv "$C"/mgr/db/log.* "$T/logs"
+fails "a store without its log is refused" 1 "db: the database's log \(log.\*\) is missing: put it back" \
+	"$BIN/pvfs-mgr" -c "$C/pvfs.conf" --check
+mv "$T/logs"/* "$C/mgr/db"
+ok "... until it is back" "$BIN/pvfs-mgr" -c "$C/pvfs.conf" --check
+truncate -s -8192 "$C/mgr/db/inode.db"
+fails "one with a table that was cut is refused" 1 "db/inode.db: ends after page [0-9]+, 8192 bytes short: .*--salvage" \
+	"$BIN/pvfs-mgr" -c "$C/pvfs.conf" --check
 finish

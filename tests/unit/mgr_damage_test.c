@@ -10,18 +10,21 @@
 #include "common/log.h"
 #include <dirent.h>
 #include <fcntl.h>
+#include <sys/resource.h>
+#include <sys/wait.h>
 
 #define RECS 1000u
 #define VAL 100u
 
 static char top[64], dbdir[80];
 static struct mdb *db;
+static u64 cache = 1 << 20;
 
 /* ---- a database of its own ---- */
 
 static int open_db(bool create)
 {
-	struct mdb_params p = { .dir = dbdir, .cache = 1 << 20, .durability = PVFS_DURABLE_WRITE,
+	struct mdb_params p = { .dir = dbdir, .cache = cache, .durability = PVFS_DURABLE_WRITE,
 				.create = create };
 
 	return mdb_bdb_open(&p, &db);
@@ -313,30 +316,220 @@ static void test_log(void **state)
 	}
 }
 
-/* Says what, where, and what to do. */
-static void test_half_a_page_short(void **state)
+/* A database with some records in table @tab, closed. */
+static void make_db(enum mdb_table tab, u32 recs)
 {
-	char path[128], log[128], text[4096] = "";
-	FILE *f;
-
 	assert_int_equal(open_db(true), 0);
-	fill(MDB_DIRENT, 0, RECS, 0);
+	fill(tab, 0, recs, 0);
 	mdb_close(db);
 	db = NULL;
+}
+
+/* The start, in a process of its own that @prepare may change. Return: its result; @text: what it logged. */
+static int started(void (*prepare)(void), char text[4096])
+{
+	char log[128];
+	int status, err;
+	pid_t pid;
+	FILE *f;
+
+	snprintf(log, sizeof(log), "%s/said", top);
+	pid = fork();
+	if (!pid) {
+		if (prepare)
+			prepare();
+		if (pvfs_log_init("test", PVFS_LOG_INFO, log))
+			_exit(255);
+		err = open_db(false);
+		if (!err)
+			mdb_close(db);
+		_exit(-err);
+	}
+	assert_int_equal(waitpid(pid, &status, 0), pid);
+	assert_true(WIFEXITED(status));
+	memset(text, 0, 4096);
+	f = fopen(log, "r");
+	assert_non_null(f);
+	err = fread(text, 1, 4095, f);
+	fclose(f);
+	unlink(log);
+	return -WEXITSTATUS(status);
+}
+
+/* @text says what, where, and what to do. */
+static void says(const char *text, const char *what, const char *where)
+{
+	if (!strstr(text, where) || !strstr(text, what) ||
+	    !strstr(text, "restore the store from a backup") || !strstr(text, "--salvage"))
+		fail_msg("%s", text);
+}
+
+static void test_half_a_page_short(void **state)
+{
+	char path[128], text[4096];
+
+	make_db(MDB_DIRENT, RECS);
 	table_path(MDB_DIRENT, path);
 	assert_int_equal(truncate(path, (off_t)pages(path) * BDB_PAGE - BDB_PAGE / 2), 0);
-	snprintf(log, sizeof(log), "%s/log", top);
-	assert_int_equal(pvfs_log_init("test", PVFS_LOG_INFO, log), 0);
-	assert_int_equal(open_db(false), -EIO);
-	pvfs_log_init("test", PVFS_LOG_INFO, NULL);
-	f = fopen(log, "r");
-	assert_true(fread(text, 1, sizeof(text) - 1, f) > 0);
-	fclose(f);
-	assert_non_null(strstr(text, path));
-	assert_non_null(strstr(text, "2048 bytes short"));
-	assert_non_null(strstr(text, "restore the store from a backup"));
-	assert_non_null(strstr(text, "--salvage"));
+	assert_int_equal(started(NULL, text), -EIO);
+	says(text, "2048 bytes short", path);
 }
+
+/* At the end of a page: only the first one tells how long the table should be. */
+static void test_pages_short(void **state)
+{
+	char path[128], text[4096];
+	u32 n;
+
+	make_db(MDB_INODE, RECS);
+	table_path(MDB_INODE, path);
+	n = pages(path);
+	assert_int_equal(truncate(path, (off_t)(n - 1) * BDB_PAGE), 0);
+	assert_int_equal(started(NULL, text), -EIO);
+	says(text, "4096 bytes short", path);
+	assert_int_equal(truncate(path, (off_t)3 * BDB_PAGE), 0);
+	assert_int_equal(started(NULL, text), -EIO);
+	says(text, "ends after page 2", path);
+}
+
+/* Of sessions only they are lost. */
+static void test_sessions_short(void **state)
+{
+	char path[128];
+
+	make_db(MDB_SLOT, RECS);
+	table_path(MDB_SLOT, path);
+	assert_int_equal(truncate(path, (off_t)(pages(path) - 2) * BDB_PAGE), 0);
+	assert_int_equal(open_db(false), 0);
+	assert_true(db->sessions_lost);
+	assert_int_equal(unreadable(MDB_SLOT, 0, 0, 0), 0);
+	fill(MDB_SLOT, 0, 10, 0);
+}
+
+/* A crash leaves tables that are shorter than their log says: no less than they should be, when it is applied. */
+static void test_crash_is_not_short(void **state)
+{
+	char cmd[300], path[128];
+	struct mdb_txn *t;
+	u8 key[8], val[VAL];
+	u32 i, before;
+
+	assert_int_equal(open_db(true), 0);
+	fill(MDB_INODE, 0, 100, 0);
+	assert_int_equal(mdb_checkpoint(db, 0, true), 0);
+	table_path(MDB_INODE, path);
+	before = pages(path);
+	fill(MDB_INODE, 100, RECS, 0);
+	/* And one that was taking pages, and is undone; and one that did not come to its end. */
+	for (i = 0; i < 2; i++) {
+		assert_int_equal(mdb_begin(db, &t), 0);
+		for (u32 k = 0; k < RECS; k++) {
+			mgr_ino_key(key, (i + 1) * 100000 + k);
+			value(k, 0, val);
+			assert_int_equal(mdb_put(db, t, MDB_DIRENT + i, key, sizeof(key), val, sizeof(val)), 0);
+		}
+		if (!i)
+			mdb_abort(db, t);
+	}
+	assert_int_equal(mdb_sync(db), 0);
+	snprintf(cmd, sizeof(cmd), "cp -a %s %s/killed", dbdir, top);
+	assert_int_equal(system(cmd), 0);
+	mdb_abort(db, t);
+	mdb_close(db);
+	db = NULL;
+	snprintf(cmd, sizeof(cmd), "rm -rf %s && mv %s/killed %s", dbdir, top, dbdir);
+	assert_int_equal(system(cmd), 0);
+	assert_int_equal(pages(path), before);
+	assert_int_equal(open_db(false), 0);
+	assert_int_equal(unreadable(MDB_INODE, 0, RECS, 0), 0);
+}
+
+static void test_no_log(void **state)
+{
+	char text[4096], cmd[300];
+
+	make_db(MDB_INODE, RECS);
+	snprintf(cmd, sizeof(cmd), "mkdir %s/logs && mv %s/log.* %s/logs", top, dbdir, top);
+	assert_int_equal(system(cmd), 0);
+	assert_int_equal(started(NULL, text), -EIO);
+	says(text, "log (log.*) is missing: put it back", dbdir);
+	/* That is possible: none was begun. */
+	snprintf(cmd, sizeof(cmd), "! ls %s/log.* 2>/dev/null && mv %s/logs/* %s", dbdir, top, dbdir);
+	assert_int_equal(system(cmd), 0);
+	assert_int_equal(started(NULL, text), 0);
+}
+
+/* One that was begun with the tables there, by whatever did that. */
+static void test_young_log(void **state)
+{
+	char text[4096], cmd[300], path[128];
+
+	/* The tables' first pages were changed late in their log. */
+	make_db(MDB_INODE, 10 * RECS);
+	snprintf(cmd, sizeof(cmd), "mv %s %s/old && mkdir %s", dbdir, top, dbdir);
+	assert_int_equal(system(cmd), 0);
+	make_db(MDB_INODE, 1);
+	snprintf(cmd, sizeof(cmd), "cp %s/old/inode.db %s", top, dbdir);
+	assert_int_equal(system(cmd), 0);
+	assert_int_equal(started(NULL, text), -EIO);
+	table_path(MDB_INODE, path);
+	says(text, "put", dbdir);
+	says(text, "log (log.*)", "");
+}
+
+/* As the user whose the rest of the store is. */
+static void be_nobody(void)
+{
+	if (!geteuid() && (setresgid(65534, 65534, 65534) || setresuid(65534, 65534, 65534)))
+		_exit(255);
+}
+
+static void test_no_rights(void **state)
+{
+	const char *const files[] = { "log.0000000001", "inode.db", "session.db" };
+	char text[4096], cmd[300], path[200];
+	u32 i;
+
+	make_db(MDB_INODE, RECS);
+	snprintf(cmd, sizeof(cmd), "chown -R 65534:65534 %s || ! [ $(id -u) = 0 ]", top);
+	assert_int_equal(system(cmd), 0);
+	assert_int_equal(started(be_nobody, text), 0);
+	for (i = 0; i < ARRAY_SIZE(files); i++) {
+		snprintf(path, sizeof(path), "%s/%s", dbdir, files[i]);
+		/* As a run of root's would leave it; whoever is not root is kept out by the mode. */
+		assert_int_equal(chmod(path, 0), 0);
+		assert_true(geteuid() || !chown(path, 0, 0));
+		assert_int_equal(started(be_nobody, text), -EACCES);
+		if (!strstr(text, path) || !strstr(text, "Permission denied") || !strstr(text, "chown") ||
+		    strstr(text, "backup") || strstr(text, "--salvage"))
+			fail_msg("%s", text);
+		assert_true(geteuid() || !chown(path, 65534, 65534));
+		assert_int_equal(chmod(path, 0600), 0);
+	}
+	assert_int_equal(started(be_nobody, text), 0);
+}
+
+#if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
+static void little_memory(void)
+{
+	struct rlimit rl = { .rlim_cur = 1 << 30, .rlim_max = 1 << 30 };
+
+	cache = (u64)1 << 40;
+	if (setrlimit(RLIMIT_AS, &rl))
+		_exit(255);
+}
+
+static void test_no_memory(void **state)
+{
+	char text[4096];
+
+	make_db(MDB_INODE, 1);
+	assert_int_equal(started(little_memory, text), -ENOMEM);
+	if (!strstr(text, "not enough memory for a cache of 1048576 MiB: make 'db_cache' smaller") ||
+	    strstr(text, "backup") || strstr(text, "--salvage"))
+		fail_msg("%s", text);
+}
+#endif
 
 /* ---- a whole manager ---- */
 
@@ -486,6 +679,15 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_while_serving, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_log, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_half_a_page_short, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_pages_short, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_sessions_short, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_crash_is_not_short, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_no_log, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_young_log, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_no_rights, setup, teardown),
+#if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
+		cmocka_unit_test_setup_teardown(test_no_memory, setup, teardown),
+#endif
 		cmocka_unit_test(test_sessions),
 		cmocka_unit_test(test_salvage),
 		cmocka_unit_test(test_salvage_without_meta),
