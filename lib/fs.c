@@ -450,10 +450,10 @@ int pvfs_mount(const struct pvfs_mount_opts *opts, struct pvfs_fs **ret, char *e
 	memcpy(&o, opts, opts->struct_size);
 	key_file = o.key_file ?: "/etc/pvfs/cluster.key";
 	if (!o.mgr || !*o.mgr || !o.volume || !*o.volume || strlen(o.volume) > PVFS_VOLUME_MAX ||
-	    o.nconnect > NCONNECT_MAX || o.threads > 128) {
+	    o.nconnect > PVFS_CHANNELS_MAX || o.threads > 128) {
 		snprintf(err, errlen,
 			 "options need a mgr, a volume (at most %u bytes) and nconnect of at most %u",
-			 PVFS_VOLUME_MAX, NCONNECT_MAX);
+			 PVFS_VOLUME_MAX, PVFS_CHANNELS_MAX);
 		return -EINVAL;
 	}
 	fs = fs_alloc();

@@ -80,7 +80,7 @@ struct pvfs_dirent {
  * @mgr: "host", "host:port" or "[v6]:port" of the manager
  * @volume: name of the volume
  * @key_file: file with the cluster key; NULL: /etc/pvfs/cluster.key
- * @nconnect: connections to each server, 1 .. 64; 0: default
+ * @nconnect: connections to each server, 1 .. 256; 0: default
  * @soft: give up with -EIO or -ETIMEDOUT after @timeo_ms; else wait as long as a server is away
  * @timeo_ms: 0: 60,000
  * @mount_timeout_ms: pvfs_mount() gives up after so long; 0: 10,000
