@@ -110,8 +110,24 @@ ok "start" "$PVFS" start "$C"
 fails "... and the volume is empty" 1 "No such file" p stat pvfs:/hello
 
 fails "start of nothing" 1 "give the directory of a cluster" "$PVFS" start "$T/nothing/"
-fails "mkfs with a name that none can have" 1 "can't be a volume's name" "$PVFS" mkfs --dir "$T/badname" --name a/b
-is "... makes nothing" "$(ls -d "$T/badname" 2>&1 | grep -c 'No such')" 1
+# What mkfs can't finish is in the way of nobody.
+bad_mkfs() {	# STATUS WHAT-IT-SAYS OPTIONS...
+	fails "mkfs ${*:3}" $1 "$2" "$PVFS" mkfs --dir "$T/bad/new" --port 0 "${@:3}"
+	is "... makes nothing" "$(ls "$T" | grep -c '^bad$')" 0
+}
+bad_mkfs 2 "can't be a volume's name" --name a/b
+bad_mkfs 2 "stripe-count 9: there are 4" --stripe-count 9
+bad_mkfs 2 "--host ''" --host ""
+bad_mkfs 1 "--host nosuch.invalid: .*give an address" --host nosuch.invalid
+bad_mkfs 1 "192.0.2.1: no free ports" --host 192.0.2.1
+: >"$T/file"
+fails "mkfs where a file is" 1 "$T/file: can't be made: Not a directory" "$PVFS" mkfs --dir "$T/file" --port 0
+mkdir -p "$T/half/iod1"
+: >"$T/half/iod1/mine"
+fails "mkfs that fails half way" 1 "removed again" "$PVFS" mkfs --dir "$T/half" --port 0
+is "... leaves what was there" "$(cd "$T/half" && find . | sort | tr '\n' ' ')" ". ./iod1 ./iod1/mine "
+rm "$T/half/iod1/mine"
+ok "... and is done when the cause is gone" "$PVFS" mkfs --dir "$T/half" --port 0
 for c in status ping df; do
 	fails "$c with an argument" 2 "'x'\? there are no arguments" p $c x
 done
