@@ -32,6 +32,16 @@ ok "tune" p tune -n 2
 like "... ends with a limit" "$(p tune -n 2 | tail -n 1)" "^stuff_max = [0-9]+k$"
 is "... or with the medians of seven sizes" "$(p tune -n 2 --json | json '{sizes} && scalar @{$j->{sizes}}')" 7
 is "... and leaves nothing behind" "$(p ls -a / | grep tune)" ""
+for sig in INT TERM; do
+	"$PVFS" -c "$C/pvfs.conf" tune -n 1000 >/dev/null &
+	pid=$!
+	PIDS+=($pid)
+	ok "tune measures" wait_for 10 bash -c "'$PVFS' -c '$C/pvfs.conf' ls 'pvfs:/.pvfs-tune.$pid/striped' | grep -q 1024"
+	kill -$sig $pid
+	wait $pid
+	is "... SIG$sig ends it" $? 130
+	is "... and nothing is left behind" "$(p ls -a / | grep tune)" ""
+done
 fails "tune where there is no directory" 1 "/nowhere/.*No such file" p tune /nowhere
 ok "df" p df
 is "df knows the daemons" "$(p df --json | json '{volumes}[0]{iods_up}')" 3

@@ -25,6 +25,7 @@
 #include "../../lib/pvfs.h"
 
 #define EXIT_USAGE 2
+#define EXIT_INTERRUPTED 130
 #define CONF_DEFAULT "/etc/pvfs/pvfs.conf"
 #define KEY_DEFAULT "/etc/pvfs/cluster.key"
 
