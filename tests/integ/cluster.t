@@ -36,7 +36,7 @@ for sig in INT TERM; do
 	"$PVFS" -c "$C/pvfs.conf" tune -n 1000 >/dev/null &
 	pid=$!
 	PIDS+=($pid)
-	ok "tune measures" wait_for 10 bash -c "'$PVFS' -c '$C/pvfs.conf' ls 'pvfs:/.pvfs-tune.$pid/striped' | grep -q 1024"
+	ok "tune measures" wait_for 30 bash -c "'$PVFS' -c '$C/pvfs.conf' ls 'pvfs:/.pvfs-tune.$pid/stuffed' | grep -q ."
 	kill -$sig $pid
 	wait $pid
 	is "... SIG$sig ends it" $? 130
@@ -97,6 +97,23 @@ ok "start with stale process ids" "$PVFS" start "$C"
 ok "... the stranger lives" kill -0 $other
 ok "what was stored is still there" p cp pvfs:/hello "$T/hello2"
 ok "... the same" cmp "$T/hello" "$T/hello2"
+
+# Whose number is lost is found by the lock of its store.
+lost=$(pid_of mgr)
+echo garbage >"$C/run/mgr.pid"
+echo $other >"$C/run/iod1.pid"
+like "start finds who runs by the store" "$("$PVFS" start "$C")" "0 daemons started, 4 ran already"
+like "... so does stop" "$("$PVFS" stop "$C")" "4 daemons stopped"
+is "... the manager has ended" "$(grep -qs '^State:.[^Z]' "/proc/$lost/status" || echo ended)" ended
+ok "... and the stranger lives" kill -0 $other
+ln -s pvfs.conf "$C/other.conf"
+"$BIN/pvfs-mgr" -c "$C/other.conf" -l "$T/by-hand.log" &
+PIDS+=($!)
+wait_for 10 grep -q "serving on" "$T/by-hand.log"
+fails "who was started by hand is not stopped" 1 "mgr: runs as process $!, .*kill $!" "$PVFS" stop "$C"
+kill $!
+wait $!
+ok "start" "$PVFS" start "$C"
 
 # A daemon that was killed is started again.
 kill -KILL "$(pid_of iod2)"
