@@ -362,6 +362,10 @@ static void explain(struct pvfs_fs *fs, const char *key_file, int rc, enum pvfs_
 	else if (st == PVFS_PEER_REFUSED)
 		snprintf(err, errlen, "%s: refused the connection: %s", fs->mgr_name,
 			 *why ? why : strerror(-perr));
+	else if (st == PVFS_PEER_UP && rc == -EAGAIN)
+		snprintf(err, errlen,
+			 "%s: opens no session yet: it waits for something, as for the address of an I/O daemon; its log says what",
+			 fs->mgr_name);
 	else if (st == PVFS_PEER_UP)
 		snprintf(err, errlen, "%s: can't open a session: %s", fs->mgr_name, strerror(-rc));
 	else
