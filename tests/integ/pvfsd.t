@@ -122,6 +122,8 @@ is "... the rest stayed" "$(layout "$T/m2/layout")" "3 8192 0"
 ok "setstripe makes a file there" "$PVFS" setstripe -S 32k "$T/m1/layout/new"
 is "... so" "$(layout "$T/m2/layout/new")" "3 32768 0"
 is "the attribute is the module's" "$(getfattr --only-values -n pvfs.layout "$T/m1/layout")" "base=any pcount=3 ssize=8192 stuff_max=0"
+echo data >"$T/m1/layout/data"
+fails "setstripe of a file with data" 1 "data: it was written to already" "$PVFS" setstripe -n 1 "$T/m1/layout/data"
 fails "... and not to be removed" 1 "not permitted" setfattr -x pvfs.layout "$T/m1/layout"
 fails "... nor to be what it can't" 1 "Invalid" setfattr -n pvfs.layout -v pcount=99 "$T/m1/layout"
 

@@ -216,6 +216,7 @@ int tool_usage(const char *fmt, ...)
  */
 int tool_option(int c)
 {
+	struct target t;
 	unsigned long v;
 
 	switch (c) {
@@ -224,7 +225,7 @@ int tool_option(int c)
 		return 0;
 	case 'm':
 		tool.mgr = optarg;
-		return 0;
+		return parse_mgr(optarg, &t);
 	case 'k':
 		tool.key = optarg;
 		return 0;

@@ -670,7 +670,9 @@ int cmd_mkfs(int argc, char **argv)
 		return tool_usage("that option goes with --dir");
 	if (!tool.conf && !getenv("PVFS_CONF") && access(CONF_DEFAULT, F_OK))
 		return tool_usage("--dir DIR makes a cluster of one machine, -c FILE the stores of a configuration");
-	rc = target_find(&t, true);
+	if (tool.mgr)
+		return tool_usage("needs a configuration: give -c FILE instead of -m");
+	rc = target_find(&t);
 	if (!rc)
 		rc = format_conf(t.conf->path, &o);
 	target_free(&t);

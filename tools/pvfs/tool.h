@@ -75,7 +75,8 @@ struct target {			/* the cluster that the options mean */
 	char key[4096];
 	struct pvfs_conf *conf;	/* NULL with -m */
 };
-int target_find(struct target *t, bool want_conf);
+int parse_mgr(const char *text, struct target *t);
+int target_find(struct target *t);
 void target_free(struct target *t);
 int tool_connect(struct pvfs_fs **ret);
 void tool_disconnect(struct pvfs_fs *fs);
