@@ -301,6 +301,25 @@ int pvfs_iod_name(struct pvfs_fs *fs, unsigned int index, char *buf, size_t n)
 	return 0;
 }
 
+int pvfs_away(struct pvfs_fs *fs, char *buf, size_t n)
+{
+	enum pvfs_peer_state st;
+	int err = lib_fs_check(fs);
+	char why[200] = "";
+	u32 i;
+
+	if (err)
+		return err;
+	for (i = 0; i <= fs->niods; i++) {
+		st = pvfs_peer_state(i ? fs->iods[i - 1].peer : fs->mgr, NULL, why, sizeof(why));
+		if (st == PVFS_PEER_IDLE || st == PVFS_PEER_UP)
+			continue;
+		snprintf(buf, n, "%s: %s", i ? fs->iods[i - 1].name : fs->mgr_name, why);
+		return 1;
+	}
+	return 0;
+}
+
 /* ---------------------------------------------------------------- mount and umount */
 
 static void fs_free(struct pvfs_fs *fs)

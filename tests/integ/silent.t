@@ -66,7 +66,9 @@ ok "after a crash of the manager it asks for the sizes that its writers have not
 kill -STOP "$(pid_of iod1)"
 like "... so that nobody waits for a silent daemon" "$("$PVFS" -c "$C/pvfs.conf" --soft --timeout 2 ls -l pvfs:/ 2>&1)" " 1000000 .* lost"
 echo precious >"$T/kept"
+iod1=$(sed -n '/"iod1"/s/.*address = "\([^"]*\)".*/\1/p' "$C/pvfs.conf")
 fails "what can't be read" 1 "/lost: Connection timed out" "$PVFS" -c "$C/pvfs.conf" --soft --timeout 2 cp pvfs:/lost "$T/kept"
+fails "... and who does not answer" 1 "pvfs cp: does not answer: .*$iod1" "$PVFS" -c "$C/pvfs.conf" --soft --timeout 2 cp pvfs:/lost "$T/kept"
 is "... does not empty what it would replace" "$(cat "$T/kept")" precious
 kill -CONT "$(pid_of iod1)"
 ok "... with the right size and bytes" bash -c "

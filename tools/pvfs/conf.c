@@ -112,10 +112,14 @@ int tool_connect(struct pvfs_fs **ret)
 
 void tool_disconnect(struct pvfs_fs *fs)
 {
+	char text[PVFS_HOST_MAX + 300];
 	int err;
 
 	if (tool.counters)
 		pvfs_counters_print(fs, stderr);
+	/* What failed was told of files: an error of --soft does not say which server it was. */
+	if (tool.soft && has_failed() && pvfs_away(fs, text, sizeof(text)) > 0)
+		fail("does not answer: %s", text);
 	err = pvfs_umount(fs);
 	if (err)
 		fail("can't end the session: %s", strerror(-err));

@@ -6,6 +6,7 @@
 #include <ctype.h>
 #include <signal.h>
 #include <stdarg.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -102,10 +103,19 @@ static void say(const char *fmt, va_list ap)
 	fputc('\n', stderr);
 }
 
+static atomic_bool failed;
+
+/* Was anything said to have failed? */
+bool has_failed(void)
+{
+	return atomic_load(&failed);
+}
+
 void fail(const char *fmt, ...)
 {
 	va_list ap;
 
+	atomic_store(&failed, true);
 	va_start(ap, fmt);
 	say(fmt, ap);
 	va_end(ap);

@@ -64,6 +64,7 @@ struct command {
 /* main.c */
 void fail(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
 void note(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
+bool has_failed(void);
 int tool_option(int c);
 int tool_usage(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
 int parse_number(const char *text, unsigned long min, unsigned long max, unsigned long *ret);
