@@ -63,7 +63,8 @@ static bool parse_number(const char *text, long max, long *ret)
 	return true;
 }
 
-static bool tune(const char *text)
+/* Return: 0; -EINVAL: the value can't be; -ENOENT: there is no such name. */
+static int tune(const char *text)
 {
 	static const struct { const char *name; u32 *to; } knobs[] = {
 		{ "sendfile_min=", &iod_tuning.sendfile_min },
@@ -75,13 +76,14 @@ static bool tune(const char *text)
 	for (i = 0; i < ARRAY_SIZE(knobs); i++) {
 		size_t n = strlen(knobs[i].name);
 
-		if (strncmp(text, knobs[i].name, n) || pvfs_parse_size(text + n, &v) ||
-		    v > UINT32_MAX)
+		if (strncmp(text, knobs[i].name, n))
 			continue;
+		if (pvfs_parse_size(text + n, &v) || v > UINT32_MAX)
+			return -EINVAL;
 		*knobs[i].to = v;
-		return true;
+		return 0;
 	}
-	return false;
+	return -ENOENT;
 }
 
 /* "NAME-INDEX", where NAME may have hyphens, too: what a systemd instance is called. */
@@ -118,7 +120,7 @@ static int parse(int argc, char **argv, struct options *o)
 		{ "version", no_argument, NULL, 'V' },
 		{ NULL, 0, NULL, 0 },
 	};
-	int c;
+	int c, rc;
 
 	*o = (struct options){ .index = -1, .ready_fd = -1, .store = "posix" };
 	while ((c = getopt_long(argc, argv, "c:n:fl:vhV", longs, NULL)) != -1) {
@@ -160,11 +162,12 @@ static int parse(int argc, char **argv, struct options *o)
 			o->log = optarg;
 			break;
 		case TUNE:
-			if (!tune(optarg)) {
-				fprintf(stderr, "pvfs-iod: --tune does not know '%s'\n", optarg);
-				return 2;
-			}
-			break;
+			rc = tune(optarg);
+			if (!rc)
+				break;
+			fprintf(stderr, rc == -EINVAL ? "pvfs-iod: --tune %s: the value is no size, as 64k\n" :
+							"pvfs-iod: --tune does not know '%s'\n", optarg);
+			return 2;
 		case 'v':
 			o->debug = true;
 			break;

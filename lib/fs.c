@@ -301,6 +301,25 @@ int pvfs_iod_name(struct pvfs_fs *fs, unsigned int index, char *buf, size_t n)
 	return 0;
 }
 
+int pvfs_away(struct pvfs_fs *fs, char *buf, size_t n)
+{
+	enum pvfs_peer_state st;
+	int err = lib_fs_check(fs);
+	char why[200] = "";
+	u32 i;
+
+	if (err)
+		return err;
+	for (i = 0; i <= fs->niods; i++) {
+		st = pvfs_peer_state(i ? fs->iods[i - 1].peer : fs->mgr, NULL, why, sizeof(why));
+		if (st == PVFS_PEER_IDLE || st == PVFS_PEER_UP)
+			continue;
+		snprintf(buf, n, "%s: %s", i ? fs->iods[i - 1].name : fs->mgr_name, why);
+		return 1;
+	}
+	return 0;
+}
+
 /* ---------------------------------------------------------------- mount and umount */
 
 static void fs_free(struct pvfs_fs *fs)
@@ -362,6 +381,10 @@ static void explain(struct pvfs_fs *fs, const char *key_file, int rc, enum pvfs_
 	else if (st == PVFS_PEER_REFUSED)
 		snprintf(err, errlen, "%s: refused the connection: %s", fs->mgr_name,
 			 *why ? why : strerror(-perr));
+	else if (st == PVFS_PEER_UP && rc == -EAGAIN)
+		snprintf(err, errlen,
+			 "%s: opens no session yet: it waits for something, as for the address of an I/O daemon; its log says what",
+			 fs->mgr_name);
 	else if (st == PVFS_PEER_UP)
 		snprintf(err, errlen, "%s: can't open a session: %s", fs->mgr_name, strerror(-rc));
 	else
@@ -450,10 +473,10 @@ int pvfs_mount(const struct pvfs_mount_opts *opts, struct pvfs_fs **ret, char *e
 	memcpy(&o, opts, opts->struct_size);
 	key_file = o.key_file ?: "/etc/pvfs/cluster.key";
 	if (!o.mgr || !*o.mgr || !o.volume || !*o.volume || strlen(o.volume) > PVFS_VOLUME_MAX ||
-	    o.nconnect > NCONNECT_MAX || o.threads > 128) {
+	    o.nconnect > PVFS_CHANNELS_MAX || o.threads > 128) {
 		snprintf(err, errlen,
 			 "options need a mgr, a volume (at most %u bytes) and nconnect of at most %u",
-			 PVFS_VOLUME_MAX, NCONNECT_MAX);
+			 PVFS_VOLUME_MAX, PVFS_CHANNELS_MAX);
 		return -EINVAL;
 	}
 	fs = fs_alloc();

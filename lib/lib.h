@@ -35,7 +35,6 @@
 #define ASYNC_MAX	256u		/* closes that nobody waits for, at most */
 #define SYMLINKS_MAX	40		/* followed in one path; as the kernel's limit */
 #define NCONNECT_DEFAULT 1u
-#define NCONNECT_MAX	64u
 
 /* One I/O daemon. Constant after mount, but for payload_max. */
 struct fs_iod {

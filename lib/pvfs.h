@@ -80,7 +80,7 @@ struct pvfs_dirent {
  * @mgr: "host", "host:port" or "[v6]:port" of the manager
  * @volume: name of the volume
  * @key_file: file with the cluster key; NULL: /etc/pvfs/cluster.key
- * @nconnect: connections to each server, 1 .. 64; 0: default
+ * @nconnect: connections to each server, 1 .. 256; 0: default
  * @soft: give up with -EIO or -ETIMEDOUT after @timeo_ms; else wait as long as a server is away
  * @timeo_ms: 0: 60,000
  * @mount_timeout_ms: pvfs_mount() gives up after so long; 0: 10,000
@@ -139,6 +139,11 @@ struct pvfs_volinfo {
 int pvfs_volinfo(struct pvfs_fs *fs, struct pvfs_volinfo *ret);
 /* Address of I/O daemon @index as text, "host (127.0.0.1:7101)". */
 int pvfs_iod_name(struct pvfs_fs *fs, unsigned int index, char *buf, size_t n);
+/*
+ * A server that was needed and has no connection now, the manager before I/O daemons: "host (127.0.0.1:7101): Connection
+ * refused", for who was told EIO by a soft mount. Return: 1, 0 (there is none), or -errno.
+ */
+int pvfs_away(struct pvfs_fs *fs, char *buf, size_t n);
 
 struct pvfs_fsstat {
 	struct statvfs vfs;

@@ -490,8 +490,9 @@ static bool recover_session(struct pvfs_fs *fs)
 	pthread_mutex_lock(&fs->lock);
 	if (err) {
 		pvfs_log_limited(PVFS_LOG_WARNING,
-				 "libpvfs: %s: can't open a new session: %s; trying on",
-				 fs->mgr_name, strerror(-err));
+				 "libpvfs: %s: can't open a new session: %s; trying on", fs->mgr_name,
+				 err == -EAGAIN ? "it waits for something, which its log tells" :
+						  strerror(-err));
 		return false;
 	}
 	fs->lost = false;

@@ -362,7 +362,8 @@ static void *watcher(void *arg)
 		for (i = 0; i < t->n; i++) {
 			peer = atomic_load(&t->iod[i].peer);
 			state = peer ? pvfs_peer_state(peer, NULL, NULL, 0) : PVFS_PEER_DOWN;
-			if (!peer && !iod_start(t, i, &why))
+			/* mgr_iodtab_open() has just asked: who can't start need not wait for the resolver once more. */
+			if (!peer && round && !iod_start(t, i, &why))
 				pvfs_info("iod %u: %s: has an address now", i,
 					  t->conf->iods[i].address);
 			/* Who refuses us, or whom we refuse, will not think better of it soon. */

@@ -11,10 +11,12 @@
 #include <arpa/inet.h>
 #include <ctype.h>
 #include <getopt.h>
+#include <signal.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/mount.h>
+#include <sys/prctl.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -288,14 +290,15 @@ static int one_option(struct mount_opts *o, char *opt)
 	}
 	if (!strcmp(opt, "port")) {
 		if (!value || !parse_value(value, false, &v) || !v || v > 65535)
-			return complain("option 'port' takes a number of 1 .. 65535");
+			return complain("option 'port' takes a number of 1 .. 65535, not '%s'", value ?: "");
 		o->port = v;
 		o->port_given = true;
 		return 0;
 	}
 	if (!strcmp(opt, "mount_timeout")) {
 		if (!value || !parse_value(value, false, &v) || !v || v > 3600)
-			return complain("option 'mount_timeout' takes seconds, 1 .. 3600");
+			return complain("option 'mount_timeout' takes seconds, 1 .. 3600, not '%s'",
+					value ?: "");
 		o->timeout_ms = v * 1000;
 		snprintf(text, sizeof(text), "mount_timeout=%lu", v);
 		return append(&o->daemon, text) ?: append(&o->kernel, text);
@@ -515,13 +518,14 @@ fail:
 	return NULL;
 }
 
-/* The one that came with this program, else the one that there is. */
+/* The one that came with this program, else the one that there is. It ends with us, who wait for it. */
 static void exec_pvfsd(char *const argv[])
 {
 	char path[4096];
 	ssize_t n = readlink("/proc/self/exe", path, sizeof(path) - sizeof("pvfsd"));
 	char *slash;
 
+	prctl(PR_SET_PDEATHSIG, SIGTERM);
 	path[n < 0 ? 0 : n] = '\0';
 	slash = strrchr(path, '/');
 	if (slash) {

@@ -394,7 +394,7 @@ int pvfs_engine_new(const char *name, unsigned int nthreads, struct pvfs_engine 
 	struct pvfs_engine *e;
 	int err;
 
-	if (!nthreads || nthreads > 256)
+	if (!nthreads || nthreads > PVFS_ENGINE_THREADS_MAX)
 		return -EINVAL;
 	e = calloc(1, sizeof(*e));
 	if (!e)

@@ -119,10 +119,12 @@ void pvfs_loop_set_faults(const char *name, const struct pvfs_loop_faults *f);
 
 struct pvfs_engine;
 
+#define PVFS_ENGINE_THREADS_MAX 512u
+
 /**
  * pvfs_engine_new - an epoll set and the threads that serve it
  * @name: thread name prefix, at most 10 bytes
- * @nthreads: 1 .. 256
+ * @nthreads: 1 .. PVFS_ENGINE_THREADS_MAX
  *
  * The thread that reads a message handles it. Threads take connections in turn (one-shot events);
  * the one that waited last is woken first, so that a light load stays on one warm thread.

@@ -32,6 +32,16 @@ ok "tune" p tune -n 2
 like "... ends with a limit" "$(p tune -n 2 | tail -n 1)" "^stuff_max = [0-9]+k$"
 is "... or with the medians of seven sizes" "$(p tune -n 2 --json | json '{sizes} && scalar @{$j->{sizes}}')" 7
 is "... and leaves nothing behind" "$(p ls -a / | grep tune)" ""
+for sig in INT TERM; do
+	"$PVFS" -c "$C/pvfs.conf" tune -n 1000 >/dev/null &
+	pid=$!
+	PIDS+=($pid)
+	ok "tune measures" wait_for 30 bash -c "'$PVFS' -c '$C/pvfs.conf' ls 'pvfs:/.pvfs-tune.$pid/stuffed' | grep -q ."
+	kill -$sig $pid
+	wait $pid
+	is "... SIG$sig ends it" $? 130
+	is "... and nothing is left behind" "$(p ls -a / | grep tune)" ""
+done
 fails "tune where there is no directory" 1 "/nowhere/.*No such file" p tune /nowhere
 ok "df" p df
 is "df knows the daemons" "$(p df --json | json '{volumes}[0]{iods_up}')" 3
@@ -88,6 +98,23 @@ ok "... the stranger lives" kill -0 $other
 ok "what was stored is still there" p cp pvfs:/hello "$T/hello2"
 ok "... the same" cmp "$T/hello" "$T/hello2"
 
+# Whose number is lost is found by the lock of its store.
+lost=$(pid_of mgr)
+echo garbage >"$C/run/mgr.pid"
+echo $other >"$C/run/iod1.pid"
+like "start finds who runs by the store" "$("$PVFS" start "$C")" "0 daemons started, 4 ran already"
+like "... so does stop" "$("$PVFS" stop "$C")" "4 daemons stopped"
+is "... the manager has ended" "$(grep -qs '^State:.[^Z]' "/proc/$lost/status" || echo ended)" ended
+ok "... and the stranger lives" kill -0 $other
+ln -s pvfs.conf "$C/other.conf"
+"$BIN/pvfs-mgr" -c "$C/other.conf" -l "$T/by-hand.log" &
+PIDS+=($!)
+wait_for 10 grep -q "serving on" "$T/by-hand.log"
+fails "who was started by hand is not stopped" 1 "mgr: runs as process $!, .*kill $!" "$PVFS" stop "$C"
+kill $!
+wait $!
+ok "start" "$PVFS" start "$C"
+
 # A daemon that was killed is started again.
 kill -KILL "$(pid_of iod2)"
 wait_for 10 bash -c "! kill -0 $(pid_of iod2) || grep -q '^State:.*Z' /proc/$(pid_of iod2)/status"
@@ -110,8 +137,24 @@ ok "start" "$PVFS" start "$C"
 fails "... and the volume is empty" 1 "No such file" p stat pvfs:/hello
 
 fails "start of nothing" 1 "give the directory of a cluster" "$PVFS" start "$T/nothing/"
-fails "mkfs with a name that none can have" 1 "can't be a volume's name" "$PVFS" mkfs --dir "$T/badname" --name a/b
-is "... makes nothing" "$(ls -d "$T/badname" 2>&1 | grep -c 'No such')" 1
+# What mkfs can't finish is in the way of nobody.
+bad_mkfs() {	# STATUS WHAT-IT-SAYS OPTIONS...
+	fails "mkfs ${*:3}" $1 "$2" "$PVFS" mkfs --dir "$T/bad/new" --port 0 "${@:3}"
+	is "... makes nothing" "$(ls "$T" | grep -c '^bad$')" 0
+}
+bad_mkfs 2 "can't be a volume's name" --name a/b
+bad_mkfs 2 "stripe-count 9: there are 4" --stripe-count 9
+bad_mkfs 2 "--host ''" --host ""
+bad_mkfs 1 "--host nosuch.invalid: .*give an address" --host nosuch.invalid
+bad_mkfs 1 "192.0.2.1: no free ports" --host 192.0.2.1
+: >"$T/file"
+fails "mkfs where a file is" 1 "$T/file: can't be made: Not a directory" "$PVFS" mkfs --dir "$T/file" --port 0
+mkdir -p "$T/half/iod1"
+: >"$T/half/iod1/mine"
+fails "mkfs that fails half way" 1 "removed again" "$PVFS" mkfs --dir "$T/half" --port 0
+is "... leaves what was there" "$(cd "$T/half" && find . | sort | tr '\n' ' ')" ". ./iod1 ./iod1/mine "
+rm "$T/half/iod1/mine"
+ok "... and is done when the cause is gone" "$PVFS" mkfs --dir "$T/half" --port 0
 for c in status ping df; do
 	fails "$c with an argument" 2 "'x'\? there are no arguments" p $c x
 done

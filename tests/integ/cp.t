@@ -61,7 +61,7 @@ p setstripe -n 2 -b 3 pvfs:/keep
 ok "setstripe makes a file" p setstripe -S 32k pvfs:/keep/new
 is "... which has the rest of its directory" "$(layout pvfs:/keep/new)" "3 2 32768 0"
 fails "setstripe -s beyond the limit" 2 "at most 64k" p setstripe -s 65k pvfs:/stuffed
-fails "setstripe of a file with data" 1 "pvfs setstripe: pvfs:/f$S:" p setstripe -S 8k "pvfs:/f$S"
+fails "setstripe of a file with data" 1 "pvfs setstripe: pvfs:/f$S: it was written to already" p setstripe -S 8k "pvfs:/f$S"
 fails "setstripe over too many daemons" 1 "more daemons than the volume has" p setstripe -n 5 pvfs:/l4096-1
 fails "setstripe with an odd unit" 2 "power of two" p setstripe -S 5000 pvfs:/l4096-1
 

@@ -106,7 +106,12 @@ fails "two daemons on one address" 1 "x.conf:[0-9]+: .*$iod" "$PVFS" -c "$T/x.co
 conf 's/^);/;;;/'
 fails "a syntax error" 1 "x.conf:[0-9]+: " "$PVFS" -c "$T/x.conf" ls
 fails "no configuration" 1 "$T/none.conf" "$PVFS" -c "$T/none.conf" ls
-fails "-m without a volume" 1 "host/volume" "$PVFS" -m "$host" ls
+for m in "$host" "$host/"; do
+	fails "-m $m" 2 "'$m' must be .*host/volume" "$PVFS" -m "$m" ls
+	fails "... behind the subcommand" 2 "ls: '$m' must be .*host/volume" "$PVFS" ls -m "$m"
+done
+fails "pvfs-iod --tune with what is no size" 2 "sendfile_min=-1: the value" "$BIN/pvfs-iod" -n 0 -c "$C/pvfs.conf" --tune sendfile_min=-1
+fails "... and of what there is not" 2 "does not know 'frob=1'" "$BIN/pvfs-iod" -n 0 -c "$C/pvfs.conf" --tune frob=1
 
 for o in "--mkfs --check" "--check --salvage $T/none" "--mkfs --salvage $T/none"; do
 	fails "pvfs-mgr $o" 2 "of --check, --mkfs and --salvage only one" "$BIN/pvfs-mgr" -c "$C/pvfs.conf" $o

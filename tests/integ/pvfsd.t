@@ -15,6 +15,15 @@ fails "... in the foreground" 2 "frob" "$BIN/pvfsd" -f -o "frob,key=$C/cluster.k
 fails "a wrong key" 1 "key|refused|No such file" "$BIN/pvfsd" -o "key=$T/none" "$source" "$T/m1"
 fails "another volume" 1 "other" "$BIN/pvfsd" -o "key=$C/cluster.key" "${source%test}other" "$T/m1"
 fails "no such directory" 1 "" "$BIN/pvfsd" -o "key=$C/cluster.key" "$source" "$T/m3"
+# The numbers are checked as mount.pvfs does.
+bad_number() {	# OPTIONS WHAT-IT-SAYS
+	fails "-o $1" 2 "$2" "$BIN/pvfsd" -o "key=$C/cluster.key,$1" "$source" "$T/m1"
+}
+for o in mount_timeout=-1 mount_timeout=0 mount_timeout=3601 nconnect=0 nconnect=-1 nconnect=257 soft,timeo=-5 soft,timeo=soon; do
+	x=${o#soft,}
+	bad_number $o "'${x%=*}' takes a number of 1 \.\. (256|3600|36000), not '${x#*=}'"
+done
+bad_number timeo=5 "'timeo' goes with 'soft'"
 : >"$T/file"
 fails "a file in a directory's place" 1 "Not a directory" "$BIN/pvfsd" -o "key=$C/cluster.key" "$source" "$T/file"
 mount_both allow_other,suid,dev
@@ -22,7 +31,24 @@ is "mount_timeout is how long nobody may answer" "$(
 	SECONDS=0
 	"$BIN/pvfsd" -o "key=$C/cluster.key,mount_timeout=1" 127.0.0.1:1:/test "$T/m1" 2>/dev/null
 	echo "$? $((SECONDS < 5))")" "1 1"
+
+# Who ends it while it waits for the manager gets no mount later: what is in the background ends too.
+for sig in TERM INT KILL; do
+	env --default-signal=INT "$BIN/pvfsd" -o "key=$C/cluster.key,mount_timeout=60" 127.0.0.1:1:/test "$T/m3" 2>/dev/null &
+	pid=$!
+	PIDS+=($pid)
+	ok "pvfsd waits for a manager" wait_for 10 pgrep -P $pid
+	child=$(pgrep -P $pid)
+	kill -$sig $pid
+	ok "... SIG$sig ends it, and its child" wait_for 5 bash -c "! grep -qs '^State:.[^Z]' /proc/$pid/status /proc/$child/status"
+	kill -KILL $child 2>/dev/null
+done
 is "the mount says what it is" "$(awk -v m="$T/m1" '$2 == m { print $1, $3 }' /proc/mounts)" "$source fuse.pvfs"
+
+# As many connections as mount.pvfs takes.
+mkdir "$T/many"
+ok "nconnect=256" "$BIN/pvfsd" -o "key=$C/cluster.key,nconnect=256" "$source" "$T/many"
+ok "... until umount" umount "$T/many"
 
 # One file system, whoever looks at it.
 both() {
@@ -96,6 +122,8 @@ is "... the rest stayed" "$(layout "$T/m2/layout")" "3 8192 0"
 ok "setstripe makes a file there" "$PVFS" setstripe -S 32k "$T/m1/layout/new"
 is "... so" "$(layout "$T/m2/layout/new")" "3 32768 0"
 is "the attribute is the module's" "$(getfattr --only-values -n pvfs.layout "$T/m1/layout")" "base=any pcount=3 ssize=8192 stuff_max=0"
+echo data >"$T/m1/layout/data"
+fails "setstripe of a file with data" 1 "data: it was written to already" "$PVFS" setstripe -n 1 "$T/m1/layout/data"
 fails "... and not to be removed" 1 "not permitted" setfattr -x pvfs.layout "$T/m1/layout"
 fails "... nor to be what it can't" 1 "Invalid" setfattr -n pvfs.layout -v pcount=99 "$T/m1/layout"
 

@@ -66,7 +66,9 @@ ok "after a crash of the manager it asks for the sizes that its writers have not
 kill -STOP "$(pid_of iod1)"
 like "... so that nobody waits for a silent daemon" "$("$PVFS" -c "$C/pvfs.conf" --soft --timeout 2 ls -l pvfs:/ 2>&1)" " 1000000 .* lost"
 echo precious >"$T/kept"
+iod1=$(sed -n '/"iod1"/s/.*address = "\([^"]*\)".*/\1/p' "$C/pvfs.conf")
 fails "what can't be read" 1 "/lost: Connection timed out" "$PVFS" -c "$C/pvfs.conf" --soft --timeout 2 cp pvfs:/lost "$T/kept"
+fails "... and who does not answer" 1 "pvfs cp: does not answer: .*$iod1" "$PVFS" -c "$C/pvfs.conf" --soft --timeout 2 cp pvfs:/lost "$T/kept"
 is "... does not empty what it would replace" "$(cat "$T/kept")" precious
 kill -CONT "$(pid_of iod1)"
 ok "... with the right size and bytes" bash -c "
@@ -81,7 +83,7 @@ ok "a manager starts when a daemon's name has no address" \
 	unshare -m sh -c "mount --bind '$T/hosts' /etc/hosts && exec '$PVFS' start '$D' mgr"
 ok "... the daemons start" "$PVFS" start "$D" iod0 iod1
 like "... it says so" "$(cat "$D/log/mgr.log")" "iod 1: iod1.invalid:[0-9]*: .*; asking again"
-fails "... and opens no session" 1 "" "$PVFS" -c "$D/pvfs.conf" --soft --timeout 2 ls
+fails "... and opens no session" 1 "127.0.0.1:[0-9]+: opens no session yet: .*its log says what" "$PVFS" -c "$D/pvfs.conf" --soft --timeout 2 ls
 echo "127.0.0.1 iod1.invalid" >>"$T/hosts"
 ok "... until there is one" wait_for 10 "$PVFS" -c "$D/pvfs.conf" --soft --timeout 2 ls
 ok "... then it serves" "$PVFS" -c "$D/pvfs.conf" --timeout 20 cp "$T/in/1" pvfs:/f

@@ -5,7 +5,7 @@
  *
  * Beside pvfs.conf are run/ (process ids) and log/. A process id in a file proves nothing: before
  * anything is done to a process it is held by a pidfd, and its program, configuration and index are
- * compared with what is expected.
+ * compared with what is expected. Where the file says nothing, the lock of the daemon's store does.
  */
 #include "tool.h"
 #include "run.h"
@@ -207,23 +207,34 @@ static const char *file_of(const struct cluster *c, const struct daemon *d, cons
 	return buf;
 }
 
-/* Is process @pid this daemon? By its command line: program, configuration, index. */
-static bool is_daemon(const struct cluster *c, const struct daemon *d, pid_t pid)
+/* The words of its command line, each with its '\\0'. Return: bytes; 0: it has none, as who is ending; -errno. */
+static ssize_t command_line(pid_t pid, char *buf, size_t room)
 {
-	char path[64], buf[16384], number[16];
-	bool conf = false, index = d->mgr;
-	const char *p, *base, *prev = "";
+	char path[64];
 	ssize_t n;
 	int fd;
 
 	snprintf(path, sizeof(path), "/proc/%d/cmdline", (int)pid);
 	fd = open(path, O_RDONLY | O_CLOEXEC);
 	if (fd < 0)
-		return false;
-	n = read(fd, buf, sizeof(buf) - 1);
+		return -errno;
+	n = read(fd, buf, room);
+	if (n < 0)
+		n = -errno;
 	close(fd);
+	return n;
+}
+
+/* Is process @pid this daemon? By its command line: program, configuration, index. */
+static bool is_daemon(const struct cluster *c, const struct daemon *d, pid_t pid)
+{
+	bool conf = false, index = d->mgr;
+	const char *p, *base, *prev = "";
+	char buf[16384], number[16];
+	ssize_t n = command_line(pid, buf, sizeof(buf) - 1);
+
 	if (n <= 0)
-		return false;	/* a zombie has none */
+		return false;
 	buf[n] = '\0';
 	base = strrchr(buf, '/') ? strrchr(buf, '/') + 1 : buf;
 	if (strcmp(base, d->mgr ? "pvfs-mgr" : "pvfs-iod"))
@@ -239,20 +250,26 @@ static bool is_daemon(const struct cluster *c, const struct daemon *d, pid_t pid
 	return conf && index;
 }
 
-/* A pidfd of the daemon if it runs, or -ESRCH; its file may be stale. */
-static int daemon_hold(const struct cluster *c, const struct daemon *d, pid_t *ret_pid)
+/* The process id at the beginning of @path, or 0. */
+static pid_t number_in(const char *path)
 {
-	char path[PATH_MAX + 64];
-	int pid = 0, fd;
-	FILE *f;
+	FILE *f = fopen(path, "re");
+	int pid = 0;
 
-	f = fopen(file_of(c, d, "run", "pid", path), "re");
 	if (!f)
-		return -ESRCH;
-	if (fscanf(f, "%d", &pid) != 1)
+		return 0;
+	if (fscanf(f, "%d", &pid) != 1 || pid <= 1)
 		pid = 0;
 	fclose(f);
-	if (pid <= 1)
+	return pid;
+}
+
+/* A pidfd of @pid, if that is the daemon, or -ESRCH. */
+static int process_hold(const struct cluster *c, const struct daemon *d, pid_t pid)
+{
+	int fd;
+
+	if (!pid)
 		return -ESRCH;
 	fd = syscall(SYS_pidfd_open, pid, 0);
 	if (fd < 0)
@@ -262,8 +279,41 @@ static int daemon_hold(const struct cluster *c, const struct daemon *d, pid_t *r
 		close(fd);
 		return -ESRCH;
 	}
-	*ret_pid = pid;
 	return fd;
+}
+
+static bool is_locked(const char *path)
+{
+	int fd = open(path, O_RDONLY | O_CLOEXEC);
+	bool yes;
+
+	if (fd < 0)
+		return false;
+	yes = flock(fd, LOCK_SH | LOCK_NB) && errno == EWOULDBLOCK;
+	close(fd);
+	return yes;
+}
+
+/*
+ * A pidfd of the daemon if it runs, or -ESRCH; its file may be stale. -EBUSY: its store is in use by process @ret_pid,
+ * which is none of ours.
+ */
+static int daemon_hold(const struct cluster *c, const struct daemon *d, pid_t *ret_pid)
+{
+	const char *store = d->mgr ? c->conf->mgr_store : c->conf->iods[d->index].store;
+	char path[PATH_MAX + 64], one;
+	int fd;
+
+	*ret_pid = number_in(file_of(c, d, "run", "pid", path));
+	fd = process_hold(c, d, *ret_pid);
+	if (fd >= 0)
+		return fd;
+	snprintf(path, sizeof(path), "%s/pvfs.lock", store);
+	*ret_pid = number_in(path);
+	fd = process_hold(c, d, *ret_pid);
+	if (fd >= 0)
+		return fd;
+	return *ret_pid && command_line(*ret_pid, &one, 1) && is_locked(path) ? -EBUSY : -ESRCH;
 }
 
 /* The file that will have a daemon's number, under another name. Return: a descriptor or -errno. */
@@ -460,6 +510,11 @@ static int daemon_stop(struct cluster *c, struct daemon *d, int sig, u64 deadlin
 
 	p.fd = daemon_hold(c, d, &pid);
 	*ret_ran = p.fd >= 0;
+	if (p.fd == -EBUSY) {
+		fail("%s: runs as process %d, which is not as pvfs start runs it: stop it as it was started, or kill %d",
+		     d->name, (int)pid, (int)pid);
+		return p.fd;
+	}
 	if (p.fd < 0) {
 		unlink(file_of(c, d, "run", "pid", path));	/* stale, if it is there at all */
 		return 0;

@@ -10,8 +10,13 @@
 #include <time.h>
 #include <unistd.h>
 
-/* "host[:port]/volume", also as mount(8) writes it: "host[:port]:/volume". */
-static int parse_mgr(const char *text, struct target *t)
+/**
+ * parse_mgr - "host[:port]/volume", also as mount(8) writes it: "host[:port]:/volume"
+ * @t: gets mgr and volume
+ *
+ * Return: 0 or -EINVAL, and the user was told.
+ */
+int parse_mgr(const char *text, struct target *t)
 {
 	const char *slash = strrchr(text, '/');
 	size_t n = slash ? (size_t)(slash - text) : 0;
@@ -31,11 +36,10 @@ static int parse_mgr(const char *text, struct target *t)
 /**
  * target_find - the cluster that the options mean
  * @t: free with target_free() in all cases
- * @want_conf: only a configuration will do
  *
  * Return: 0, or -errno and the user was told.
  */
-int target_find(struct target *t, bool want_conf)
+int target_find(struct target *t)
 {
 	const char *path = tool.conf ?: getenv("PVFS_CONF");
 	char err[1024] = "";
@@ -43,10 +47,6 @@ int target_find(struct target *t, bool want_conf)
 
 	memset(t, 0, sizeof(*t));
 	if (tool.mgr) {
-		if (want_conf) {
-			fail("needs a configuration: give -c FILE instead of -m");
-			return -EINVAL;
-		}
 		snprintf(t->key, sizeof(t->key), "%s", tool.key ?: KEY_DEFAULT);
 		return parse_mgr(tool.mgr, t);
 	}
@@ -93,7 +93,7 @@ int tool_connect(struct pvfs_fs **ret)
 	struct pvfs_mount_opts o = PVFS_MOUNT_OPTS_INIT;
 	char err[1024] = "";
 	struct target t = { 0 };
-	int rc = tool_log() ?: target_find(&t, false);
+	int rc = tool_log() ?: target_find(&t);
 
 	if (!rc) {
 		o.mgr = t.mgr;
@@ -112,10 +112,14 @@ int tool_connect(struct pvfs_fs **ret)
 
 void tool_disconnect(struct pvfs_fs *fs)
 {
+	char text[PVFS_HOST_MAX + 300];
 	int err;
 
 	if (tool.counters)
 		pvfs_counters_print(fs, stderr);
+	/* What failed was told of files: an error of --soft does not say which server it was. */
+	if (tool.soft && has_failed() && pvfs_away(fs, text, sizeof(text)) > 0)
+		fail("does not answer: %s", text);
 	err = pvfs_umount(fs);
 	if (err)
 		fail("can't end the session: %s", strerror(-err));

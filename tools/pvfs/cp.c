@@ -21,7 +21,6 @@
 #define ZERO_BLOCK	4096u	/* what is looked at for zeroes at a time */
 #define RUN_MIN		(256 << 10)	/* bytes between holes that are worth a request */
 #define END_SECONDS	1		/* from a signal to the end, if servers don't answer */
-#define EXIT_INTERRUPTED 130
 
 struct task {			/* a file to be copied */
 	struct task *next;

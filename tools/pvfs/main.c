@@ -6,6 +6,7 @@
 #include <ctype.h>
 #include <signal.h>
 #include <stdarg.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -102,10 +103,19 @@ static void say(const char *fmt, va_list ap)
 	fputc('\n', stderr);
 }
 
+static atomic_bool failed;
+
+/* Was anything said to have failed? */
+bool has_failed(void)
+{
+	return atomic_load(&failed);
+}
+
 void fail(const char *fmt, ...)
 {
 	va_list ap;
 
+	atomic_store(&failed, true);
 	va_start(ap, fmt);
 	say(fmt, ap);
 	va_end(ap);
@@ -216,6 +226,7 @@ int tool_usage(const char *fmt, ...)
  */
 int tool_option(int c)
 {
+	struct target t;
 	unsigned long v;
 
 	switch (c) {
@@ -224,7 +235,7 @@ int tool_option(int c)
 		return 0;
 	case 'm':
 		tool.mgr = optarg;
-		return 0;
+		return parse_mgr(optarg, &t);
 	case 'k':
 		tool.key = optarg;
 		return 0;

@@ -4,7 +4,7 @@
  *
  * The daemons make their stores themselves (--mkfs); here are keys, configuration, and the care
  * that nothing is lost: a store that is there already is refused, or with --force moved aside.
- * Nothing is ever deleted.
+ * Nothing is ever deleted but what this run has made of a cluster that can't be finished.
  */
 #include "tool.h"
 #include "run.h"
@@ -94,8 +94,12 @@ static int move_aside(const char *path)
 	struct tm tm;
 	int i;
 
-	if (access(path, F_OK))
-		return errno == ENOENT ? 0 : -errno;
+	if (access(path, F_OK)) {
+		if (errno == ENOENT)
+			return 0;
+		fail("%s: %s", path, strerror(errno));
+		return -errno;
+	}
 	localtime_r(&now, &tm);
 	strftime(when, sizeof(when), "%Y%m%d-%H%M%S", &tm);
 	for (i = 0; i < 100; i++) {
@@ -227,7 +231,9 @@ static int format_conf(const char *path, const struct mkfs_opts *o)
 	}
 	if (!rc && (!o->only || o->mgr))
 		rc = format_store(path, c->mgr_store, true, 0);
-	if (rc)
+	if (rc && o->dir)
+		fail("%s: not all stores were made: what there is of them is removed again", o->dir);
+	else if (rc)
 		fail("%s: not all stores were made; when the cause is removed, run it again with --force",
 		     path);
 out:
@@ -323,11 +329,29 @@ static bool name_ok(const char *name)
 	return true;
 }
 
-static int name_bad(const char *name)
+/* What can be seen before anything is made. Return: 0 or the exit status, and the user was told. */
+static int cluster_right(const struct mkfs_opts *o)
 {
-	fail("'%s' can't be a volume's name: letters, digits, '-', '_' and '.', at most %u", name,
-	     PVFS_VOLUME_MAX);
-	return -EINVAL;
+	bool v6 = strchr(o->host, ':');
+	char address[PVFS_HOST_MAX + 16];
+	const char *why = "";
+	struct pvfs_addr addr;
+
+	if (o->name && !name_ok(o->name))
+		return tool_usage("'%s' can't be a volume's name: letters, digits, '-', '_' and '.', at most %u",
+				  o->name, PVFS_VOLUME_MAX);
+	if (o->port + o->iods > 65535)
+		return tool_usage("ports %lu .. %lu are too many", o->port, o->port + o->iods);
+	if (o->stripe_count && strtoul(o->stripe_count, NULL, 10) > o->iods)
+		return tool_usage("--stripe-count %s: there are %lu I/O daemons; --iods makes more",
+				  o->stripe_count, o->iods);
+	if (!*o->host || strlen(o->host) > PVFS_HOST_MAX)
+		return tool_usage("--host '%s': an address of this machine, or its name", o->host);
+	snprintf(address, sizeof(address), v6 ? "[%s]:%lu" : "%s:%lu", o->host, o->port ?: PVFS_PORT_MGR);
+	if (!pvfs_addr_resolve(address, PVFS_PORT_MGR, &addr, &why))
+		return 0;
+	fail("--host %s: %s: give an address of this machine, or its name", o->host, why);
+	return EXIT_FAILURE;
 }
 
 static char *conf_text(const struct mkfs_opts *o, const char *name, const unsigned int *ports)
@@ -379,11 +403,14 @@ static char *conf_text(const struct mkfs_opts *o, const char *name, const unsign
 	return text;
 }
 
-/* mkdir -p */
-static int make_dirs(const char *dir)
+/* mkdir -p. @ret_had: so many bytes of @dir are what was there. */
+static int make_dirs(const char *dir, size_t *ret_had)
 {
 	char path[4096], *p;
+	bool made = false;
+	struct stat st;
 
+	*ret_had = 0;
 	if (strlen(dir) >= sizeof(path))
 		return -ENAMETOOLONG;
 	strcpy(path, dir);
@@ -393,8 +420,14 @@ static int make_dirs(const char *dir)
 		if (c && c != '/')
 			continue;
 		*p = '\0';
-		if (mkdir(path, 0755) && errno != EEXIST)
+		if (!mkdir(path, 0755))
+			made = true;
+		else if (errno != EEXIST)
 			return -errno;
+		else if (stat(path, &st) || !S_ISDIR(st.st_mode))
+			return -ENOTDIR;
+		else if (!made)
+			*ret_had = p - path;
 		*p = c;
 		if (!c)
 			return 0;
@@ -434,29 +467,70 @@ static int old_cluster(const char *dir, const struct mkfs_opts *o)
 	return rc;
 }
 
-static int make_cluster(const struct mkfs_opts *o)
+static int remove_one(const char *path, const struct stat *st, int type, struct FTW *ftw)
 {
-	char dir[PATH_MAX], path[PATH_MAX + 32], copy[PATH_MAX], *text = NULL;
+	return remove(path);
+}
+
+/*
+ * A cluster was not finished: what was made of it would be in the way of the next attempt. Only what old_cluster() has
+ * found missing is given here.
+ */
+static void remove_made(const char *dir, const bool *had_store, u32 n)
+{
+	static const char *const files[] = { "pvfs.conf", "cluster.key", "server.key" };
+	char path[PATH_MAX + 32];
+	size_t i;
+
+	for (i = 0; i < n; i++) {
+		if (i)
+			snprintf(path, sizeof(path), "%s/iod%zu", dir, i - 1);
+		else
+			snprintf(path, sizeof(path), "%s/mgr", dir);
+		if (!had_store[i] && !access(path, F_OK) &&
+		    nftw(path, remove_one, 16, FTW_DEPTH | FTW_PHYS | FTW_MOUNT))
+			fail("%s: can't be removed: %s", path, strerror(errno));
+	}
+	for (i = 0; i < ARRAY_SIZE(files); i++) {
+		snprintf(path, sizeof(path), "%s/%s", dir, files[i]);
+		unlink(path);
+	}
+}
+
+/* The directories of @dir behind its first @had bytes, where they are empty. */
+static void remove_dirs(const char *dir, size_t had)
+{
+	char *path = strdup(dir), *slash;
+
+	while (path && strlen(path) > had && (!*path || !rmdir(path) || errno == ENOENT)) {
+		slash = strrchr(path, '/');
+		if (!slash)
+			break;
+		*slash = '\0';
+	}
+	free(path);
+}
+
+/* In @dir, which is there and has no cluster. */
+static int fill_cluster(const struct mkfs_opts *o, const char *dir)
+{
+	char path[PATH_MAX + 32], copy[PATH_MAX], *text = NULL;
 	unsigned int ports[PVFS_IOD_MAX + 1];
+	bool had_store[PVFS_IOD_MAX + 1];
 	const char *name = o->name;
 	unsigned long i;
-	int rc;
+	int rc = 0;
 
-	/* Before anything is made. */
-	if (name && !name_ok(name))
-		return name_bad(name);
-	rc = make_dirs(o->dir);
-	if (rc || !realpath(o->dir, dir)) {
-		rc = rc ?: -errno;
-		fail("%s: can't be made: %s", o->dir, strerror(-rc));
-		return rc;
-	}
 	strcpy(copy, dir);
 	if (!name)
 		name = name_ok(basename(copy)) ? basename(strcpy(copy, dir)) : "pvfs";
-	rc = old_cluster(dir, o);
-	if (rc)
-		return rc;
+	for (i = 0; i <= o->iods; i++) {
+		if (i)
+			snprintf(path, sizeof(path), "%s/iod%lu", dir, i - 1);
+		else
+			snprintf(path, sizeof(path), "%s/mgr", dir);
+		had_store[i] = !access(path, F_OK);
+	}
 	for (i = 0; i <= o->iods; i++)
 		ports[i] = o->port + i;
 	if (!o->port)
@@ -477,6 +551,25 @@ static int make_cluster(const struct mkfs_opts *o)
 	if (!rc)
 		printf("%s: made volume '%s' with %lu I/O daemons. Next: pvfs start %s\n", dir,
 		       name, o->iods, o->dir);
+	else
+		remove_made(dir, had_store, o->iods + 1);
+	return rc;
+}
+
+static int make_cluster(const struct mkfs_opts *o)
+{
+	char dir[PATH_MAX];
+	size_t had;
+	int rc = make_dirs(o->dir, &had);
+
+	if (!rc && !realpath(o->dir, dir))
+		rc = -errno;
+	if (rc)
+		fail("%s: can't be made: %s", o->dir, strerror(-rc));
+	else
+		rc = old_cluster(dir, o) ?: fill_cluster(o, dir);
+	if (rc)
+		remove_dirs(o->dir, had);
 	return rc;
 }
 
@@ -570,15 +663,16 @@ int cmd_mkfs(int argc, char **argv)
 	if (o.dir) {
 		if (o.only)
 			return tool_usage("--dir makes all stores: --mgr and --iod go with a configuration");
-		if (o.port + o.iods > 65535)
-			return tool_usage("ports %lu .. %lu are too many", o.port, o.port + o.iods);
-		return make_cluster(&o) ? EXIT_FAILURE : 0;
+		rc = cluster_right(&o);
+		return rc ?: (make_cluster(&o) ? EXIT_FAILURE : 0);
 	}
 	if (o.local_opts)
 		return tool_usage("that option goes with --dir");
 	if (!tool.conf && !getenv("PVFS_CONF") && access(CONF_DEFAULT, F_OK))
 		return tool_usage("--dir DIR makes a cluster of one machine, -c FILE the stores of a configuration");
-	rc = target_find(&t, true);
+	if (tool.mgr)
+		return tool_usage("needs a configuration: give -c FILE instead of -m");
+	rc = target_find(&t);
 	if (!rc)
 		rc = format_conf(t.conf->path, &o);
 	target_free(&t);

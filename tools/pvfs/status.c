@@ -104,7 +104,7 @@ static int survey_open(struct survey *s)
 
 	memset(s, 0, sizeof(*s));
 	pthread_mutex_init(&s->lock, NULL);
-	rc = target_find(&s->target, false);
+	rc = target_find(&s->target);
 	if (rc)
 		return rc;
 	rc = s->target.conf ? list_by_conf(s) : list_by_mgr(s);

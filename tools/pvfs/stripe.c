@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #define XATTR_LAYOUT "pvfs.layout"	/* on a mounted volume */
+#define WRITTEN (-ENOTEMPTY)		/* the layout of what is there says EEXIST for it, as the making of a file does */
 
 /* The first daemon of a layout, in words. */
 void base_text(const struct pvfs_striping *s, char buf[16])
@@ -58,7 +59,9 @@ static int set_mounted(const char *path, const struct wish *w)
 			      w->s.stuff_max == PVFS_STUFF_NONE ? 0 : w->s.stuff_max);
 	if (!n)
 		return 0;
-	return setxattr(path, XATTR_LAYOUT, text, n - 1, 0) ? -errno : 0;
+	if (!setxattr(path, XATTR_LAYOUT, text, n - 1, 0))
+		return 0;
+	return errno == EEXIST ? WRITTEN : -errno;
 }
 
 /* The directory that @path is in; owned by the caller. */
@@ -118,7 +121,8 @@ static int set_remote(struct pvfs_fs *fs, const char *path, const struct wish *w
 
 	if (!rc) {
 		fill_in(w, &is, &s);
-		return pvfs_setlayout(fs, path, &s);
+		rc = pvfs_setlayout(fs, path, &s);
+		return rc == -EEXIST ? WRITTEN : rc;
 	}
 	if (rc != -ENOENT)
 		return rc;
@@ -131,6 +135,16 @@ static int set_remote(struct pvfs_fs *fs, const char *path, const struct wish *w
 	fill_in(w, &is, &s);
 	rc = pvfs_open_striped(fs, path, O_WRONLY | O_CREAT | O_EXCL, 0666, &s, &f);
 	return rc ?: pvfs_close(f);
+}
+
+static void say_why(const char *path, int rc)
+{
+	if (rc == WRITTEN)
+		fail("%s: it was written to already: a layout can be set before the first write only", path);
+	else if (rc == -EBUSY)
+		fail("%s: it is open elsewhere: a layout can be set before that only", path);
+	else
+		fail("%s: %s%s", path, strerror(-rc), rc == -EINVAL ? " (more daemons than the volume has?)" : "");
 }
 
 int cmd_setstripe(int argc, char **argv)
@@ -197,8 +211,7 @@ int cmd_setstripe(int argc, char **argv)
 			rc = set_remote(fs, path_of(argv[i]), &w);
 		}
 		if (rc)
-			fail("%s: %s%s", argv[i], strerror(-rc), rc == -EINVAL ?
-			     " (more daemons than the volume has, or a file with data in it)" : "");
+			say_why(argv[i], rc);
 		failed |= !!rc;
 	}
 	if (fs)

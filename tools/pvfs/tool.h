@@ -25,6 +25,7 @@
 #include "../../lib/pvfs.h"
 
 #define EXIT_USAGE 2
+#define EXIT_INTERRUPTED 130
 #define CONF_DEFAULT "/etc/pvfs/pvfs.conf"
 #define KEY_DEFAULT "/etc/pvfs/cluster.key"
 
@@ -63,6 +64,7 @@ struct command {
 /* main.c */
 void fail(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
 void note(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
+bool has_failed(void);
 int tool_option(int c);
 int tool_usage(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
 int parse_number(const char *text, unsigned long min, unsigned long max, unsigned long *ret);
@@ -74,7 +76,8 @@ struct target {			/* the cluster that the options mean */
 	char key[4096];
 	struct pvfs_conf *conf;	/* NULL with -m */
 };
-int target_find(struct target *t, bool want_conf);
+int parse_mgr(const char *text, struct target *t);
+int target_find(struct target *t);
 void target_free(struct target *t);
 int tool_connect(struct pvfs_fs **ret);
 void tool_disconnect(struct pvfs_fs *fs);

@@ -6,6 +6,7 @@
 #include "pvfsd.h"
 #include "../../common/log.h"
 #include "../../common/proto.h"
+#include <ctype.h>
 #include <fcntl.h>
 #include <getopt.h>
 #include <limits.h>
@@ -15,6 +16,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mount.h>
+#include <sys/prctl.h>
 #include <unistd.h>
 
 #define THREADS_MAX 1000
@@ -23,17 +25,22 @@
 struct pvfs_fs *fs;
 struct pvfs_fh root;
 
+/* As the user wrote them; NULL: not given. */
 struct options {
-	char *key;
-	unsigned int timeo, nconnect, mount_timeout;
+	char *key, *timeo, *nconnect, *mount_timeout;
 	int soft;
+};
+
+/* The same, checked; 0: libpvfs' own. */
+struct numbers {
+	unsigned long timeo, nconnect, mount_timeout;
 };
 
 static const struct fuse_opt option_list[] = {
 	{ "key=%s", offsetof(struct options, key), 0 },
-	{ "timeo=%u", offsetof(struct options, timeo), 0 },
-	{ "nconnect=%u", offsetof(struct options, nconnect), 0 },
-	{ "mount_timeout=%u", offsetof(struct options, mount_timeout), 0 },
+	{ "timeo=%s", offsetof(struct options, timeo), 0 },
+	{ "nconnect=%s", offsetof(struct options, nconnect), 0 },
+	{ "mount_timeout=%s", offsetof(struct options, mount_timeout), 0 },
 	{ "soft", offsetof(struct options, soft), 1 },
 	{ "hard", offsetof(struct options, soft), 0 },
 	FUSE_OPT_END
@@ -50,10 +57,11 @@ static void usage(FILE *f)
 		   "  -h, --help        this text\n"
 		   "  -V, --version     print the version\n"
 		   "  -o key=FILE    the cluster key (default /etc/pvfs/cluster.key)\n"
-		   "  -o soft,timeo=DS  give up after so many tenths of a second\n"
-		   "  -o nconnect=N  connections to each server\n"
-		   "  -o mount_timeout=S  how many seconds the manager has to answer (10)\n"
-		   "  -o allow_other, ro, and what else mount.fuse3(8) has\n");
+		   "  -o soft,timeo=DS  give up after so many tenths of a second, 1 .. 36000 (600)\n"
+		   "  -o nconnect=N  connections to each server, 1 .. %u (1)\n"
+		   "  -o mount_timeout=S  how many seconds the manager has to answer, 1 .. 3600 (10)\n"
+		   "  -o allow_other, ro, and what else mount.fuse3(8) has\n",
+		PVFS_CHANNELS_MAX);
 }
 
 /* ---- signals ---- */
@@ -116,7 +124,37 @@ static int parse_source(char *source, char **mgr, char **volume)
 	return 0;
 }
 
-static int mount_volume(const struct options *o, char *mgr, char *volume)
+/* @text: NULL leaves what there is. Bounds and words are those of mount.pvfs. */
+static bool option_number(const char *name, const char *text, unsigned long max, unsigned long *ret)
+{
+	char *end;
+
+	if (!text)
+		return true;
+	errno = 0;
+	*ret = strtoul(text, &end, 10);
+	if (isdigit((unsigned char)*text) && !*end && !errno && *ret && *ret <= max)
+		return true;
+	fprintf(stderr, "pvfsd: option '%s' takes a number of 1 .. %lu, not '%s'\n", name, max, text);
+	return false;
+}
+
+static bool options_right(const struct options *o, struct numbers *n)
+{
+	if (!option_number("timeo", o->timeo, 36000, &n->timeo) ||
+	    !option_number("nconnect", o->nconnect, PVFS_CHANNELS_MAX, &n->nconnect) ||
+	    !option_number("mount_timeout", o->mount_timeout, 3600, &n->mount_timeout))
+		return false;
+	if (o->timeo && !o->soft)
+		fprintf(stderr, "pvfsd: option 'timeo' goes with 'soft': a hard mount waits as long as a server is away\n");
+	else if (o->key && !*o->key)
+		fprintf(stderr, "pvfsd: option 'key' takes the name of a file\n");
+	else
+		return true;
+	return false;
+}
+
+static int mount_volume(const struct options *o, const struct numbers *n, char *mgr, char *volume)
 {
 	struct pvfs_mount_opts opts = PVFS_MOUNT_OPTS_INIT;
 	struct pvfs_volinfo vol;
@@ -126,10 +164,10 @@ static int mount_volume(const struct options *o, char *mgr, char *volume)
 	opts.mgr = mgr;
 	opts.volume = volume;
 	opts.key_file = o->key;
-	opts.nconnect = o->nconnect;
+	opts.nconnect = n->nconnect;
 	opts.soft = o->soft;
-	opts.timeo_ms = o->timeo * 100;
-	opts.mount_timeout_ms = o->mount_timeout * 1000;
+	opts.timeo_ms = n->timeo * 100;
+	opts.mount_timeout_ms = n->mount_timeout * 1000;
 	err = pvfs_mount(&opts, &fs, why, sizeof(why));
 	if (err) {
 		fprintf(stderr, "pvfsd: volume %s of %s: %s\n", volume, mgr, *why ? why : strerror(-err));
@@ -142,7 +180,8 @@ static int mount_volume(const struct options *o, char *mgr, char *volume)
 
 /*
  * Into the background, where all the rest is done: a child may not use what its parent has opened. The
- * parent ends when the volume is mounted, or with what is said by then.
+ * parent ends when the volume is mounted, or with what is said by then. Who ends it before does not
+ * want the mount any more: the child ends with it.
  *
  * Return: where to tell the parent, or -1.
  */
@@ -150,7 +189,7 @@ static int background(void)
 {
 	char status = EXIT_FAILURE;
 	int p[2];
-	pid_t pid;
+	pid_t pid, parent = getpid();
 
 	if (pipe2(p, O_CLOEXEC))
 		return -1;
@@ -160,6 +199,8 @@ static int background(void)
 	if (!pid) {
 		close(p[0]);
 		setsid();
+		if (prctl(PR_SET_PDEATHSIG, SIGKILL) || getppid() != parent)
+			_exit(EXIT_FAILURE);
 		return p[1];
 	}
 	close(p[1]);
@@ -168,13 +209,18 @@ static int background(void)
 	_exit(status);
 }
 
-/* Ends the parent with @status; with 0 this process goes on, in the background. */
-static void tell_parent(int fd, char status)
+/*
+ * Ends the parent with @status; with 0 this process goes on, in the background.
+ *
+ * Return: false when there is no parent any more, who wanted to know.
+ */
+static bool tell_parent(int fd, char status)
 {
+	bool told;
 	int null;
 
 	if (fd < 0)
-		return;
+		return true;
 	if (!status) {
 		null = open("/dev/null", O_RDWR);
 		if (chdir("/") || null < 0 || dup2(null, 0) < 0 || dup2(null, 1) < 0 || dup2(null, 2) < 0)
@@ -182,9 +228,9 @@ static void tell_parent(int fd, char status)
 		if (null > 2)
 			close(null);
 	}
-	if (write(fd, &status, 1) != 1)
-		perror("pvfsd");
+	told = write(fd, &status, 1) == 1;
 	close(fd);
+	return told;
 }
 
 /* Messages go to a file, to standard error, or, when there is none any more, to syslog. */
@@ -259,6 +305,7 @@ int main(int argc, char **argv)
 	struct fuse_loop_config *config = NULL;
 	struct fuse_session *se = NULL;
 	struct options o = { 0 };
+	struct numbers n = { 0 };
 	char *mgr, *volume, *source = NULL, named[600];
 	struct stat st;
 	int parent = -1, rc = parse(argc, argv, &l);
@@ -273,7 +320,7 @@ int main(int argc, char **argv)
 	}
 	snprintf(named, sizeof(named), "-ofsname=%s,subtype=pvfs,default_permissions", argv[optind]);
 	fuse_opt_add_arg(&l.args, named);
-	if (fuse_opt_parse(&l.args, &o, option_list, NULL))
+	if (fuse_opt_parse(&l.args, &o, option_list, NULL) || !options_right(&o, &n))
 		goto out_args;
 	rc = EXIT_FAILURE;
 	/* The kernel would mount on a file, too, and hide it. */
@@ -297,16 +344,21 @@ int main(int argc, char **argv)
 		tell_parent(parent, rc);
 		goto out_args;
 	}
-	if (mount_volume(&o, mgr, volume))
+	if (mount_volume(&o, &n, mgr, volume))
 		goto out;
 	if (take_signals(se, argv[optind + 1]) || ask_start()) {
 		fprintf(stderr, "pvfsd: %s: %s\n", argv[optind + 1], strerror(errno));
 		goto out_volume;
 	}
+	/* From here on there is something to undo: whether the parent lives is seen when it is told. */
+	prctl(PR_SET_PDEATHSIG, 0);
 	if (fuse_session_mount(se, argv[optind + 1]))
 		goto out_volume;
+	if (!tell_parent(parent, 0)) {
+		fuse_session_unmount(se);
+		goto out_volume;
+	}
 	pvfs_info("%s: mounted on %s", argv[optind], mount_point);
-	tell_parent(parent, 0);
 	config = fuse_loop_cfg_create();
 	if (config)
 		/* A daemon that is away holds up those who need it, and not all others. */
@@ -326,6 +378,9 @@ out:
 out_args:
 	fuse_opt_free_args(&l.args);
 	free(o.key);
+	free(o.timeo);
+	free(o.nconnect);
+	free(o.mount_timeout);
 	free(source);
 	return rc;
 }
