@@ -106,6 +106,7 @@ for n in 1 2 3; do
 	PIDS+=($!)
 	wait_for 20 grep written "$T/written.$n"
 	kill -KILL $!
+	wait $! 2>/dev/null
 done
 gone() { [ "$(grep -c "no sign of life" "$D/log/mgr.log")" = 3 ]; }
 ok "clients die, and are evicted" wait_for 30 gone
