@@ -507,7 +507,7 @@ static void file_work(struct copier *c, struct task *t, u8 *buf)
 static void *worker(void *arg)
 {
 	struct copier *c = arg;
-	u8 *buf = malloc(c->chunk);
+	u8 *buf = calloc(1, c->chunk);
 	struct task *t;
 	struct big *b;
 
