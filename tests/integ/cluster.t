@@ -21,6 +21,13 @@ ok "start" "$PVFS" start "$C"
 is "process ids are noted" "$(ls "$C/run" | grep -c pid)" 4
 out=$("$PVFS" start "$C")
 like "start again finds them running" "$out" "0 daemons started, 4 ran already"
+# Who has been killed and is not gone does not run any more.
+killed=0
+for i in {1..10}; do
+	kill -KILL $(cat "$C"/run/*.pid)
+	[[ $("$PVFS" start "$C") = *"4 daemons started."* ]] && killed=$((killed + 1))
+done
+is "start right after kill -9 starts all, each time" $killed 10
 ok "status" p status
 is "status --json lists all" "$(p status --json | json '{servers} && scalar @{$j->{servers}}')" 4
 is "... each is up" "$(p status --json | perl -MJSON::PP -e 'local $/; print join " ", map { $_->{state} } @{decode_json(<STDIN>)->{servers}}')" \

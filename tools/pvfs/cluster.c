@@ -22,6 +22,9 @@
 #include <time.h>
 #include <unistd.h>
 
+#define PROC_EXITING 0x4u	/* of the flags in /proc/PID/stat */
+#define ENDING_MS 20000		/* that a killed daemon may take to be gone */
+
 extern char **environ;
 
 /* One of the cluster's daemons. */
@@ -264,9 +267,38 @@ static pid_t number_in(const char *path)
 	return pid;
 }
 
+/* Was it killed, and is not yet gone? Then it runs no more, and has its files open still. */
+static bool is_ending(pid_t pid)
+{
+	unsigned long long pending;
+	unsigned int flags = 0;
+	char path[64], line[1024], state = 0, *p;
+	bool yes = false;
+	FILE *f;
+
+	snprintf(path, sizeof(path), "/proc/%d/stat", (int)pid);
+	f = fopen(path, "re");
+	if (!f)
+		return false;
+	/* The name, in parentheses, may have any. */
+	p = fgets(line, sizeof(line), f) ? strrchr(line, ')') : NULL;
+	if (p && sscanf(p + 1, " %c %*d %*d %*d %*d %*d %u", &state, &flags) == 2)
+		yes = state == 'Z' || state == 'X' || (flags & PROC_EXITING);
+	fclose(f);
+	snprintf(path, sizeof(path), "/proc/%d/status", (int)pid);
+	f = yes ? NULL : fopen(path, "re");
+	while (f && fgets(line, sizeof(line), f))
+		if (sscanf(line, "SigPnd: %llx", &pending) == 1 || sscanf(line, "ShdPnd: %llx", &pending) == 1)
+			yes |= pending >> (SIGKILL - 1) & 1;
+	if (f)
+		fclose(f);
+	return yes;
+}
+
 /* A pidfd of @pid, if that is the daemon, or -ESRCH. */
 static int process_hold(const struct cluster *c, const struct daemon *d, pid_t pid)
 {
+	struct pollfd end = { .events = POLLIN };
 	int fd;
 
 	if (!pid)
@@ -274,6 +306,13 @@ static int process_hold(const struct cluster *c, const struct daemon *d, pid_t p
 	fd = syscall(SYS_pidfd_open, pid, 0);
 	if (fd < 0)
 		return -ESRCH;
+	/* Who starts one right after kill -9 must neither take it for running nor find its store locked. */
+	if (is_ending(pid)) {
+		end.fd = fd;
+		poll(&end, 1, ENDING_MS);
+		close(fd);
+		return -ESRCH;
+	}
 	/* Looked at after the process is held: the number can't become another's any more. */
 	if (!is_daemon(c, d, pid)) {
 		close(fd);
