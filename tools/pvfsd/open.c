@@ -9,7 +9,7 @@
 #include <sys/file.h>
 #include <time.h>
 
-#define RELEASE_MS 200	/* from the last close(2) of a file to its release, at most */
+#define RELEASE_MS 1000	/* from the last close(2) of a file to its release, at most */
 
 /*
  * The kernel tells of every close(2) while it is under way, and that there was no descriptor left
