@@ -510,7 +510,7 @@ static int advance_fn(struct mgr_op *op, void *arg)
 		return n < 0 ? n : -EUCLEAN;
 	next = le64_to_cpu(v);
 	by_clock = *(s64 *)arg > SESSIONS_SINCE ? (*(s64 *)arg - SESSIONS_SINCE) * SESSIONS_A_SECOND : 0;
-	if (next == 1 || by_clock <= next)
+	if (by_clock <= next)
 		return 0;
 	v = cpu_to_le64(by_clock);
 	return mdb_put(op->m->db, op->txn, MDB_META, "next_session", 12, &v, sizeof(v));
@@ -522,7 +522,7 @@ static int advance_fn(struct mgr_op *op, void *arg)
  * @now: the time of day, seconds
  *
  * The store may be a copy, older than what happened since: the iods know sessions that were evicted after it
- * was made, and would refuse others of these numbers for ever. Of a new volume the numbers are small ones.
+ * was made, and would refuse others of these numbers for ever.
  *
  * Context: start, after mgr_sessions_lost().
  */

@@ -91,31 +91,47 @@ is "... and says so" "$(grep -c "all clients that were there are evicted" "$C/lo
 ok "... and a new client is served" wait_for 30 p --soft --timeout 10 cp --no-progress pvfs:/tree/large "$T/back"
 ok "stop" "$PVFS" stop "$C"
 
-# An older copy of the store comes back: who comes then does not get the number of a session that was evicted since.
+# An older copy of the store comes back: who comes then does not get the number of a session that was evicted since. The
+# oldest is from before the first session.
 D=$T/d
 make_cluster "$D" 1
 sed -i 's/^mgr: {/mgr: {\n\tlease_ms = 1000;/' "$D/pvfs.conf"
-start_cluster "$D"
 of_d() { "$PVFS" -c "$D/pvfs.conf" --soft --timeout 10 "$@"; }
+evicted() { [ "$(grep -c "no sign of life" "$D/log/mgr.log")" = "$1" ]; }
+# clients_die N EVICTED: N clients, and so many have been evicted then
+clients_die() {
+	local n
+	for n in $(seq "$1"); do
+		"$BIN/tests/integ/unclosed" "$(mgr_address "$D")" test "$D/cluster.key" "/$2.$n" 1000 <"$T/tree/large" >"$T/written.$2.$n" &
+		PIDS+=($!)
+		wait_for 20 grep written "$T/written.$2.$n"
+		kill -KILL $!
+		wait $! 2>/dev/null
+	done
+	ok "clients die, and are evicted" wait_for 30 evicted "$2"
+}
+restore() {
+	"$PVFS" stop "$D" >/dev/null
+	rm -r "$D/mgr"
+	cp -a "$1" "$D/mgr"
+	start_cluster "$D"
+}
+cp -a "$D/mgr" "$T/unused"
+start_cluster "$D"
 ok "a file of another volume" of_d cp --no-progress "$T/tree/large" pvfs:/large
 "$PVFS" stop "$D" >/dev/null
 cp -a "$D/mgr" "$T/older"
 start_cluster "$D"
-for n in 1 2 3; do
-	"$BIN/tests/integ/unclosed" "$(mgr_address "$D")" test "$D/cluster.key" "/$n" 1000 <"$T/tree/large" >"$T/written.$n" &
-	PIDS+=($!)
-	wait_for 20 grep written "$T/written.$n"
-	kill -KILL $!
-	wait $! 2>/dev/null
-done
-gone() { [ "$(grep -c "no sign of life" "$D/log/mgr.log")" = 3 ]; }
-ok "clients die, and are evicted" wait_for 30 gone
-"$PVFS" stop "$D" >/dev/null
-rm -r "$D/mgr"
-cp -a "$T/older" "$D/mgr"
-start_cluster "$D"
+clients_die 3 3
+restore "$T/older"
 for n in 1 2 3 4 5; do
 	ok "a client of the older store reads ($n)" of_d cp --no-progress pvfs:/large "$T/back.$n"
+done
+restore "$T/unused"
+clients_die 3 6
+restore "$T/unused"
+for n in 1 2 3 4; do
+	ok "a client of the unused store writes ($n)" of_d cp --no-progress "$T/tree/large" "pvfs:/new.$n"
 done
 
 # A check does with them what a start does, and says so.
