@@ -10,8 +10,6 @@
 #include "cp.h"
 #include <errno.h>
 #include <fcntl.h>
-#include <signal.h>
-#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <time.h>
@@ -81,28 +79,6 @@ struct copier {
 	ino_t root_ino;
 	bool have_root;
 };
-
-static atomic_bool interrupted;
-
-/* A server does not answer: what is good of the copies has been noted before (--checkpoint). */
-static void on_alarm(int sig)
-{
-	static const char text[] = "\npvfs cp: interrupted: a server does not answer; --resume goes on from what was noted\n";
-
-	if (write(STDERR_FILENO, text, sizeof(text) - 1) < 0)
-		_exit(EXIT_INTERRUPTED);
-	_exit(EXIT_INTERRUPTED);
-}
-
-/* Time to note how far the copies are; a call may be waiting for a server for good. */
-static void on_signal(int sig)
-{
-	int saved = errno;
-
-	interrupted = true;
-	alarm(END_SECONDS);
-	errno = saved;
-}
 
 static u64 now_ms(void)
 {
@@ -202,7 +178,7 @@ static int copy_range(struct copier *c, struct end_file *src, struct end_file *d
 	int err;
 
 	while (off < end) {
-		if (interrupted)
+		if (interrupted())
 			return -EINTR;
 		if (sparse) {
 			data = end_next_data(src, off, end);
@@ -527,7 +503,7 @@ static void *worker(void *arg)
 			c->queued--;
 			pthread_cond_broadcast(&c->cond);
 			pthread_mutex_unlock(&c->lock);
-			if (interrupted)
+			if (interrupted())
 				task_free(t);
 			else
 				file_work(c, t, buf);
@@ -586,7 +562,7 @@ static int walk_entry(const char *name, void *arg)
 	walk(w->c, from, to, false);
 	free(from);
 	free(to);
-	return interrupted ? -EINTR : 0;
+	return interrupted() ? -EINTR : 0;
 }
 
 static void walk_dir(struct copier *c, const char *from, const char *to, const struct stat *st)
@@ -827,7 +803,7 @@ static int run(struct copier *c, char **from, int n, const char *to, unsigned lo
 	}
 	if (bar && pthread_create(&drawer, NULL, progress_thread, &p))
 		bar = false;
-	for (i = 0; i < n && !interrupted; i++) {
+	for (i = 0; i < n && !interrupted(); i++) {
 		c->have_root = false;
 		path = target_of(remote_path(from[i]) ?: from[i], to, into);
 		if (path)
@@ -848,9 +824,9 @@ static int run(struct copier *c, char **from, int n, const char *to, unsigned lo
 		pthread_join(drawer, NULL);
 		draw(&p, true);
 	}
-	if (!interrupted)
+	if (!interrupted())
 		finish_dirs(c);
-	return interrupted ? EXIT_INTERRUPTED : c->failed ? EXIT_FAILURE : 0;
+	return interrupted() ? EXIT_INTERRUPTED : c->failed ? EXIT_FAILURE : 0;
 }
 
 int cmd_cp(int argc, char **argv)
@@ -870,8 +846,6 @@ int cmd_cp(int argc, char **argv)
 			    .checkpoint_ms = 1000,
 			    .lock = PTHREAD_MUTEX_INITIALIZER,
 			    .cond = PTHREAD_COND_INITIALIZER };
-	/* The second one ends it at once. */
-	struct sigaction sa = { .sa_handler = on_signal, .sa_flags = SA_RESETHAND | SA_RESTART };
 	bool bar = isatty(STDERR_FILENO);
 	struct pvfs_fs *fs = NULL;
 	unsigned long jobs = 4, v;
@@ -933,9 +907,9 @@ int cmd_cp(int argc, char **argv)
 	c.tail = &c.head;
 	c.umask = umask(0);
 	umask(c.umask);
-	signal(SIGALRM, on_alarm);
-	sigaction(SIGINT, &sa, NULL);
-	sigaction(SIGTERM, &sa, NULL);
+	/* Time to note how far the copies are: what is good of them has been noted before (--checkpoint). */
+	interrupt_begin("\npvfs cp: interrupted: a server does not answer; --resume goes on from what was noted\n",
+			END_SECONDS);
 	rc = run(&c, argv + optind, argc - 1 - optind, to, jobs, bar);
 	tool_disconnect(fs);
 	return rc;

@@ -69,6 +69,10 @@ int tool_option(int c);
 int tool_usage(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
 int parse_number(const char *text, unsigned long min, unsigned long max, unsigned long *ret);
 
+/* interrupt.c */
+bool interrupted(void);
+void interrupt_begin(const char *words, unsigned int seconds);
+
 /* conf.c */
 struct target {			/* the cluster that the options mean */
 	char mgr[PVFS_HOST_MAX + 8];

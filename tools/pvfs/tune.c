@@ -10,7 +10,6 @@
  */
 #include "tool.h"
 #include <fcntl.h>
-#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <time.h>
@@ -30,24 +29,6 @@ struct tune {
 	u64 *ns;			/* files */
 	u64 put[SIZES][KINDS], get[SIZES][KINDS];	/* medians, ns */
 };
-
-static volatile sig_atomic_t interrupted;
-
-static void on_alarm(int sig)
-{
-	static const char text[] = "pvfs tune: interrupted: a server does not answer, so that .pvfs-tune.PID stays\n";
-
-	if (write(STDERR_FILENO, text, sizeof(text) - 1) < 0)
-		_exit(EXIT_INTERRUPTED);
-	_exit(EXIT_INTERRUPTED);
-}
-
-/* Time to remove what was made. */
-static void on_signal(int sig)
-{
-	interrupted = 1;
-	alarm(END_SECONDS);
-}
 
 static u32 size_of(int i)
 {
@@ -104,7 +85,7 @@ static int all_files(struct tune *t, int kind, u32 size, char op, u64 *ret_media
 		start = now_ns();
 		rc = op == 'r' ? pvfs_unlink(t->fs, path) : one_file(t, path, size, op == 'p');
 		t->ns[i] = now_ns() - start;
-		if (interrupted)
+		if (interrupted())
 			return -EINTR;
 	}
 	if (rc)
@@ -253,8 +234,6 @@ int cmd_tune(int argc, char **argv)
 	static const struct option longopts[] = { { "files", required_argument, NULL, 'n' },
 						  TOOL_LONG };
 	unsigned long files = 50;
-	/* The second one ends it at once. */
-	struct sigaction sa = { .sa_handler = on_signal, .sa_flags = SA_RESETHAND | SA_RESTART };
 	const char *where = "/";
 	struct tune *t;
 	int c, rc;
@@ -288,9 +267,9 @@ int cmd_tune(int argc, char **argv)
 	else
 		rc = tool_connect(&t->fs);
 	if (!rc) {
-		signal(SIGALRM, on_alarm);
-		sigaction(SIGINT, &sa, NULL);
-		sigaction(SIGTERM, &sa, NULL);
+		/* Time to remove what was made. */
+		interrupt_begin("pvfs tune: interrupted: a server does not answer, so that .pvfs-tune.PID stays\n",
+				END_SECONDS);
 		rc = make_dirs(t, where);
 		if (rc)
 			fail("pvfs:%s: %s", t->dir[KINDS], strerror(-rc));
@@ -305,5 +284,5 @@ int cmd_tune(int argc, char **argv)
 		free(t->ns);
 	}
 	free(t);
-	return interrupted ? EXIT_INTERRUPTED : rc ? EXIT_FAILURE : 0;
+	return interrupted() ? EXIT_INTERRUPTED : rc ? EXIT_FAILURE : 0;
 }
