@@ -180,6 +180,21 @@ for signal in TERM INT; do
 	p rm pvfs:/halves/big
 done
 
+# With daemons that answer, it ends in its own time.
+kill -STOP "$(pid_of iod2)"
+"$PVFS" -c "$C/pvfs.conf" cp --chunk 1M --checkpoint 0 -j 1 "$T/in/big" pvfs:/halves/big 2>"$T/cp.err" &
+cp=$!
+PIDS+=($cp)
+ok "a copy comes as far as it can" wait_for 30 noted 8388608
+kill -INT $cp
+kill -CONT "$(pid_of iod2)"
+wait $cp 2>/dev/null
+is "... an interrupted one ends with 130" $? 130
+like "... and says how to go on" "$(cat "$T/cp.err")" "interrupted[;:] .*--resume"
+like "--resume goes on" "$(p cp --resume --chunk 1M "$T/in/big" pvfs:/halves/big 2>&1)" "going on at byte [1-9]"
+p cp pvfs:/halves/big "$T/out/big"
+is "... and the copy is right" "$(sum "$T/out/big")" "$(sum "$T/in/big")"
+
 # A note that is not true any more.
 make_file "$T/in/big2" $((16 << 20))
 p cp "$T/in/big2" pvfs:/big2
