@@ -14,6 +14,7 @@
 /* Opens that one CLOSE ends. */
 struct batch {
 	struct pvfs_volume *vol;
+	struct work_struct work;	/* sends it */
 	u32 n;
 	struct pvfs_ending end[PVFS_CLOSE_MAX];
 	u8 raw[PVFS_CLOSE_MAX * PVFS_CLOSING_LEN];
@@ -28,13 +29,8 @@ static void close_ended(struct pvfs_volume *vol, const struct pvfs_ending *e, in
 	if (!err)
 		pvfs_writes_ack(use, &e->c.report);
 	spin_lock(&vol->open_lock);
-	if (use->pi) {
-		struct pvfs_inode *pi = use->pi;
-
-		pi->nopen[e->c.flags]--;
-		if (!(pi->nopen[1] | pi->nopen[2] | pi->nopen[3]))
-			list_del_init(&pi->opened.link);
-	}
+	if (use->pi && e->c.flags)
+		pvfs_open_uncount(use->pi, e->c.flags);
 	spin_unlock(&vol->open_lock);
 	if (e->c.report.end)		/* see pvfs_close_at_mgr() */
 		pvfs_use_iput(use);
@@ -91,14 +87,14 @@ static struct batch *close_batch_alloc(struct pvfs_volume *vol)
 	return b;
 }
 
-/* Sends the CLOSE of what waits for more of its kind. */
-static void closes_send(struct pvfs_volume *vol)
+/* What waits for more of its kind, all of it. Return: NULL: nothing does. */
+static struct batch *closes_take(struct pvfs_volume *vol)
 {
 	struct pvfs_closes *w = &vol->closes;
 	struct batch *b;
 
 	if (!READ_ONCE(w->n))
-		return;
+		return NULL;
 	b = close_batch_alloc(vol);
 	spin_lock(&w->lock);
 	b->n = w->n;
@@ -107,12 +103,33 @@ static void closes_send(struct pvfs_volume *vol)
 	spin_unlock(&w->lock);
 	if (!b->n) {
 		kfree(b);
-		return;
+		return NULL;
 	}
+	return b;
+}
+
+/* Sends the CLOSE of what closes_take() gave. */
+static void closes_send_taken(struct batch *b)
+{
+	struct pvfs_volume *vol = b->vol;
+
 	close_batch_send(b);
 	/* They counted as one from the first on. */
 	if (atomic_dec_and_test(&vol->async))
 		wake_up_all(&vol->async_wait);
+}
+
+static void closes_send(struct pvfs_volume *vol)
+{
+	struct batch *b = closes_take(vol);
+
+	if (b)
+		closes_send_taken(b);
+}
+
+static void closes_batch_work(struct work_struct *work)
+{
+	closes_send_taken(container_of(work, struct batch, work));
 }
 
 static void closes_work(struct work_struct *work)
@@ -138,6 +155,37 @@ static bool closes_add(struct pvfs_volume *vol, const struct pvfs_ending *e)
 	if (!n)
 		schedule_delayed_work(&w->work, msecs_to_jiffies(CLOSE_DELAY_MS));
 	return n < ARRAY_SIZE(w->end);
+}
+
+/**
+ * pvfs_close_queue - what goes to the mgr with the next CLOSE
+ * @vol: the volume
+ * @e: an open that ends; or, with no flags, only that the file was read. Its use's reference is taken
+ *
+ * Context: sends when there is no more room, which may sleep.
+ */
+void pvfs_close_queue(struct pvfs_volume *vol, const struct pvfs_ending *e)
+{
+	while (!closes_add(vol, e))
+		closes_send(vol);
+}
+
+/**
+ * pvfs_close_queue_later - the same for who must not wait, as memory may be waiting for him
+ * @vol: the volume
+ * @e: as for pvfs_close_queue()
+ */
+void pvfs_close_queue_later(struct pvfs_volume *vol, const struct pvfs_ending *e)
+{
+	struct batch *b;
+
+	while (!closes_add(vol, e)) {
+		b = closes_take(vol);
+		if (!b)
+			continue;
+		INIT_WORK(&b->work, closes_batch_work);
+		queue_work(vol->vfs_wq, &b->work);
+	}
 }
 
 /**
@@ -170,8 +218,7 @@ void pvfs_close_at_mgr(struct pvfs_volume *vol, const struct pvfs_fid *fid, u32 
 		refcount_inc(&e.use->ref);
 	}
 	if (!e.c.report.end) {
-		while (!closes_add(vol, &e))
-			closes_send(vol);
+		pvfs_close_queue(vol, &e);
 		return;
 	}
 	ihold(inode);
@@ -194,7 +241,13 @@ void pvfs_closes_hurry(struct inode *inode)
 	struct pvfs_volume *vol = PVFS_VOL(inode);
 	struct pvfs_inode *pi = PVFS_I(inode);
 
-	if (inode->i_nlink != 1 || !READ_ONCE(vol->closes.n) || atomic_read(&pi->nlive))
+	if (inode->i_nlink != 1 || atomic_read(&pi->nlive))
+		return;
+	if (pvfs_deferred_hurry(inode)) {
+		closes_send(vol);
+		return;
+	}
+	if (!READ_ONCE(vol->closes.n))
 		return;
 	if (READ_ONCE(pi->nopen[1]) | READ_ONCE(pi->nopen[2]) | READ_ONCE(pi->nopen[3]))
 		closes_send(vol);

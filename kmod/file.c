@@ -136,6 +136,33 @@ out_other:
 	return -EOPENSTALE;
 }
 
+/*
+ * Opens without a message what is open for reading here already, if the name is known to be the file's
+ * and the caller to have leave to: the mgr would have checked both. What it would refuse it is asked.
+ */
+static bool file_open_joined(struct inode *inode, struct file *file, u32 flags)
+{
+	unsigned long token = pvfs_lease_token(inode);
+	struct dentry *dentry = file_dentry(file);
+	struct dentry *parent;
+	bool named;
+
+	if ((flags != PVFS_O_READ && flags != PVFS_O_EXEC) || !pvfs_open_joinable(inode))
+		return false;
+	if (!file_open_nameless(dentry)) {
+		parent = dget_parent(dentry);
+		named = pvfs_dentry_trusted(dentry, d_inode(parent));
+		dput(parent);
+		if (!named)
+			return false;
+	}
+	/* Else the VFS has, with attributes that are leased. */
+	if (!pvfs_checked_here(PVFS_VOL(inode), PVFS_NOP_IDMAP) &&
+	    generic_permission(PVFS_NOP_IDMAP, inode, flags & PVFS_O_EXEC ? MAY_EXEC : MAY_READ))
+		return false;
+	return pvfs_open_join(inode, token);
+}
+
 static int pvfs_file_open(struct inode *inode, struct file *file)
 {
 	/*
@@ -162,7 +189,10 @@ static int pvfs_file_open(struct inode *inode, struct file *file)
 	pf = pvfs_file_alloc(flags);
 	if (!pf)
 		return -ENOMEM;
-	if (pvfs_open_class(flags)) {	/* else for ioctl()s only */
+	if (file_open_joined(inode, file, flags)) {
+		pf->shared = true;
+		pvfs_cache_check(inode);
+	} else if (pvfs_open_class(flags)) {	/* else for ioctl()s only */
 		pvfs_session_sample(PVFS_VOL(inode), &session, &epoch);
 		if (changes)
 			pvfs_unlease(inode);
@@ -181,6 +211,7 @@ static int pvfs_file_open(struct inode *inode, struct file *file)
 			kfree(pf);
 			return err;
 		}
+		pvfs_open_share(inode, pf);
 		pf->truncated = flags & PVFS_O_TRUNC;
 		pvfs_cache_check(inode);
 	}
@@ -227,6 +258,8 @@ static int pvfs_file_release(struct inode *inode, struct file *file)
 	 */
 	if (writer && pvfs_late_due(inode))
 		pvfs_late_write(inode, pf->flags, pvfs_dying());
+	else if (pf->shared)
+		pvfs_open_leave(inode);
 	else if (pvfs_open_class(pf->flags))
 		pvfs_close_at_mgr(PVFS_VOL(inode), &PVFS_I(inode)->fid, pf->flags, inode);
 	kfree(pf);

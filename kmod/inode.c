@@ -104,6 +104,7 @@ struct inode *pvfs_alloc_inode(struct super_block *sb)
 	/* All but the inode itself, which was made once. */
 	memset(pi, 0, offsetof(struct pvfs_inode, vfs_inode));
 	INIT_LIST_HEAD(&pi->opened.link);
+	INIT_LIST_HEAD(&pi->idle);
 	INIT_LIST_HEAD(&pi->lock_owners);
 	INIT_LIST_HEAD(&pi->locked.link);
 	spin_lock_init(&pi->lock);
@@ -128,6 +129,7 @@ void pvfs_evict_inode(struct inode *inode)
 	clear_inode(inode);
 	pvfs_locks_evict(inode);
 	pvfs_listing_drop(inode, NULL);
+	pvfs_deferred_evict(inode);
 	if (pi->use) {
 		/* What is left are closes of readers that the mgr has not answered. */
 		spin_lock(&vol->open_lock);

@@ -243,6 +243,15 @@ struct pvfs_closes {
 	struct delayed_work work;
 };
 
+/* Opens for reading that nobody uses: deferred.c. vol->open_lock protects all but the work. */
+struct pvfs_deferred {
+	struct list_head list;		/* struct pvfs_inode, the one that was used last at the end */
+	struct list_head due;		/* of those, what is to be given back at once */
+	unsigned int n;			/* on both */
+	unsigned long looked;		/* jiffies: when their leases were looked at */
+	struct delayed_work work;
+};
+
 /**
  * struct pvfs_volume - one mounted volume: session, servers, counters; sb->s_fs_info
  *
@@ -282,7 +291,7 @@ struct pvfs_volume {
 	wait_queue_head_t async_wait;
 
 	/* open files: the VFS half's, walked by pvfs_files_reclaim() */
-	spinlock_t open_lock;		/* protects open_list and each inode's link on it */
+	spinlock_t open_lock;		/* protects open_list, each inode's link on it, deferred */
 	struct list_head open_list;
 	/* CLOSEs and transfers on their way that hold an inode; 0 wakes async_wait */
 	atomic_t closing;
@@ -313,6 +322,7 @@ struct pvfs_volume {
 	struct pvfs_leases leases;
 	struct pvfs_listings listings;
 	struct pvfs_closes closes;
+	struct pvfs_deferred deferred;
 	struct pvfs_unstables unstable;
 
 	struct pvfs_stats __percpu *stats;
@@ -373,6 +383,8 @@ void pvfs_opens_init(struct pvfs_volume *vol);
 void pvfs_closes_init(struct pvfs_volume *vol);
 void pvfs_closes_flush(struct pvfs_volume *vol);
 void pvfs_closes_end(struct pvfs_volume *vol);
+void pvfs_deferred_init(struct pvfs_volume *vol);
+void pvfs_deferred_end(struct pvfs_volume *vol);
 int pvfs_leases_recalled(struct pvfs_volume *vol, const struct pvfs_recall_req *req);
 /* VFS half: see lease.c. From anywhere. */
 void pvfs_leases_init(struct pvfs_volume *vol);
@@ -455,6 +467,7 @@ enum pvfs_counter {
 	PVFS_CNT_ABANDONED,
 	PVFS_CNT_LEASES,	/* taken */
 	PVFS_CNT_RECALLED,	/* inodes named by RECALLs */
+	PVFS_CNT_JOINED,	/* opens without a message */
 	PVFS_CNT_MAX,
 };
 void pvfs_count(struct pvfs_volume *vol, enum pvfs_counter c, u64 n);

@@ -159,6 +159,20 @@ unsigned long pvfs_lease_token(const struct inode *inode)
 }
 
 /**
+ * pvfs_lease_lasts - will the mgr recall what it has told of an inode before that changes?
+ * @inode: the inode
+ *
+ * Also while a change of our own is under way, or its attributes are to be asked anew after one.
+ */
+bool pvfs_lease_lasts(const struct inode *inode)
+{
+	const struct pvfs_inode *pi = PVFS_I(inode);
+
+	return READ_ONCE(pi->lease_token) && lease_boot_ns() < READ_ONCE(pi->lease_end) &&
+	       READ_ONCE(pi->lease_gen) == atomic64_read(&PVFS_VOL(inode)->leases.gen);
+}
+
+/**
  * pvfs_lease_since - the lease under which an answer about a directory's names may be believed
  * @dir: the directory; its lease has been taken with that answer, if it came with one
  * @ask: from before the question
@@ -203,6 +217,23 @@ bool pvfs_attrs_leased(const struct inode *inode)
 }
 
 /**
+ * pvfs_lease_may_ask - is a question worth its while that is asked for the lease it may bring?
+ * @inode: what it would be on
+ *
+ * Not again and again: somebody else may be changing it all the time.
+ */
+bool pvfs_lease_may_ask(struct inode *inode)
+{
+	struct pvfs_inode *pi = PVFS_I(inode);
+	u64 now = lease_boot_ns();
+
+	if (now - READ_ONCE(pi->lease_asked) < LEASE_ASK_NS)
+		return false;
+	WRITE_ONCE(pi->lease_asked, now);
+	return true;
+}
+
+/**
  * pvfs_lease_wanted - pvfs_inode_leased(), for who would read a file's bytes under it
  * @inode: a regular file that is open
  *
@@ -212,16 +243,13 @@ bool pvfs_attrs_leased(const struct inode *inode)
 bool pvfs_lease_wanted(struct inode *inode)
 {
 	struct pvfs_inode *pi = PVFS_I(inode);
-	u64 now;
 
 	if (pvfs_inode_leased(inode))
 		return true;
-	now = lease_boot_ns();
 	if (!PVFS_VOL(inode)->opts.lease || READ_ONCE(pi->own_pending) ||
 	    (READ_ONCE(pi->nopen[PVFS_O_WRITE]) | READ_ONCE(pi->nopen[PVFS_O_READ | PVFS_O_WRITE])) ||
-	    now - READ_ONCE(pi->lease_asked) < LEASE_ASK_NS || !pvfs_volume_up(PVFS_VOL(inode)))
+	    !pvfs_volume_up(PVFS_VOL(inode)) || !pvfs_lease_may_ask(inode))
 		return false;
-	WRITE_ONCE(pi->lease_asked, now);
 	return !pvfs_meta_getattr(inode) && pvfs_inode_leased(inode);
 }
 
@@ -345,6 +373,7 @@ int pvfs_leases_recalled(struct pvfs_volume *vol, const struct pvfs_recall_req *
 			spin_lock(&PVFS_I(inode)->lock);
 			lease_drop(PVFS_I(inode));
 			spin_unlock(&PVFS_I(inode)->lock);
+			pvfs_deferred_recalled(inode);
 			if (pvfs_draft_recalled(inode))
 				err = -EAGAIN;
 		}

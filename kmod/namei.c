@@ -69,8 +69,12 @@ void pvfs_dentry_confirmed(struct dentry *dentry, const struct dentry *parent,
 	inode_unlock_shared(dir);
 }
 
-/* @dir: where it is; the caller has a reference, or the RCU read lock. */
-static bool namei_dentry_trusted(const struct dentry *dentry, const struct inode *dir)
+/**
+ * pvfs_dentry_trusted - is a name believed?
+ * @dentry: the name
+ * @dir: where it is; the caller has a reference, or the RCU read lock
+ */
+bool pvfs_dentry_trusted(const struct dentry *dentry, const struct inode *dir)
 {
 	const struct pvfs_volume *vol = PVFS_D_VOL(dentry);
 	unsigned long time = READ_ONCE(dentry->d_time), token;
@@ -291,6 +295,15 @@ static bool namei_open_follows(struct dentry *dentry, struct inode *inode, unsig
 }
 
 /*
+ * Is it better to look the name up, and open the file without a message? When nothing but the name is
+ * in doubt, which the answer ends for all names of the directory.
+ */
+static bool namei_lookup_better(struct inode *dir, struct inode *inode)
+{
+	return pvfs_open_joinable(inode) && pvfs_lease_may_ask(dir);
+}
+
+/*
  * Does the VFS begin anew, because the name stood for something else when it was opened? Then the
  * dentry is given up, so that pvfs_atomic_open() finds and opens in one request: the VFS does not
  * begin a third time.
@@ -353,7 +366,7 @@ static bool namei_name_trusted(const struct dentry *dentry, struct inode *dir, u
 	struct pvfs_volume *vol = PVFS_VOL(dir);
 	int mask = MAY_EXEC | (flags & LOOKUP_RCU ? MAY_NOT_BLOCK : 0);
 
-	if ((flags & (LOOKUP_REVAL | LOOKUP_EXCL)) || !namei_dentry_trusted(dentry, dir))
+	if ((flags & (LOOKUP_REVAL | LOOKUP_EXCL)) || !pvfs_dentry_trusted(dentry, dir))
 		return false;
 	if (vol->opts.actimeo_ms)
 		return true;
@@ -387,7 +400,7 @@ static int pvfs_d_revalidate(struct dentry *dentry, unsigned int flags)
 		ret = inode || !(flags & (LOOKUP_CREATE | LOOKUP_RENAME_TARGET));
 	else if (!inode || namei_opened_anew(dentry, inode, flags))
 		ret = 0;
-	else if (namei_open_follows(dentry, inode, flags) ||
+	else if ((namei_open_follows(dentry, inode, flags) && !namei_lookup_better(dir, inode)) ||
 		 namei_unlink_follows(dir, inode, flags))
 		ret = 1;
 	else
@@ -418,7 +431,7 @@ static int pvfs_d_delete(const struct dentry *dentry)
 {
 	const struct inode *dir = d_inode(dentry->d_parent);
 
-	return d_really_is_negative(dentry) && !(dir && namei_dentry_trusted(dentry, dir));
+	return d_really_is_negative(dentry) && !(dir && pvfs_dentry_trusted(dentry, dir));
 }
 
 const struct dentry_operations pvfs_dentry_operations = {
@@ -609,6 +622,8 @@ static int namei_atomic_open(struct inode *dir, struct dentry *dentry, struct fi
 		file->private_data = NULL;
 		goto out_close;
 	}
+	if (!err)
+		pvfs_open_share(inode, pf);
 	iput(inode);
 	return err;
 

@@ -122,6 +122,7 @@ int pvfs_files_reclaim(struct pvfs_volume *vol)
 	struct pvfs_walk w;
 	int err = 0;
 
+	pvfs_deferred_forget(vol);
 	pvfs_walk_begin(&w, &vol->open_lock, &vol->open_list, offsetof(struct pvfs_inode, opened));
 	while (!err) {
 		inode = pvfs_walk_next(&w);
@@ -179,6 +180,18 @@ int pvfs_file_opened(struct inode *inode, struct pvfs_file *pf, const struct pvf
 	return err;
 }
 
+/**
+ * pvfs_open_uncount - the mgr has closed an open of ours, or does not know of it
+ * @pi: whose; vol->open_lock is held
+ * @class: pvfs_open_class(), as it was counted
+ */
+void pvfs_open_uncount(struct pvfs_inode *pi, u32 class)
+{
+	pi->nopen[class]--;
+	if (!(pi->nopen[1] | pi->nopen[2] | pi->nopen[3]))
+		list_del_init(&pi->opened.link);
+}
+
 /* Is it open here so that a capability with these rights comes with it? */
 static bool opens_for(const struct pvfs_inode *pi, u32 rights)
 {
@@ -211,6 +224,19 @@ static int opens_cap_now(struct inode *inode, u32 rights, struct pvfs_cap *cap, 
 		err = -ESTALE;
 	spin_unlock(&pi->lock);
 	return err;
+}
+
+/**
+ * pvfs_cap_current - has this session a capability?
+ * @inode: the inode
+ * @rights: PVFS_CAP_* that it must have
+ */
+bool pvfs_cap_current(struct inode *inode, u32 rights)
+{
+	struct pvfs_cap cap;
+	u64 session;
+
+	return !opens_cap_now(inode, rights, &cap, &session);
 }
 
 /**

@@ -91,6 +91,7 @@ static int stats_show(struct seq_file *m, void *v)
 		[PVFS_CNT_ABANDONED] = "abandoned",
 		[PVFS_CNT_LEASES] = "leases",
 		[PVFS_CNT_RECALLED] = "recalled",
+		[PVFS_CNT_JOINED] = "joined",
 	};
 	struct pvfs_volume *vol = m->private;
 	struct pvfs_op_stats s;

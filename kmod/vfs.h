@@ -12,6 +12,7 @@
  *   unstable.c what is yet to be synced         listing.c  listings that are kept
  *   opens.c  what is open, as the mgr counts it; capabilities
  *   close.c  giving opens back                  report.c  what the mgr is to be told
+ *   deferred.c  opens for reading without a message
  *   lock*.c  file locks                        lease.c  what may be believed, and for how long
  *   export.c file handles                      late.c   what dying tasks leave to be written
  *
@@ -93,6 +94,9 @@ struct pvfs_inode {
 	/* vol->open_lock protects these */
 	struct pvfs_walked opened;	/* on vol->open_list while anything is open */
 	u32 nopen[4];	/* opens by PVFS_O_READ | PVFS_O_WRITE, until their CLOSE was answered */
+	u32 nshared;	/* that share one of them: deferred.c. Read without the lock too */
+	struct list_head idle;		/* on one of vol->deferred's lists while nobody uses that one */
+	unsigned long idle_since;	/* jiffies */
 
 	atomic_t nlive;	/* opens whose close has not begun */
 	u32 wrote;	/* pages written back so far, about; without a lock */
@@ -156,6 +160,7 @@ struct pvfs_inode {
 struct pvfs_file {
 	u32 flags;			/* PVFS_O_READ, WRITE, EXEC as opened */
 	bool truncated;	/* the open did the O_TRUNC; the VFS is about to ask for it */
+	bool shared;	/* it counts in pvfs_inode.nshared */
 };
 
 static inline struct pvfs_inode *PVFS_I(const struct inode *inode)
@@ -225,6 +230,8 @@ struct pvfs_ask {
 void pvfs_lease_ask(struct pvfs_volume *vol, struct pvfs_ask *ask);
 void pvfs_lease_take(struct inode *inode, const struct pvfs_attr *attr, const struct pvfs_ask *ask);
 unsigned long pvfs_lease_token(const struct inode *inode);
+bool pvfs_lease_lasts(const struct inode *inode);
+bool pvfs_lease_may_ask(struct inode *inode);
 bool pvfs_inode_leased(const struct inode *inode);
 bool pvfs_attrs_leased(const struct inode *inode);
 bool pvfs_lease_wanted(struct inode *inode);
@@ -326,6 +333,7 @@ extern const struct file_operations pvfs_dir_operations;
 extern const struct file_operations pvfs_file_operations;
 extern const struct address_space_operations pvfs_aops;
 
+bool pvfs_dentry_trusted(const struct dentry *dentry, const struct inode *dir);
 void pvfs_dentry_validated(struct dentry *dentry, unsigned long token);
 void pvfs_dentry_confirmed(struct dentry *dentry, const struct dentry *parent,
 			   const struct qstr *name, unsigned long token);
@@ -534,12 +542,27 @@ int pvfs_file_opened(struct inode *inode, struct pvfs_file *pf, const struct pvf
 		     u64 session, u64 epoch);
 void pvfs_session_sample(struct pvfs_volume *vol, u64 *session, u64 *epoch);
 int pvfs_file_cap(struct inode *inode, u32 rights, struct pvfs_cap *cap, u64 *session);
+bool pvfs_cap_current(struct inode *inode, u32 rights);
+void pvfs_open_uncount(struct pvfs_inode *pi, u32 class);
 
 /* ---------------------------------------------------------------- close.c */
 
 void pvfs_close_at_mgr(struct pvfs_volume *vol, const struct pvfs_fid *fid, u32 flags,
 		       struct inode *inode);
 void pvfs_closes_hurry(struct inode *inode);
+void pvfs_close_queue(struct pvfs_volume *vol, const struct pvfs_ending *e);
+void pvfs_close_queue_later(struct pvfs_volume *vol, const struct pvfs_ending *e);
+
+/* ---------------------------------------------------------------- deferred.c */
+
+bool pvfs_open_joinable(const struct inode *inode);
+bool pvfs_open_join(struct inode *inode, unsigned long token);
+void pvfs_open_share(struct inode *inode, struct pvfs_file *pf);
+void pvfs_open_leave(struct inode *inode);
+void pvfs_deferred_recalled(struct inode *inode);
+bool pvfs_deferred_hurry(struct inode *inode);
+void pvfs_deferred_evict(struct inode *inode);
+void pvfs_deferred_forget(struct pvfs_volume *vol);
 
 /* ---------------------------------------------------------------- late.c */
 

@@ -481,6 +481,7 @@ int pvfs_volume_open(const struct pvfs_opts *opts, unsigned int timeout_ms,
 	pvfs_listings_init(vol);
 	pvfs_opens_init(vol);
 	pvfs_closes_init(vol);
+	pvfs_deferred_init(vol);
 	spin_lock_init(&vol->locks_lock);
 	INIT_LIST_HEAD(&vol->lock_inodes);
 	INIT_LIST_HEAD(&vol->lock_waits);
@@ -620,6 +621,7 @@ void pvfs_volume_close(struct pvfs_volume *vol)
 	pvfs_server_abort(vol->mgr);
 	for (i = 0; i < vol->niods; i++)
 		pvfs_server_abort(vol->iods[i]);
+	pvfs_deferred_end(vol);
 	pvfs_closes_end(vol);
 	cancel_work_sync(&vol->recover_work);
 	cancel_delayed_work_sync(&vol->renew_work);

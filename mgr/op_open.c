@@ -593,6 +593,9 @@ static int close_one(struct mgr_op *op, const struct pvfs_closing *req)
 	bool released;
 	int err;
 
+	/* It was read, and is not closed. */
+	if (!(req->flags & O_ACCESS))
+		return 0;
 	mgr_draft_over(op, ino, false);
 	mgr_opens_view(&op->m->opens, ino, session, &v);
 	if (req->flags & PVFS_O_WRITE) {

@@ -13,6 +13,7 @@
  *	calls STATS DIR write|append NAME LEN [OFF]	one write
  *	calls STATS DIR msync NAME LEN	stores to a mapping, and msync
  *	calls STATS DIR whole NAME LEN	open, read all, close
+ *	calls STATS DIR again NAME LEN	the same for the second time
  *	calls STATS DIR create NAME LEN	create, write, close
  *	calls STATS DIR unlink NAME
  *	calls STATS DIR list		read the current directory and stat every entry, as ls -l
@@ -41,10 +42,17 @@ static void put(const char *path, const char *text)
 	close(fd);
 }
 
-/* Names, inodes and pages that no one uses are forgotten. */
+/* What goes behind the return of a call is sent within 10 ms. */
+static void settle(void)
+{
+	usleep(100000);
+}
+
+/* Names, inodes and pages that no one uses are forgotten, and the opens that went with them given back. */
 static void forget(void)
 {
 	put("/proc/sys/vm/drop_caches", "3");
+	settle();
 }
 
 static void begin(void)
@@ -164,15 +172,16 @@ int main(int argc, char **argv)
 		memcpy(map, buf, len);
 		if (msync(map, len, MS_SYNC) < 0)
 			err(1, "msync");
-	} else if (!strcmp(op, "whole")) {
-		begin();
-		fd = open(argv[0], O_RDONLY);
-		if (fd < 0)
-			err(1, "%s", argv[0]);
-		whole(fd, buf, len, 0);
-		close(fd);
-		/* A close may be behind its return. */
-		usleep(100000);
+	} else if (!strcmp(op, "whole") || !strcmp(op, "again")) {
+		for (i = *op == 'a'; i >= 0; i--) {
+			begin();
+			fd = open(argv[0], O_RDONLY);
+			if (fd < 0)
+				err(1, "%s", argv[0]);
+			whole(fd, buf, len, 0);
+			close(fd);
+			settle();
+		}
 	} else if (!strcmp(op, "create")) {
 		begin();
 		fd = open(argv[0], O_WRONLY | O_CREAT | O_EXCL, 0644);
@@ -180,7 +189,7 @@ int main(int argc, char **argv)
 			err(1, "%s", argv[0]);
 		whole(fd, buf, len, 1);
 		close(fd);
-		usleep(100000);
+		settle();
 	} else if (!strcmp(op, "untar")) {
 		/* As tar does it: in two writes, then times, owner and mode. */
 		const struct timespec times[2] = { { .tv_nsec = UTIME_OMIT }, { .tv_sec = 1000 } };
@@ -194,7 +203,7 @@ int main(int argc, char **argv)
 		if (futimens(fd, times) < 0 || fchown(fd, 7, 8) < 0 || fchmod(fd, 0644) < 0)
 			err(1, "%s", argv[0]);
 		close(fd);
-		usleep(100000);
+		settle();
 	} else if (!strcmp(op, "unlink")) {
 		begin();
 		if (unlink(argv[0]) < 0)

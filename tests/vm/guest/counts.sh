@@ -5,9 +5,10 @@
 # mount's own counters, against the round-trip budget (docs/performance.md).
 # shellcheck disable=SC2317 # functions are called by check
 . "${0%/*}/lib.sh"
+. "${0%/*}/counts_open.sh"
 
 calls=$tools/calls
-plan 94
+plan 110
 
 # An attribute of the mount M: the value of option $1.
 option()
@@ -271,6 +272,7 @@ asked_again()
 	stat /mnt/leased/d/a
 	[ "$(count_to mgr)" -ge 1 ]
 }
+counts_open
 # The promises of the new manager are shorter.
 restarted()
 {
@@ -290,6 +292,7 @@ restarted()
 	cat $S/stats
 }
 check "a restarted manager gives leases, for its own time" restarted
+check "an open that nobody uses ends with its lease" lease_ended
 S=/proc/fs/pvfs/vol
 "$cluster" umount /mnt/leased || diag "the umount with leases failed"
 n=$(((big + pcount * rsize - 1) / (pcount * rsize) * pcount))
@@ -363,7 +366,7 @@ small()
 	"$cluster" mount -o lease=on /mnt/leased || diag "the mount with leases failed"
 	S=/proc/fs/pvfs/vol-2
 	check "$store, leases: open, read, close: open, close" cost 2 0 CREATE=1 CLOSE=1 -- /mnt/leased/d whole new 10000
-	check "$store: ... again" cost 2 0 CREATE=1 CLOSE=1 -- /mnt/leased/d whole new 10000
+	check "$store: ... again: 0" cost 0 0 -- /mnt/leased/d again new 10000
 	check "$store, leases: create, two writes, times, owner, mode, close: create, flush, close" \
 		cost 3 0 CREATE=1 FLUSH=1 CLOSE=1 -- /mnt/leased/d untar tarred 9000
 	check "$store: ... and that is what others see" eval '

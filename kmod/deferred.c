@@ -1,0 +1,335 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * deferred.c - opens for reading that cost no message: they are shared, and their close is deferred.
+ *
+ * Under a lease on a file the first open for reading stands for all here. Who opens the file too joins
+ * it, and when the last has closed it the mgr is not told: who comes next finds it open. To the mgr the
+ * file is open all the time. So whatever happens to it elsewhere, and whatever message is lost
+ * meanwhile, it is there for who has it open here, and recovery tells of it as of any other.
+ *
+ * One that nobody uses is idle. It is given back when the lease is recalled or has run out, when the
+ * file's last name is removed here, when the inode goes, and the oldest when there are too many. A
+ * new mgr, or session, does not know of it, and is not told.
+ *
+ * vol->open_lock protects all of it.
+ */
+#include <linux/moduleparam.h>
+#include "vfs.h"
+
+static unsigned int deferred_max = 4096;
+module_param(deferred_max, uint, 0644);
+MODULE_PARM_DESC(deferred_max,
+		 "files of a volume, closed after reading, that the manager takes for open; 0: none");
+
+/* How often those whose lease has run out are looked for. */
+static unsigned long deferred_pause(const struct pvfs_volume *vol)
+{
+	return msecs_to_jiffies(READ_ONCE(vol->lease_ms) / 8) ?: 1;
+}
+
+static bool deferred_idle(const struct pvfs_inode *pi)
+{
+	return !list_empty(&pi->idle);
+}
+
+/*
+ * Is one to be kept when nobody uses it? Not of an empty file: as long as it is open here, its layout
+ * is not another client's to set.
+ */
+static bool deferred_worth(const struct inode *inode)
+{
+	return pvfs_lease_lasts(inode) && READ_ONCE(deferred_max) && inode->i_nlink &&
+	       i_size_read(inode) && (inode->i_sb->s_flags & SB_ACTIVE);
+}
+
+/* It is to be given back: @e is filled for pvfs_close_queue(). */
+static void deferred_take(struct pvfs_inode *pi, struct pvfs_ending *e)
+{
+	list_del_init(&pi->idle);
+	PVFS_VOL(&pi->vfs_inode)->deferred.n--;
+	*e = (struct pvfs_ending){
+		.use = pi->use, .c = { .fid = pi->fid, .flags = PVFS_O_READ },
+	};
+	refcount_inc(&e->use->ref);
+}
+
+static struct pvfs_inode *deferred_first(struct list_head *list)
+{
+	return list_first_entry_or_null(list, struct pvfs_inode, idle);
+}
+
+/* ---------------------------------------------------------------- from open and close */
+
+/**
+ * pvfs_open_joinable - is a file open at the mgr so that others here may join?
+ * @inode: the file
+ */
+bool pvfs_open_joinable(const struct inode *inode)
+{
+	const struct pvfs_inode *pi = PVFS_I(inode);
+
+	return (READ_ONCE(pi->nshared) || deferred_idle(pi)) && pvfs_inode_leased(inode);
+}
+
+/**
+ * pvfs_open_join - open a file for reading without a message
+ * @inode: the file
+ * @token: of the lease under which the caller was found to have leave to
+ *
+ * Return: whether it is open; else the mgr is to be asked. To be closed by pvfs_open_leave().
+ */
+bool pvfs_open_join(struct inode *inode, unsigned long token)
+{
+	struct pvfs_volume *vol = PVFS_VOL(inode);
+	struct pvfs_inode *pi = PVFS_I(inode);
+	bool joined;
+
+	/* One of a session that ends now does no harm: with it ends the lease. */
+	if (!pvfs_open_joinable(inode) || !pvfs_cap_current(inode, PVFS_CAP_READ))
+		return false;
+	spin_lock(&vol->open_lock);
+	joined = token && pvfs_open_joinable(inode) && pvfs_lease_token(inode) == token;
+	if (joined) {
+		if (deferred_idle(pi)) {
+			list_del_init(&pi->idle);
+			vol->deferred.n--;
+		}
+		WRITE_ONCE(pi->nshared, pi->nshared + 1);
+		atomic_inc(&pi->nlive);
+	}
+	spin_unlock(&vol->open_lock);
+	if (joined)
+		pvfs_count(vol, PVFS_CNT_JOINED, 1);
+	return joined;
+}
+
+/**
+ * pvfs_open_share - others may join an open that the mgr was asked for
+ * @inode: the file
+ * @pf: the open; pvfs_file_opened() has counted it, and nobody closes it yet
+ */
+void pvfs_open_share(struct inode *inode, struct pvfs_file *pf)
+{
+	struct pvfs_volume *vol = PVFS_VOL(inode);
+	struct pvfs_inode *pi = PVFS_I(inode);
+
+	if (pvfs_open_class(pf->flags) != PVFS_O_READ || !pvfs_inode_leased(inode))
+		return;
+	spin_lock(&vol->open_lock);
+	if (!pi->nshared && !deferred_idle(pi)) {
+		WRITE_ONCE(pi->nshared, 1);
+		pf->shared = true;
+	}
+	spin_unlock(&vol->open_lock);
+}
+
+/* That it was read the mgr is to hear all the same. */
+static void deferred_tell_atime(struct inode *inode)
+{
+	struct pvfs_ending e = { .use = PVFS_I(inode)->use, .c = { .fid = PVFS_I(inode)->fid } };
+
+	if (!pvfs_atime_report(inode, &e.c.report))
+		return;
+	refcount_inc(&e.use->ref);
+	pvfs_close_queue(PVFS_VOL(inode), &e);
+}
+
+/**
+ * pvfs_open_leave - close what pvfs_open_join() or pvfs_open_share() has made
+ * @inode: the file
+ */
+void pvfs_open_leave(struct inode *inode)
+{
+	struct pvfs_volume *vol = PVFS_VOL(inode);
+	struct pvfs_deferred *d = &vol->deferred;
+	struct pvfs_inode *pi = PVFS_I(inode);
+	struct pvfs_ending oldest = { };
+	bool last, keep = false;
+
+	spin_lock(&vol->open_lock);
+	WRITE_ONCE(pi->nshared, pi->nshared - 1);
+	last = !pi->nshared;
+	if (last && deferred_worth(inode)) {
+		keep = true;
+		pi->idle_since = jiffies;
+		list_add_tail(&pi->idle, &d->list);
+		if (++d->n > READ_ONCE(deferred_max))
+			deferred_take(deferred_first(!list_empty(&d->due) ? &d->due : &d->list),
+				      &oldest);
+	}
+	spin_unlock(&vol->open_lock);
+	if (last && !keep) {
+		pvfs_close_at_mgr(vol, &pi->fid, PVFS_O_READ, inode);
+		return;
+	}
+	atomic_dec(&pi->nlive);
+	if (!keep)
+		return;
+	deferred_tell_atime(inode);
+	if (oldest.use)
+		pvfs_close_queue(vol, &oldest);
+	/* Does nothing if it is due already. */
+	queue_delayed_work(vol->vfs_wq, &d->work, deferred_pause(vol));
+}
+
+/* ---------------------------------------------------------------- giving back */
+
+/* Gives back what is due. */
+static void deferred_send(struct pvfs_volume *vol)
+{
+	struct pvfs_inode *pi;
+	struct pvfs_ending e;
+
+	for (;;) {
+		spin_lock(&vol->open_lock);
+		pi = deferred_first(&vol->deferred.due);
+		if (pi)
+			deferred_take(pi, &e);
+		spin_unlock(&vol->open_lock);
+		if (!pi)
+			return;
+		pvfs_close_queue(vol, &e);
+	}
+}
+
+static void deferred_work(struct work_struct *work)
+{
+	struct pvfs_volume *vol = container_of(work, struct pvfs_volume, deferred.work.work);
+	struct pvfs_deferred *d = &vol->deferred;
+	struct pvfs_inode *pi, *next;
+	bool more;
+
+	deferred_send(vol);
+	spin_lock(&vol->open_lock);
+	if (time_after_eq(jiffies, d->looked + deferred_pause(vol))) {
+		d->looked = jiffies;
+		list_for_each_entry_safe(pi, next, &d->list, idle)
+			if (!pvfs_lease_lasts(&pi->vfs_inode))
+				list_move_tail(&pi->idle, &d->due);
+	}
+	more = d->n;
+	spin_unlock(&vol->open_lock);
+	deferred_send(vol);
+	if (more)
+		queue_delayed_work(vol->vfs_wq, &d->work, deferred_pause(vol));
+}
+
+/**
+ * pvfs_deferred_recalled - the lease on a file has been given up: nobody joins what is open here
+ * @inode: the file
+ *
+ * What is idle goes; the answer to the RECALL does not wait for that. The mgr takes the file for open
+ * a moment longer than it is, as it would with a CLOSE on its way.
+ *
+ * Context: where replies are received; does not sleep.
+ */
+void pvfs_deferred_recalled(struct inode *inode)
+{
+	struct pvfs_volume *vol = PVFS_VOL(inode);
+	struct pvfs_inode *pi = PVFS_I(inode);
+	bool due;
+
+	if (!deferred_idle(pi))		/* who makes it so from here on finds no lease */
+		return;
+	spin_lock(&vol->open_lock);
+	due = deferred_idle(pi);
+	if (due)
+		list_move_tail(&pi->idle, &vol->deferred.due);
+	spin_unlock(&vol->open_lock);
+	if (due)
+		mod_delayed_work(vol->vfs_wq, &vol->deferred.work, 0);
+}
+
+/**
+ * pvfs_deferred_hurry - the last name of a file is about to be removed
+ * @inode: the file
+ *
+ * It is given back if it is idle; with it, in one message, those that nobody has used for a second:
+ * who removes a tree that was read comes to them next.
+ *
+ * Return: it was, and the message is to be sent: pvfs_closes_hurry().
+ */
+bool pvfs_deferred_hurry(struct inode *inode)
+{
+	struct pvfs_volume *vol = PVFS_VOL(inode);
+	struct pvfs_deferred *d = &vol->deferred;
+	struct pvfs_inode *pi = PVFS_I(inode);
+	struct pvfs_ending e;
+	unsigned int n;
+
+	for (n = 0; n < PVFS_CLOSE_MAX; n++) {
+		spin_lock(&vol->open_lock);
+		if (n)
+			pi = deferred_first(&d->list);
+		if (!pi || !deferred_idle(pi) || (n && time_before(jiffies, pi->idle_since + HZ)))
+			pi = NULL;
+		else
+			deferred_take(pi, &e);
+		spin_unlock(&vol->open_lock);
+		if (!pi)
+			break;
+		pvfs_close_queue(vol, &e);
+	}
+	return n;
+}
+
+/**
+ * pvfs_deferred_evict - the inode goes
+ * @inode: the inode; nobody has a reference
+ */
+void pvfs_deferred_evict(struct inode *inode)
+{
+	struct pvfs_volume *vol = PVFS_VOL(inode);
+	struct pvfs_inode *pi = PVFS_I(inode);
+	struct pvfs_ending e;
+	bool idle;
+
+	spin_lock(&vol->open_lock);
+	idle = deferred_idle(pi);
+	if (idle)
+		deferred_take(pi, &e);
+	spin_unlock(&vol->open_lock);
+	if (!idle)
+		return;
+	/* Unmounting: the session's end closes all. */
+	if (inode->i_sb->s_flags & SB_ACTIVE)
+		pvfs_close_queue_later(vol, &e);
+	else
+		pvfs_use_put(e.use);
+}
+
+/**
+ * pvfs_deferred_forget - the mgr, or the session, is another
+ * @vol: the volume
+ */
+void pvfs_deferred_forget(struct pvfs_volume *vol)
+{
+	struct pvfs_inode *pi;
+	struct pvfs_ending e;
+
+	for (;;) {
+		spin_lock(&vol->open_lock);
+		pi = deferred_first(&vol->deferred.list) ?: deferred_first(&vol->deferred.due);
+		if (pi) {
+			deferred_take(pi, &e);
+			pvfs_open_uncount(pi, PVFS_O_READ);
+		}
+		spin_unlock(&vol->open_lock);
+		if (!pi)
+			return;
+		pvfs_use_put(e.use);
+	}
+}
+
+void pvfs_deferred_init(struct pvfs_volume *vol)
+{
+	INIT_LIST_HEAD(&vol->deferred.list);
+	INIT_LIST_HEAD(&vol->deferred.due);
+	INIT_DELAYED_WORK(&vol->deferred.work, deferred_work);
+}
+
+/* There are no inodes any more. */
+void pvfs_deferred_end(struct pvfs_volume *vol)
+{
+	cancel_delayed_work_sync(&vol->deferred.work);
+}
