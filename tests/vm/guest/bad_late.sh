@@ -14,7 +14,10 @@ late()
 
 late_is()
 {
-	[ "$(cat $late/"$1")" = "$2" ]
+	local is
+
+	is=$(cat $late/"$1")
+	[ "$is" = "$2" ] || { echo "$1 $is"; return 1; }
 }
 
 # late_done N: it has held N and let them go for what they waited for
@@ -71,10 +74,10 @@ two_walks()
 	"$cluster" mount $G
 	: >"$f"
 	exec 5<"$f"
-	late hold=pvfs_draft_settle
+	late hold=pvfs_walk_next 'ret=!0'
 	sync -f $G/striped &
 	one=$!
-	eventually 20 late_is holds 1
+	eventually 20 late_is holds 1 >/dev/null
 	within 20 sync -f $G/striped
 	late_is holds 1
 	echo 1 >$late/go
@@ -100,7 +103,7 @@ asked_in_rename()
 	exchange "$M/$d/a" "$M/$d/b"
 	late hold=pvfs_rename ret=0
 	background exchange $G/$d/a $G/$d/b
-	eventually 20 late_is holds 1
+	eventually 20 late_is holds 1 >/dev/null
 	within 20 stat $G/$d/a
 	late_is holds 1
 	echo 1 >$late/go
@@ -230,7 +233,7 @@ killed_behind_readahead()
 	# He has thrown the pages away, and not written yet.
 	late hold=pvfs_io_start
 	echo go >&9
-	eventually 20 late_is holds 1
+	eventually 20 late_is holds 1 >/dev/null
 	"$cluster" kill iod1 STOP
 	echo look.0 >&8
 	eventually 20 half_read
@@ -294,7 +297,7 @@ unlocked_by_kernel()
 	echo first >&9
 	eventually 20 grep LOCK $S/requests
 	echo second >&9
-	eventually 20 flock -n "$tmp/other" true
+	eventually 5 flock -n "$tmp/other" true
 	"$cluster" kill mgr CONT
 	within 30 flock -x "$M/ring" true
 	exec 9>&-

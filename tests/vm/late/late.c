@@ -1,13 +1,14 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * late.c - for tests of races: holds whoever calls a function until something else has happened, so that
- * an interleaving is forced and not hoped for. Loaded in test guests only; knows nothing of PVFS.
+ * late.c - for tests of races: holds whoever calls a function until something else has happened, so
+ * that an interleaving is forced and not hoped for. Loaded in test guests only; knows nothing of PVFS.
  *
- *	insmod late.ko hold=FUNC [ret=N] [until=FUNC [room=1]] [times=N] [ms=N]
+ *	insmod late.ko hold=FUNC [ret=[!]N] [until=FUNC [room=1]] [times=N] [ms=N]
  *
- * The first @times calls of @hold are held when they begin; with ret=N, the first @times that return N, when
- * they return. Each is let go when a call of @until has ended since it began; or when 1 is written to the
- * parameter go; else after @ms. What came of it is to be read in the parameters:
+ * The first @times calls of @hold are held when they begin; with ret=N, the first @times that return
+ * N (ret=!N: all but N), when they return. Each is let go when a call of @until has ended since it
+ * began; or when 1 is written to the parameter go; else after @ms. What came of it is to be read in
+ * the parameters:
  *
  *	seen	how many came by that could have been held
  *	held	how many were held
@@ -59,6 +60,7 @@ static atomic_t late_holds = ATOMIC_INIT(0);
 static atomic_t late_freed = ATOMIC_INIT(0);
 static atomic_t late_missed = ATOMIC_INIT(0);
 static int late_ret;
+static bool late_not;
 
 static int late_count_get(char *buf, const struct kernel_param *kp)
 {
@@ -129,7 +131,7 @@ static long late_held_call(long a, long b, long c, long d, long e, long f)
 	if (!*ret)
 		late_hold(since);
 	r = late_function(&late_hold_probe)(a, b, c, d, e, f);
-	if (*ret && (int)r == late_ret)
+	if (*ret && ((int)r == late_ret) != late_not)
 		late_hold(since);
 	atomic_dec(&late_inside);
 	return r;
@@ -176,7 +178,8 @@ static int __init late_init(void)
 	if (!hold || times < 1)
 		return -EINVAL;
 	if (*ret) {
-		err = kstrtoint(ret, 0, &late_ret);
+		late_not = *ret == '!';
+		err = kstrtoint(ret + late_not, 0, &late_ret);
 		if (err)
 			return err;
 	}
