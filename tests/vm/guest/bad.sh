@@ -788,12 +788,12 @@ repair()
 	local d
 
 	pkill -f gate.pl
-	rmmod late
 	echo THAWED >"$tmp/freezer/pvfs/freezer.state"
 	for d in mgr iod0 iod1 iod2 iod3; do
 		"$cluster" kill $d CONT || "$cluster" start $d
 	done
-	for d in /mnt/soft /mnt/pool /mnt/laid $G; do
+	rmmod late
+	for d in /mnt/soft /mnt/pool /mnt/laid /mnt/none $G; do
 		"$cluster" umount -f $d
 	done
 	mountpoint -q "$M" || "$cluster" mount
