@@ -29,6 +29,7 @@
 #include "../common/log.h"
 #include <pthread.h>
 #include <stdlib.h>
+#include <time.h>
 
 #define STRIPES_MAX 64u
 #define TOMBS 1024u		/* per stripe */
@@ -315,10 +316,30 @@ int iod_fds_get(struct iod_fds *c, const struct pvfs_fid *fid, bool create, stru
 	return 0;
 }
 
+static void note_time(struct iod_fdent *e)
+{
+	u64 had = atomic_load(&e->wrote_ns), now;
+	struct timespec ts;
+
+	clock_gettime(CLOCK_REALTIME, &ts);
+	now = ts.tv_sec * 1000000000ull + ts.tv_nsec;
+	while (had < now && !atomic_compare_exchange_weak(&e->wrote_ns, &had, now))
+		;
+}
+
+struct pvfs_ts iod_fds_wtime(const struct iod_fdent *e, const struct pvfs_ts *mtime)
+{
+	u64 ns = e ? atomic_load(&e->wrote_ns) : 0;
+	struct pvfs_ts wrote = { .sec = ns / 1000000000, .nsec = ns % 1000000000 };
+
+	return pvfs_ts_after(&wrote, mtime) ? wrote : *mtime;
+}
+
 void iod_fds_wrote(struct iod_fdent *e)
 {
 	u64 due = atomic_load(&e->stripe->cache->begun) + 1, had = atomic_load(&e->unsynced);
 
+	note_time(e);
 	/* Another, that ended after us, may have been here before. */
 	while (had < due && !atomic_compare_exchange_weak(&e->unsynced, &had, due))
 		;

@@ -31,6 +31,7 @@ struct iod_fdent {
 	_Atomic u64 sync_asked;
 	u64 synced_data, synced;		/* protected by iod.sync_lock[] */
 	_Atomic u64 unsynced;			/* the first pass that covers what was written; 0: none due */
+	_Atomic u64 wrote_ns;			/* when it was written last, real time; 0: not while it was open */
 	/* protected by the stripe's lock */
 	struct iod_fdent *next;			/* in its hash chain */
 	TAILQ_ENTRY(iod_fdent) lru;		/* while refs is 0 */
@@ -72,6 +73,13 @@ void iod_fds_put(struct iod_fdent *e);
 
 /* @e was changed, before this call and while the reference was held. */
 void iod_fds_wrote(struct iod_fdent *e);
+
+/*
+ * When a datafile was written last: @e, or NULL, as it is not open; @mtime is its file's, which is that of a tick of the
+ * kernel's clock, some milliseconds ago. So of two writes the second would seem not to have been made, to who was told
+ * when the first one was.
+ */
+struct pvfs_ts iod_fds_wtime(const struct iod_fdent *e, const struct pvfs_ts *mtime);
 
 /* A sync of @e is about to begin, by who has a reference and notes it if it fails (loss.h). */
 void iod_fds_syncing(struct iod_fdent *e);

@@ -127,12 +127,13 @@ void iod_op_glimpse(struct iod *iod, struct pvfs_call *call)
 	/* Not into the cache if it is closed: looking at many must not close what is in use. */
 	e = iod_fds_lookup(iod->files, &req.fid);
 	err = iod->store->ops->stat(iod->store, &req.fid, e ? &e->file : NULL, &st);
+	if (!err)
+		rep.wtime = iod_fds_wtime(e, &st.mtime);
 	if (e)
 		iod_fds_put(e);
 	if (!err) {
 		rep.size = st.size;
 		rep.blocks = st.blocks;
-		rep.wtime = st.mtime;
 	} else if (err != -ENOENT) {
 		pvfs_log_limited(PVFS_LOG_ERROR, "GLIMPSE of ino %llu: %s",
 				 (unsigned long long)req.fid.ino,

@@ -37,4 +37,10 @@ for f in "$dir"/kmod/*.[ch] "$dir"/common/*.[ch]; do
 	[ -e "$f" ] || rm "$dir/$f"
 done
 make --no-print-directory -s -j2 -C "$headers" M="$dir" ${C:+C=$C} ${W:+W=$W} "${more[@]}" modules
+# What the tests in guests load beside it.
+mkdir -p "$dir/late"
+for f in Kbuild late.c; do
+	cmp -s "tests/vm/late/$f" "$dir/late/$f" || cp "tests/vm/late/$f" "$dir/late/$f"
+done
+make --no-print-directory -s -j2 -C "$headers" M="$dir/late" ${C:+C=$C} ${W:+W=$W} "${more[@]}" modules
 echo "$dir/pvfs.ko"

@@ -8,8 +8,9 @@
 . "${0%/*}/lib.sh"
 . "${0%/*}/bad_session.sh"
 . "${0%/*}/bad_exit.sh"
+. "${0%/*}/bad_late.sh"
 
-plan 60
+plan 65
 KEY=key
 TIMEO=timeo=30
 conf=/run/pvfs-cluster/volume/pvfs.conf
@@ -791,7 +792,8 @@ repair()
 	for d in mgr iod0 iod1 iod2 iod3; do
 		"$cluster" kill $d CONT || "$cluster" start $d
 	done
-	for d in /mnt/soft /mnt/pool /mnt/laid $G; do
+	rmmod late
+	for d in /mnt/soft /mnt/pool /mnt/laid /mnt/none $G; do
 		"$cluster" umount -f $d
 	done
 	mountpoint -q "$M" || "$cluster" mount
@@ -857,8 +859,13 @@ try "killed with pages that were stored to: gone in time, and they arrive" kille
 try "killed while another reads its memory: who is last does not wait" killed_and_read
 try "killed while they wait for pages in the flusher's hands: gone in time" killed_behind_flusher
 try "killed with a page that another syncs: that waits until it is written" fsync_beside_killed
+late_try "killed while he waits for pages that are read ahead: none is left from before his write" killed_behind_readahead
 try "killed with a draft and a lock, and no mgr" killed_with_draft
 try "umount with a due draft, and no mgr" umount_with_draft
+try "a thread of the kernel unlocks, and no mgr" unlocked_by_kernel
+late_try "room in a full socket, before that is noted as full" room_in_full_socket
+late_try "two walks over one list of files" two_walks
+late_try "a name asked about while a rename has its answer, but has not moved it" asked_in_rename
 try "more requests than the pool holds" bounded_pool
 try "unload leaves no cache behind" unloaded_clean
 try "every byte is still right" eval '"$tools/pario" read "$M/big" 64 2 && diff -r "$src/include/net" "$M/tree"'
