@@ -229,8 +229,9 @@ void pvfs_deferred_recalled(struct inode *inode)
 	struct pvfs_inode *pi = PVFS_I(inode);
 	bool due;
 
-	if (!deferred_idle(pi))		/* who makes it so from here on finds no lease */
+	if (!READ_ONCE(pi->use))	/* was never open */
 		return;
+	/* Who makes it idle does so before, or finds no lease. */
 	spin_lock(&vol->open_lock);
 	due = deferred_idle(pi);
 	if (due)

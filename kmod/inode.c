@@ -831,10 +831,11 @@ static bool inode_unusual_caps(const struct cred *cred)
 {
 	kernel_cap_t caps = cred->cap_effective;
 	/* Up to Linux 6.2 cap_raised() gives a mask. */
-	unsigned int n = !!cap_raised(caps, CAP_DAC_OVERRIDE) + !!cap_raised(caps, CAP_FOWNER) +
-			 !!cap_raised(caps, CAP_CHOWN) + !!cap_raised(caps, CAP_FSETID);
+	unsigned int n = !!cap_raised(caps, CAP_DAC_OVERRIDE) + !!cap_raised(caps, CAP_DAC_READ_SEARCH) +
+			 !!cap_raised(caps, CAP_FOWNER) + !!cap_raised(caps, CAP_CHOWN) +
+			 !!cap_raised(caps, CAP_FSETID);
 
-	return n != (uid_eq(cred->fsuid, GLOBAL_ROOT_UID) ? 4 : 0);
+	return n != (uid_eq(cred->fsuid, GLOBAL_ROOT_UID) ? 5 : 0);
 }
 
 /**

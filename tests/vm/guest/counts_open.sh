@@ -93,6 +93,9 @@ closed_to_others()
 	chmod 600 "$L/user"
 	warm "$L/user"
 	refuse as_nobody cat "$L/user"
+	# Who may read all, by a capability, may: the manager knows of none.
+	as_nobody --inh-caps=+dac_read_search --ambient-caps=+dac_read_search cat "$L/user"
+	as_nobody --inh-caps=+dac_read_search --ambient-caps=+dac_read_search cat "$O/user"
 	chmod 644 "$O/user"
 	as_nobody cat "$L/user"
 }
