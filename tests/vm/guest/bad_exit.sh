@@ -56,6 +56,8 @@ killed_with_mapping()
 	wait "$storer" || true
 	starts_with "/mnt/pool/$f" live
 
+	# The kernel counts from when the file became dirty first until it is clean: it would write the page by itself.
+	sync -f "$M"
 	storer "$M/$f" dirty
 	"$cluster" kill iod0 STOP
 	kill -KILL "$storer"
@@ -64,6 +66,7 @@ killed_with_mapping()
 	eventually 30 starts_with "/mnt/pool/$f" dirty
 
 	# The same, when the pages are in the flusher's hands.
+	sync -f "$M"
 	storer "$M/$f" flush
 	"$cluster" kill iod0 STOP
 	background sync -f "$M"
