@@ -559,6 +559,29 @@ static void grace_waits(void **state)
 	fx_end_grace(t->f);
 }
 
+/* A client keeps a file open that nobody there uses any more, and tells when it was read. */
+static void read_not_closed(void **state)
+{
+	struct ls *t = *state;
+	struct pvfs_wreport r = { .atime = { .sec = time(NULL) + 1 } };
+	struct pvfs_attr a;
+
+	assert_int_equal(do_open(&t->a, t->file, PVFS_O_READ, &a), 0);
+	usleep(2000);
+	assert_int_equal(do_close(&t->a, t->file, 0, &r), 0);
+	assert_int_equal(do_getattr(&t->plain, t->file, NULL, &a), 0);
+	assert_true(a.atime.sec > a.mtime.sec || (a.atime.sec == a.mtime.sec && a.atime.nsec > a.mtime.nsec));
+	mgr_leases_drop(&t->f->m->leases, t->file.ino, t->a.session);
+	assert_int_equal(do_unlink(&t->plain, fx_root, "file"), 0);
+	/* It is open, and so still there; then it is not. */
+	assert_int_equal(do_getattr(&t->a, t->file, NULL, &a), 0);
+	assert_int_equal(a.nlink, 0);
+	assert_int_equal(do_close(&t->a, t->file, 0, NULL), 0);
+	assert_int_equal(do_getattr(&t->a, t->file, NULL, &a), 0);
+	assert_int_equal(do_close(&t->a, t->file, PVFS_O_READ, NULL), 0);
+	assert_int_equal(do_getattr(&t->a, t->file, NULL, &a), -ESTALE);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -573,6 +596,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(session_end, setup, teardown),
 		cmocka_unit_test_setup_teardown(restart, setup, teardown),
 		cmocka_unit_test_setup_teardown(grace_waits, setup, teardown),
+		cmocka_unit_test_setup_teardown(read_not_closed, setup, teardown),
 	};
 
 	cmocka_set_message_output(CM_OUTPUT_TAP);
