@@ -2,9 +2,13 @@
 /*
  * close.c - giving opens back to the mgr.
  *
- * Nobody waits for a CLOSE. One that tells of writes goes at once: until it is there, others have
- * to ask the iods how long the file is. The others wait a moment for more of them: small files are
- * opened and closed by the thousand, and one message tells of many.
+ * Nobody waits for a CLOSE. One that tells of writes, or ends the last write open of a striped file,
+ * goes at once: until it is there, others have to ask the iods how long the file is. The others wait a
+ * moment for more of them: small files are opened and closed by the thousand, and one message tells of
+ * many.
+ *
+ * The answer to one that goes alone brings the file's attributes, with a lease, when nobody writes the
+ * file any more: who has made a file is likely to look at it.
  */
 #include <linux/slab.h>
 #include "vfs.h"
@@ -15,6 +19,7 @@
 struct batch {
 	struct pvfs_volume *vol;
 	struct work_struct work;	/* sends it */
+	struct pvfs_ask ask;		/* from before it was sent */
 	u32 n;
 	struct pvfs_ending end[PVFS_CLOSE_MAX];
 	u8 raw[PVFS_CLOSE_MAX * PVFS_CLOSING_LEN];
@@ -46,8 +51,35 @@ static void close_batch_ended(struct batch *b, int err)
 	kfree(b);
 }
 
+/*
+ * The answer to one close may bring the file's attributes, with a lease: what it is from then on is
+ * known, as by a GETATTR that was sent when the CLOSE was. What came between, a RECALL or an open for
+ * writing, pvfs_lease_take() finds by the clocks. Where replies are received: does not sleep. The inode
+ * may be on its way out, or gone: under open_lock it is there if @use says so.
+ */
+static void close_told(struct pvfs_request *req, const struct batch *b)
+{
+	struct pvfs_use *use = b->end[0].use;
+	struct pvfs_volume *vol = b->vol;
+	struct pvfs_close_rep rep;
+	struct inode *inode;
+
+	if (b->n > 1 || !use || pvfs_close_rep_decode(&rep, req->rep, req->rep_len) ||
+	    !rep.attr.fid.ino)
+		return;
+	spin_lock(&vol->open_lock);
+	inode = use->pi ? &use->pi->vfs_inode : NULL;
+	if (inode && (!pvfs_inode_is(inode, &rep.attr.fid) || !pvfs_attr_sane(vol, &rep.attr)))
+		pvfs_bogus(vol, "attributes with a CLOSE", PVFS_I(inode)->fid.ino);
+	else if (inode)
+		pvfs_inode_update(inode, &rep.attr, &b->ask);
+	spin_unlock(&vol->open_lock);
+}
+
 static void close_done(struct pvfs_request *req)
 {
+	if (!req->err)
+		close_told(req, req->priv);
 	close_batch_ended(req->priv, req->err);
 }
 
@@ -75,6 +107,7 @@ static void close_batch_send(struct batch *b)
 	req->done = close_done;
 	req->priv = b;
 	req->body_len = pvfs_close_req_encode(&m, req->body, req->body_room);
+	pvfs_lease_ask(vol, &b->ask);
 	pvfs_req_submit(req);
 	pvfs_req_put(req);
 }
@@ -157,6 +190,16 @@ static bool closes_add(struct pvfs_volume *vol, const struct pvfs_ending *e)
 	return n < ARRAY_SIZE(w->end);
 }
 
+/* Is it the last write open of a striped file here, so that its answer may bring a lease? */
+static bool close_leases(struct inode *inode, u32 flags)
+{
+	const struct pvfs_inode *pi = PVFS_I(inode);
+
+	return (flags & PVFS_O_WRITE) && PVFS_VOL(inode)->opts.lease && !pvfs_stuffed(inode) &&
+	       inode->i_nlink && READ_ONCE(pi->nopen[PVFS_O_WRITE]) +
+	       READ_ONCE(pi->nopen[PVFS_O_READ | PVFS_O_WRITE]) == 1;
+}
+
 /**
  * pvfs_close_queue - what goes to the mgr with the next CLOSE
  * @vol: the volume
@@ -217,12 +260,14 @@ void pvfs_close_at_mgr(struct pvfs_volume *vol, const struct pvfs_fid *fid, u32 
 			pvfs_atime_report(inode, &e.c.report);
 		refcount_inc(&e.use->ref);
 	}
-	if (!e.c.report.end) {
+	if (!e.c.report.end && !(e.use && close_leases(inode, flags))) {
 		pvfs_close_queue(vol, &e);
 		return;
 	}
-	ihold(inode);
-	atomic_inc(&vol->closing);
+	if (e.c.report.end) {
+		ihold(inode);
+		atomic_inc(&vol->closing);
+	}
 	b = close_batch_alloc(vol);
 	b->n = 1;
 	b->end[0] = e;

@@ -25,7 +25,8 @@
  * mapping->invalidate_lock, folio lock, then the leaves: vol->open_lock, vol->listings.lock,
  * vol->locks_lock (the VFS's flc_lock and a call's wait queue inside), vol->unstable.lock (a file's
  * pvfs_unstable.lock inside), pvfs_inode.lock,
- * pvfs_use.lock; inode->i_lock may be taken under vol->open_lock. No request is made under a leaf.
+ * pvfs_use.lock; inode->i_lock may be taken under vol->open_lock, and so may pvfs_inode.lock. No request is
+ * made under a leaf.
  * Requests are made under i_rwsem (as the VFS takes it; shared by writers), draft_mutex,
  * invalidate_lock and folio locks (filling a page); nothing that completes a request takes any of
  * them.

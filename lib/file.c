@@ -40,7 +40,7 @@ u32 lib_file_wire_flags(int flags)
 static int send_close(struct pvfs_fs *fs, struct inode *ino, u32 rights)
 {
 	struct pvfs_closing c = { .fid = ino->fid };
-	u8 raw[PVFS_CLOSING_LEN], buf[64];
+	u8 raw[PVFS_CLOSING_LEN], buf[REP_MAX];
 	struct pvfs_close_req req;
 	struct pvfs_close_rep rep;
 	int err;
@@ -112,7 +112,7 @@ int lib_file_from_attr(struct pvfs_fs *fs, const struct pvfs_attr *attr, const s
 static void undo_open(struct pvfs_fs *fs, const struct pvfs_fid *fid, int flags)
 {
 	struct pvfs_closing c = { .fid = *fid };
-	u8 raw[PVFS_CLOSING_LEN], buf[64];
+	u8 raw[PVFS_CLOSING_LEN], buf[REP_MAX];
 	struct pvfs_close_req req;
 	struct pvfs_close_rep rep;
 

@@ -236,7 +236,7 @@ struct async_close {
 	struct pvfs_fs *fs;
 	struct pvfs_rpc rpc;
 	u16 slot;
-	u8 body[128], rep[64];
+	u8 body[128], rep[REP_MAX];
 };
 
 static void async_close_done(struct pvfs_rpc *rpc)

@@ -619,6 +619,34 @@ static int close_one(struct mgr_op *op, const struct pvfs_closing *req)
 	return err == -ERESTART ? err : 0;
 }
 
+/*
+ * Who has written a file, and closed it, is likely to look at it: he is told what he may go on
+ * believing, or nothing. After the open was counted down, and in the order of all leases: it is in
+ * the table before the inode is read. Who opens the file for writing from here on finds it there, or
+ * has marked the inode. While anybody writes not even a stuffed one is leased, and nobody need be
+ * asked to give it back.
+ *
+ * That no draft of another session's is told of, whatever op->recalls says, mgr_lease_begin() sees to.
+ */
+static int closed_attr(struct mgr_op *op, const struct pvfs_closing *req, struct pvfs_attr *ret)
+{
+	struct opening o = { .fid = req->fid, .had = true };
+	struct mgr_opens_view v;
+	int err;
+
+	mgr_opens_view(&op->m->opens, req->fid.ino, mgr_op_session(op), &v);
+	if (v.writers || !mgr_lease_begin(op, req->fid.ino))
+		return 0;
+	err = mgr_run(op, open_fn, &o, MGR_RUN_READ);
+	if (err)
+		return err == -ERESTART ? err : 0;
+	ns_attr(&o.in, ret);
+	mgr_lease_attr(op, true, &o.in, ret);
+	if (!(ret->flags & PVFS_AF_LEASE))
+		memset(ret, 0, sizeof(*ret));
+	return 0;
+}
+
 int mgr_op_close(struct mgr_op *op, const struct pvfs_close_req *req, struct pvfs_close_rep *rep)
 {
 	struct pvfs_closing c[PVFS_CLOSE_MAX];
@@ -647,7 +675,8 @@ int mgr_op_close(struct mgr_op *op, const struct pvfs_close_req *req, struct pvf
 			return err;
 		op->nclosed++;
 	}
-	return 0;
+	/* Of many it would be a read each, of files that their writer has mostly a lease on: drafts. */
+	return n == 1 && (c[0].flags & PVFS_O_WRITE) ? closed_attr(op, &c[0], &rep->attr) : 0;
 }
 
 int mgr_op_report(struct mgr_op *op, const struct pvfs_report_req *req, struct pvfs_report_rep *rep)

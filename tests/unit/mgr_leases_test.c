@@ -264,6 +264,7 @@ static void in_the_way(void **state)
 	rq.unleased = t->file.ino;
 	assert_int_equal(fx_open(&t->a, &rq, &rp), 0);
 	assert_int_equal(do_close(&t->a, t->file, PVFS_O_WRITE, NULL), 0);
+	mgr_leases_drop(&t->f->m->leases, t->file.ino, t->a.session);	/* the CLOSE brought one */
 	assert_int_equal(chmod_to(&t->plain, t->file, 0644), 0);
 	/* Names: whatever changes the directory. */
 	assert_true(leased(&t->a, fx_root));
@@ -323,6 +324,130 @@ static void extended_meanwhile(void **state)
 	assert_int_equal(seen.nresumed, 1);
 	assert_int_equal(mgr_leases_end(&m->leases, ino, t->a.session), 0);
 	mgr_recall_over(m, seen.resumed[0]);
+}
+
+/* A CLOSE of these, and what it says of the file. */
+static void close_it(struct fx_client *c, struct pvfs_fid fid, u32 flags, u32 n,
+		     const struct pvfs_wreport *r, struct pvfs_attr *ret)
+{
+	struct pvfs_closing cl = { .fid = fid, .flags = flags };
+	u8 raw[2 * PVFS_CLOSING_LEN];
+	struct pvfs_close_req rq = { .closings.p = raw };
+	struct pvfs_close_rep rp;
+	struct pvfs_wire w;
+	u32 i;
+
+	if (r)
+		cl.report = *r;
+	pvfs_wire_init(&w, raw, sizeof(raw));
+	for (i = 0; i < n; i++)
+		pvfs_put_closing(&w, &cl);
+	rq.closings.len = w.p - raw;
+	assert_int_equal(fx_close(c, &rq, &rp), 0);
+	*ret = rp.attr;
+}
+
+static bool has_lease(struct ls *t, const struct fx_client *c, struct pvfs_fid fid)
+{
+	return mgr_leases_end(&t->f->m->leases, fid.ino, c->session) > mgr_mono_ms();
+}
+
+/* Who has written a file, and closed it, is told what it is now. */
+static void closed(void **state)
+{
+	struct ls *t = *state;
+	struct pvfs_wreport r = { 0 };
+	struct pvfs_attr a, now;
+
+	assert_int_equal(do_open(&t->a, t->file, PVFS_O_WRITE, &a), 0);
+	fx_write(&t->f->x, &a, 0, 100000, &r.wtime);
+	r.end = 100000;
+	r.trunc_gen = a.trunc_gen;
+	close_it(&t->a, t->file, PVFS_O_WRITE, 1, &r, &now);
+	assert_int_equal(now.fid.ino, t->file.ino);
+	assert_int_equal(now.size, 100000);
+	assert_true(now.version > a.version);
+	assert_int_equal(now.mtime.sec, r.wtime.sec);
+	assert_true(now.flags & PVFS_AF_LEASE);
+	assert_true(has_lease(t, &t->a, t->file));
+	assert_int_equal(do_getattr(&t->plain, t->file, NULL, &a), 0);
+	assert_true(a.size == now.size && a.version == now.version && a.mtime.sec == now.mtime.sec &&
+		    a.mtime.nsec == now.mtime.nsec && a.blocks == now.blocks);
+	/* Others' changes wait for it, also to write. */
+	assert_int_equal(chmod_to(&t->b, t->file, 0600), -EINPROGRESS);
+	waits_for(t->file.ino, 0);
+	assert_int_equal(do_open(&t->b, t->file, PVFS_O_WRITE, NULL), -EINPROGRESS);
+	waits_for(t->file.ino, 0);
+	mgr_leases_drop(&t->f->m->leases, t->file.ino, t->a.session);
+	/* Who takes none is told nothing. */
+	assert_int_equal(do_open(&t->plain, t->file, PVFS_O_WRITE, NULL), 0);
+	close_it(&t->plain, t->file, PVFS_O_WRITE, 1, NULL, &now);
+	assert_int_equal(now.fid.ino, 0);
+	/* Nor who has read. */
+	assert_int_equal(do_open(&t->a, t->file, PVFS_O_READ, NULL), 0);
+	mgr_leases_drop(&t->f->m->leases, t->file.ino, t->a.session);
+	close_it(&t->a, t->file, PVFS_O_READ, 1, NULL, &now);
+	assert_int_equal(now.fid.ino, 0);
+	assert_false(has_lease(t, &t->a, t->file));
+}
+
+/* While anybody writes nothing is told, and nobody need be asked to give it back. */
+static void closed_beside_writers(void **state)
+{
+	struct ls *t = *state;
+	struct pvfs_attr a;
+
+	/* Another session does. */
+	assert_int_equal(do_open(&t->a, t->file, PVFS_O_WRITE, NULL), 0);
+	assert_int_equal(do_open(&t->b, t->file, PVFS_O_WRITE, NULL), 0);
+	close_it(&t->a, t->file, PVFS_O_WRITE, 1, NULL, &a);
+	assert_int_equal(a.fid.ino, 0);
+	assert_false(has_lease(t, &t->a, t->file));
+	/* The same one does, in another process; also when both go in one message. */
+	assert_int_equal(do_open(&t->b, t->file, PVFS_O_READ | PVFS_O_WRITE, NULL), 0);
+	close_it(&t->b, t->file, PVFS_O_WRITE, 1, NULL, &a);
+	assert_int_equal(a.fid.ino, 0);
+	assert_false(has_lease(t, &t->b, t->file));
+	assert_int_equal(do_open(&t->b, t->file, PVFS_O_READ | PVFS_O_WRITE, NULL), 0);
+	close_it(&t->b, t->file, PVFS_O_READ | PVFS_O_WRITE, 2, NULL, &a);
+	assert_int_equal(a.fid.ino, 0);
+	assert_false(has_lease(t, &t->b, t->file));
+	/* It has no name any more, and goes with the close. */
+	assert_int_equal(do_open(&t->b, t->file, PVFS_O_WRITE, NULL), 0);
+	assert_int_equal(do_unlink(&t->plain, fx_root, "file"), 0);
+	close_it(&t->b, t->file, PVFS_O_WRITE, 1, NULL, &a);
+	assert_int_equal(a.fid.ino, 0);
+}
+
+/* Nor when nobody knows how long it is, or somebody waits to change it. */
+static void closed_unsettled(void **state)
+{
+	struct ls *t = *state;
+	struct pvfs_wreport r = { 0 };
+	struct pvfs_attr a;
+
+	assert_int_equal(do_open(&t->a, t->file, PVFS_O_WRITE, &a), 0);
+	fx_write(&t->f->x, &a, 0, 100000, &r.wtime);
+	r.end = 100000;
+	r.trunc_gen = PVFS_GEN_ASK;
+	t->f->x.down = ~0u;
+	close_it(&t->a, t->file, PVFS_O_WRITE, 1, &r, &a);
+	assert_int_equal(a.fid.ino, 0);
+	t->f->x.down = 0;
+	assert_true(leased(&t->a, t->file));
+	/* B's chmod is parked: the lease is recalled, and none is given before it is through. */
+	assert_int_equal(chmod_to(&t->b, t->file, 0600), -EINPROGRESS);
+	park(&t->b, "chmod");
+	mgr_recall_told(t->f->m, t->a.session, &t->file.ino, 1, 0);
+	assert_int_equal(seen.nresumed, 1);
+	assert_int_equal(do_open(&t->a, t->file, PVFS_O_WRITE, NULL), 0);
+	close_it(&t->a, t->file, PVFS_O_WRITE, 1, NULL, &a);
+	assert_int_equal(a.fid.ino, 0);
+	assert_false(has_lease(t, &t->a, t->file));
+	mgr_recall_over(t->f->m, seen.resumed[0]);
+	assert_int_equal(do_open(&t->a, t->file, PVFS_O_WRITE, NULL), 0);
+	close_it(&t->a, t->file, PVFS_O_WRITE, 1, NULL, &a);
+	assert_int_equal(a.fid.ino, t->file.ino);
 }
 
 static void recalling(void **state)
@@ -591,6 +716,9 @@ int main(void)
 		cmocka_unit_test_setup_teardown(in_the_way, setup, teardown),
 		cmocka_unit_test_setup_teardown(comes_back_to_write, setup, teardown),
 		cmocka_unit_test_setup_teardown(extended_meanwhile, setup, teardown),
+		cmocka_unit_test_setup_teardown(closed, setup, teardown),
+		cmocka_unit_test_setup_teardown(closed_beside_writers, setup, teardown),
+		cmocka_unit_test_setup_teardown(closed_unsettled, setup, teardown),
 		cmocka_unit_test_setup_teardown(recalling, setup, teardown),
 		cmocka_unit_test_setup_teardown(silent, setup, teardown),
 		cmocka_unit_test_setup_teardown(session_end, setup, teardown),

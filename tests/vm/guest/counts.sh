@@ -8,7 +8,7 @@
 . "${0%/*}/counts_open.sh"
 
 calls=$tools/calls
-plan 110
+plan 117
 
 # An attribute of the mount M: the value of option $1.
 option()
@@ -404,5 +404,78 @@ in_files()
 }
 check "the bytes of new heads go to files" in_files
 small file
+"$cluster" down || diag "down failed"
+
+# What the answer to a CLOSE tells. A new volume: its mgr was not restarted, which would leave unsettled for a while how long
+# files are, and gives leases for longer.
+up -o lease=off
+mkdir "$M/d" "$M/striped"
+pvfs setstripe -s 0 "$M/striped"
+G=/mnt/leased
+"$cluster" mount -o lease=on $G || diag "the mount with leases failed"
+S=/proc/fs/pvfs/vol-2
+# told N FILE: a stat of FILE costs N messages, and what it says is what the mgr says.
+told()
+{
+	local n=$1 f=$2 is
+
+	echo reset >$S/stats
+	is=$(stat -c "%s %b %a %y %z" "$G/$f")
+	[ $(($(count_to mgr) - $(count CLOSE))) = "$n" ] || { cat $S/stats; return 1; }
+	# While it is written an iod says itself when that was.
+	[ "$n" = 0 ] || is=$(echo "$is" | cut -d " " -f 1-3)
+	[[ "$(stat -c "%s %b %a %y %z" "$M/$f")" = "$is"* ]] || { echo "$f: $is"; stat "$M/$f"; return 1; }
+}
+# closed N FILE COMMAND: COMMAND writes FILE, and closes it; then it is told, a moment later.
+closed()
+{
+	local n=$1 f=$2
+
+	echo reset >$S/stats
+	eval "$3"
+	eventually 10 eval '[ "$(count CLOSE)" -ge 1 ]' >/dev/null
+	sleep 0.3
+	told "$n" "$f"
+}
+# The leases on the directories are new, and all names known.
+named()
+{
+	touch $M/d $M/striped
+	eventually 10 eval '
+		stat $G/d/{made,grown} $G/striped/{made,copy} >/dev/null 2>&1; echo reset >$S/stats
+		stat $G/d/{made,grown} $G/striped/{made,copy} >/dev/null 2>&1; [ "$(count_to mgr)" = 0 ]'
+}
+beside_writers()
+{
+	local by
+
+	for by in $G $M; do
+		named
+		exec 6<>$by/striped/made
+		closed 1 striped/made 'echo two 1<>$G/striped/made' && head -c 5000 /dev/zero >&6 && told 1 striped/made &&
+			head -c 5000 /dev/zero >&6 && told 1 striped/made || return
+		exec 6>&-
+	done
+}
+others_then()
+{
+	local i
+
+	for i in d/made d/grown striped/made striped/copy; do
+		named
+		closed 0 $i "echo mine 1<>$G/$i" && echo other 1<>$M/$i && told 1 $i && told 0 $i || return
+		[ "$(head -n 1 $G/$i)" = other ] && chmod 600 $M/$i && told 1 $i && told 0 $i || return
+		rm $M/$i
+		[ ! -e $G/$i ] || return
+	done
+}
+check "leases: create, write, close, then stat: 0" eval 'named; closed 0 d/made "echo one >$G/d/made"'
+check "... written to again: 0" eval 'named; closed 0 d/made "echo more >>$G/d/made"'
+check "... one that outgrows it: 0" eval 'named; closed 0 d/grown "head -c 40000 /dev/zero >$G/d/grown"'
+check "... a striped one: 0" eval 'named; closed 0 striped/made "echo one >$G/striped/made"'
+check "... whose times were set, so that the CLOSE has nothing to tell: 0" eval '
+	named; closed 0 striped/copy "cp -p $G/d/grown $G/striped/copy"'
+check "... while another process, or another client, has it open for writing: 1, each time" beside_writers
+check "... what another client does then is seen, and asked for once" others_then
 "$cluster" down || diag "down failed"
 finish
