@@ -335,11 +335,12 @@ struct pvfs_ts iod_fds_wtime(const struct iod_fdent *e, const struct pvfs_ts *mt
 	return pvfs_ts_after(&wrote, mtime) ? wrote : *mtime;
 }
 
-void iod_fds_wrote(struct iod_fdent *e)
+void iod_fds_wrote(struct iod_fdent *e, int err)
 {
 	u64 due = atomic_load(&e->stripe->cache->begun) + 1, had = atomic_load(&e->unsynced);
 
-	note_time(e);
+	if (!err)
+		note_time(e);
 	/* Another, that ended after us, may have been here before. */
 	while (had < due && !atomic_compare_exchange_weak(&e->unsynced, &had, due))
 		;

@@ -71,8 +71,8 @@ struct iod_fdent *iod_fds_ref(struct iod_fdent *e);
 
 void iod_fds_put(struct iod_fdent *e);
 
-/* @e was changed, before this call and while the reference was held. */
-void iod_fds_wrote(struct iod_fdent *e);
+/* @e was changed, before this call and while the reference was held. @err: it failed, and perhaps nothing was. */
+void iod_fds_wrote(struct iod_fdent *e, int err);
 
 /*
  * When a datafile was written last: @e, or NULL, as it is not open; @mtime is its file's, which is that of a tick of the

@@ -313,7 +313,7 @@ static void write_now(struct iod *iod, struct pvfs_call *call)
 	 */
 	verifier = iod_verifier(iod);
 	err = iod_write_all(iod, e, call->payload, len, req.off);
-	iod_fds_wrote(e);
+	iod_fds_wrote(e, err);
 	iod_fds_put(e);
 	if (err)
 		goto fail;
@@ -384,7 +384,7 @@ void iod_op_space(struct iod *iod, struct pvfs_call *call)
 	err = iod_fds_get(iod->files, &req.fid, !(req.mode & PVFS_SP_PUNCH), &e);
 	if (!err) {
 		err = iod->store->ops->space(iod->store, &e->file, req.mode, req.off, req.len);
-		iod_fds_wrote(e);
+		iod_fds_wrote(e, err);
 		iod_fds_put(e);
 	} else if (err == -ENOENT) {
 		err = 0;	/* nothing there to be punched */
@@ -433,7 +433,7 @@ void iod_op_copy(struct iod *iod, struct pvfs_call *call)
 		goto fail_put;
 	err = iod->store->ops->copy(iod->store, src ? &src->file : NULL, req.src_off, &dst->file,
 				    req.dst_off, req.len);
-	iod_fds_wrote(dst);
+	iod_fds_wrote(dst, err);
 	iod_fds_put(dst);
 	if (err)
 		goto fail_put;

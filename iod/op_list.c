@@ -230,7 +230,7 @@ static void write_list_now(struct iod *iod, struct pvfs_call *call)
 		err = iod_write_all(iod, e, p, len, off);
 		p += len;
 	}
-	iod_fds_wrote(e);
+	iod_fds_wrote(e, err);
 	iod_fds_put(e);
 	if (err)
 		goto fail;
