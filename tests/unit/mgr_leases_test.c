@@ -684,6 +684,20 @@ static void grace_waits(void **state)
 	fx_end_grace(t->f);
 }
 
+/* Who takes back an open of what may be an orphan still knows for whom it waits. */
+static void open_beside_removal(void **state)
+{
+	struct ls *t = *state;
+	struct pvfs_attr a;
+
+	assert_int_equal(do_open(&t->a, t->file, PVFS_O_READ, &a), 0);
+	assert_true(a.flags & PVFS_AF_LEASE);
+	assert_int_equal(do_unlink(&t->b, fx_root, "file"), -EINPROGRESS);
+	assert_int_equal(do_open(&t->b, t->file, PVFS_O_WRITE, &a), -EINPROGRESS);
+	waits_for(t->file.ino, 0);
+	assert_int_equal(do_close(&t->a, t->file, PVFS_O_READ, NULL), 0);
+}
+
 /* A client keeps a file open that nobody there uses any more, and tells when it was read. */
 static void read_not_closed(void **state)
 {
@@ -724,6 +738,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(session_end, setup, teardown),
 		cmocka_unit_test_setup_teardown(restart, setup, teardown),
 		cmocka_unit_test_setup_teardown(grace_waits, setup, teardown),
+		cmocka_unit_test_setup_teardown(open_beside_removal, setup, teardown),
 		cmocka_unit_test_setup_teardown(read_not_closed, setup, teardown),
 	};
 
