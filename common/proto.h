@@ -46,6 +46,7 @@
 /* in a wreport, for trunc_gen: ask the iods, I do not know */
 #define PVFS_GEN_ASK		(~0u)
 #define PVFS_RECALL_MAX		16u		/* inodes in one RECALL */
+#define PVFS_HOLDER_MAX		281u		/* bytes of one struct pvfs_holder, encoded, at most */
 #define PVFS_FILES_MAX		128u		/* files of one FILES_READ or FILES_WRITE */
 #define PVFS_FILES_LIST		11264u		/* bytes of their names and what else is said of them */
 #define PVFS_FILES_BYTES	262144u		/* and of what is in them */
@@ -192,6 +193,16 @@ enum pvfs_role {
 
 /* pvfs_session_open_req.flags */
 #define PVFS_SO_LEASES		0x1u	/* the client answers RECALL: it may be given leases */
+
+/* pvfs_holder.flags */
+#define PVFS_HD_LEASE		0x1u	/* it has a lease on the inode */
+#define PVFS_HD_DRAFT		0x2u	/* which is a draft of its */
+#define PVFS_HD_RECALL		0x4u	/* it was asked, or will be, to give that up, and has not answered */
+#define PVFS_HD_OWN		0x8u	/* it is the asking session */
+
+/* pvfs_holders_rep.flags */
+/* after a restart: not all clients have told what they have open, and nobody knows who has leases */
+#define PVFS_HR_GRACE		0x1u
 
 /* open flags on the wire (CREATE, OPEN, CLOSE, RECLAIM) */
 #define PVFS_O_READ		0x01u

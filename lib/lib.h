@@ -8,6 +8,7 @@
  *   memory.c                             the user's memory, in pieces
  *   head.c                               files whose bytes are with the manager
  *   ask.c                                the same question to many I/O daemons
+ *   holders.c                            who has leases on a file, or has it open
  *   inode.c                              what is known of the inodes that are open: sizes, reports,
  *                                        verifiers
  *   session.c                            slots, heartbeat, recovery after the mgr or the session

@@ -546,6 +546,42 @@ ssize_t pvfs_listxattr_fh(struct pvfs_fs *fs, const struct pvfs_fh *fh, char *li
 int pvfs_removexattr_fh(struct pvfs_fs *fs, const struct pvfs_fh *fh, const char *name);
 int pvfs_opendir_fh(struct pvfs_fs *fs, const struct pvfs_fh *fh, struct pvfs_dir **ret);
 
+/* ---- who holds what ---- */
+
+/* struct pvfs_who.flags */
+#define PVFS_WHO_LEASE	0x1u	/* it may believe what it knows of the file, until it is asked to give that up */
+#define PVFS_WHO_DRAFT	0x2u	/* it has made the file and may not have told all of it */
+#define PVFS_WHO_RECALL	0x4u	/* it is being asked, and has not answered */
+#define PVFS_WHO_OWN	0x8u	/* it is this mount */
+
+/* A client that has a lease on a file or directory, or has it open, as the manager knows it. */
+struct pvfs_who {
+	uint64_t session;
+	uint32_t flags;		/* PVFS_WHO_* */
+	uint32_t lease_ms;	/* until the lease is over; 0: it has none */
+	uint32_t readers;	/* opens for reading only */
+	uint32_t writers;	/* opens for writing */
+	char host[256];		/* host, user, program and address, for uid 0; else empty */
+};
+
+#define PVFS_WHO_GRACE	0x1u	/* the manager was restarted, and has not yet heard of all */
+
+struct pvfs_who_list {
+	struct pvfs_fh fh;	/* of the file */
+	mode_t mode;		/* its type */
+	uint32_t flags;		/* PVFS_WHO_GRACE */
+	size_t n;
+	struct pvfs_who *who;	/* in the order of their numbers */
+	uint64_t left;		/* others, behind @max */
+};
+/*
+ * All of them, or the first @max unless that is 0. A symbolic link at the end of @path is not
+ * followed. Nothing comes of it for who is listed. -EOPNOTSUPP: the manager is too old for that.
+ * Free with pvfs_who_free().
+ */
+int pvfs_who_holds(struct pvfs_fs *fs, const char *path, size_t max, struct pvfs_who_list *ret);
+void pvfs_who_free(struct pvfs_who_list *l);
+
 /* ---- counters ---- */
 
 #define PVFS_SERVER_MGR (-1)		/* else an index of an I/O daemon */

@@ -36,6 +36,14 @@ struct mgr_helds {
 	} bucket[MGR_HELD_BUCKETS];
 };
 
+/* What a session has of one inode, as somebody asks who does: HOLDERS. */
+struct mgr_holder {
+	u64 session;
+	u64 end;		/* of its lease, monotonic ms; 0: it has none */
+	u32 flags;		/* PVFS_HD_* */
+	u32 readers, writers;	/* opens for reading only, for writing */
+};
+
 void mgr_helds_init(struct mgr_helds *t);
 /* All entries must be gone. */
 void mgr_helds_fini(struct mgr_helds *t);

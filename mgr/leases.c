@@ -312,6 +312,28 @@ u32 mgr_leases_held(struct mgr_leases *l, u64 ino, u64 but, u64 now, struct mgr_
 	return n;
 }
 
+u32 mgr_leases_holders(struct mgr_leases *l, u64 ino, u64 after, u64 now, struct mgr_holder *ret,
+		       u32 room)
+{
+	struct mgr_lease_stripe *s = stripe_lock(l, ino);
+	struct mgr_leased *f = inode_find(s, ino);
+	struct mgr_lease *e;
+	u32 n = 0;
+
+	for (e = f ? TAILQ_FIRST(&f->list) : NULL; e; e = TAILQ_NEXT(e, in_inode)) {
+		if (e->end <= now || e->session <= after)
+			continue;
+		if (n < room)
+			ret[n] = (struct mgr_holder){
+				.session = e->session, .end = e->end,
+				.flags = PVFS_HD_LEASE | (e->draft ? PVFS_HD_DRAFT : 0),
+			};
+		n++;
+	}
+	pthread_mutex_unlock(&s->lock);
+	return n;
+}
+
 int mgr_leases_init(struct mgr_leases *l, u32 max)
 {
 	u32 i;

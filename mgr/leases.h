@@ -91,5 +91,8 @@ bool mgr_leases_drafted(struct mgr_leases *l, u64 ino, u64 but, u64 now);
  */
 u32 mgr_leases_held(struct mgr_leases *l, u64 ino, u64 but, u64 now, struct mgr_lease_holder *ret,
 		    u32 room);
+/* The same for HOLDERS: of sessions with a number behind @after. */
+u32 mgr_leases_holders(struct mgr_leases *l, u64 ino, u64 after, u64 now, struct mgr_holder *ret,
+		       u32 room);
 
 #endif

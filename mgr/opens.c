@@ -440,6 +440,27 @@ out:
 	return n;
 }
 
+u32 mgr_opens_holders(struct mgr_opens *o, u64 ino, u64 after, struct mgr_holder *ret, u32 room)
+{
+	pthread_mutex_t *lock = stripe_lock(o, ino);
+	struct mgr_ofile *f = ofile_find(o, ino);
+	struct mgr_open *p;
+	u32 n = 0;
+
+	for (p = f ? f->opens : NULL; p; p = p->next) {
+		if (p->session <= after)
+			continue;
+		if (n < room)
+			ret[n] = (struct mgr_holder){
+				.session = p->session, .writers = open_writes(p),
+				.readers = p->n[0] + p->n[PVFS_O_READ],
+			};
+		n++;
+	}
+	pthread_mutex_unlock(lock);
+	return n;
+}
+
 void mgr_opens_sweep(struct mgr_opens *o, u64 session, void (*wrote)(void *arg, u64 ino), void *arg)
 {
 	pthread_mutex_t *lock;

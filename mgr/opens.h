@@ -130,6 +130,12 @@ void mgr_opens_orphan(struct mgr_opens *o, u64 ino);
 int mgr_opens_who(struct mgr_opens *o, u64 ino, u64 **ret);
 
 /*
+ * Who has @ino open, of sessions with a number behind @after, for HOLDERS. Return: how many, perhaps
+ * more than @room.
+ */
+u32 mgr_opens_holders(struct mgr_opens *o, u64 ino, u64 after, struct mgr_holder *ret, u32 room);
+
+/*
  * Drops all opens of a session that is dead. Costs what it had open. @wrote is called for each file
  * that it had open for writing, with no lock held; may be NULL.
  */

@@ -465,6 +465,24 @@ void mgr_recall_tick(struct mgr *m, u64 now)
 	resume_all(m, ready);
 }
 
+u32 mgr_recall_holders(struct mgr *m, u64 ino, u64 after, struct mgr_holder *ret, u32 room)
+{
+	struct mgr_recalls *r = &m->recalls;
+	struct mgr_recall *c;
+	u32 n = 0;
+
+	pthread_mutex_lock(&r->lock);
+	LIST_FOREACH(c, &r->bucket[ino % MGR_RECALL_BUCKETS], link) {
+		if (c->ino != ino || c->session <= after)
+			continue;
+		if (n < room)
+			ret[n] = (struct mgr_holder){ .session = c->session, .flags = PVFS_HD_RECALL };
+		n++;
+	}
+	pthread_mutex_unlock(&r->lock);
+	return n;
+}
+
 void mgr_recall_session_end(struct mgr *m, u64 session)
 {
 	struct mgr_recalls *r = &m->recalls;

@@ -17,6 +17,7 @@
 #include <stdatomic.h>
 #include <sys/queue.h>
 #include "../common/msg.h"
+#include "held.h"
 
 struct mgr;
 struct mgr_inode;
@@ -109,6 +110,11 @@ void mgr_draft_over(struct mgr_op *op, u64 ino, bool recalled);
 void mgr_recall_told(struct mgr *m, u64 session, const u64 *inos, u32 n, int err);
 /* Sends what must be sent again, gives up on what has expired. @now: monotonic ms. */
 void mgr_recall_tick(struct mgr *m, u64 now);
+/*
+ * Who is being asked for the lease on @ino, of sessions with a number behind @after, for HOLDERS.
+ * Return: how many, perhaps more than @room.
+ */
+u32 mgr_recall_holders(struct mgr *m, u64 ino, u64 after, struct mgr_holder *ret, u32 room);
 /* A session is over, with all its leases. */
 void mgr_recall_session_end(struct mgr *m, u64 session);
 

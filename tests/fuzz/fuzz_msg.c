@@ -90,6 +90,7 @@ static void try_lists(const u8 *p, size_t n)
 	TRY(file_wanted);
 	TRY(file_result);
 	TRY(sharer);
+	TRY(holder);
 #undef TRY
 }
 

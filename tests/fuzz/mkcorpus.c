@@ -68,9 +68,13 @@ static void write_files(u8 *body)
 	struct pvfs_open_shared_req s = { .dir = { 1, 1 }, .name = PVFS_STR("shared"), .mode = 0600,
 					  .flags = PVFS_O_READ | PVFS_O_WRITE | PVFS_O_CREAT,
 					  .sharers = { who, sizeof(who) } };
+	struct pvfs_holders_req q = { .fid = { 1, 1 }, .name = PVFS_STR("one"), .bytes = 4096 };
 	struct pvfs_header h = { .tag = 1, .session = 7, .slot_seq = 1 };
 	struct pvfs_wire wire;
 
+	h.op = PVFS_OP_HOLDERS;
+	h.body_len = pvfs_holders_req_encode(&q, body, PVFS_BODY_MAX);
+	write_seed("HOLDERS", "sound", &h, body);
 	pvfs_wire_init(&wire, raw, sizeof(raw));
 	pvfs_put_file_wanted(&wire, &(struct pvfs_file_wanted){ PVFS_STR("one"), 0644, 24 });
 	pvfs_put_file_wanted(&wire, &(struct pvfs_file_wanted){ PVFS_STR("two"), 0600, 40 });
@@ -125,7 +129,7 @@ int main(int argc, char **argv)
 	h.payload_len = num == PVFS_OP_READ || num == PVFS_OP_STATS || num == PVFS_OP_READDIR || \
 			num == PVFS_OP_SESSION_OPEN || num == PVFS_OP_GETXATTR || num == PVFS_OP_LISTXATTR || \
 			num == PVFS_OP_HEAD_READ || num == PVFS_OP_READ_LIST || num == PVFS_OP_FILES_READ || \
-			num == PVFS_OP_OPEN_SHARED ? 40 : 0; \
+			num == PVFS_OP_OPEN_SHARED || num == PVFS_OP_HOLDERS ? 40 : 0; \
 	write_seed(#NAME, "rep", &h, body);
 #include "common/ops.def"
 #undef PVFS_OP

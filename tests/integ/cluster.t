@@ -76,6 +76,31 @@ echo hello >"$T/hello"
 ok "a file goes in" p cp "$T/hello" pvfs:/hello
 fails "a store that is in use is refused even with --force" 1 "in use" "$PVFS" mkfs -c "$C/pvfs.conf" --force
 
+# Who has a file open, and whose leases are on it.
+"$BIN/tests/integ/unclosed" "$(mgr_address "$C")" vol1 "$C/cluster.key" /held 6 <"$T/hello" >"$T/held.out" &
+holder=$!
+PIDS+=($holder)
+wait_for 10 grep -q written "$T/held.out"
+held() { "$PVFS" -c "$C/pvfs.conf" leases --json pvfs:/held | json "{holders}[0]{$1}"; }
+is "leases says who has a file open for writing" "$(held writers) $(held readers) $(held lease)" "1 0 -"
+like "... by host, user, program and address" "$(held host)" "^$(uname -n), $(id -un), unclosed\[$holder\] \(127.0.0.1:[0-9]+\)$"
+like "... in a table" "$(p leases pvfs:/held | tr '\n' ';')" "^NAME +SESSION +LEASE +SECONDS +READING +WRITING +RECALL +HOST *;pvfs:/held +$(held session) - +- +0 +1 +- "
+is "... each once" "$(p leases --json pvfs:/held /held | json '{holders} && scalar @{$j->{holders}}')" 2
+like "... it says that nobody has the root" "$(p leases pvfs:/ 2>&1)" "^pvfs:/: nobody has a lease on it"
+is "... which is no error" "$(p leases --json pvfs:/ 2>/dev/null | json '{holders} && scalar @{$j->{holders}}') $?" "0 0"
+if [ "$(id -u)" = 0 ]; then
+	chmod 755 "$T"
+	install -m 600 -o 65534 -g 65534 "$C/cluster.key" "$T/nobody.key"
+	like "... and to others than root no hosts" "$(setpriv --reuid 65534 --regid 65534 --clear-groups "$PVFS" leases --json \
+		-m "$(mgr_address "$C")/vol1" -k "$T/nobody.key" pvfs:/held | tr -d ' \n')" '"writers":1,"recall":"-","host":""'
+fi
+kill -KILL $holder
+wait $holder 2>/dev/null
+fails "leases of nothing" 2 "of what" p leases
+fails "leases -n x" 2 "not a number" p leases -n x pvfs:/held
+fails "leases of what is not there" 1 "/none: No such file" p leases pvfs:/none
+fails "leases below a file" 1 "Not a directory" p leases pvfs:/hello/x
+
 ok "stop one daemon" "$PVFS" stop "$C" iod1
 ok "the manager's log says that it went away" wait_for 10 grep -q "iod 1 (127.0.0.1:.*) does not answer" "$C/log/mgr.log"
 like "... and status what the manager sees" "$(p status --timeout 2 --json | json '{servers}[2]{manager_sees}')" "^away for the manager, [0-9]+ s"
@@ -186,7 +211,7 @@ if [ -e /proc/net/if_inet6 ] && grep -q ' lo$' /proc/net/if_inet6; then
 else
 	pass "IPv6 # SKIP: lo has no ::1 on this machine, so nothing was tried over IPv6"
 fi
-for c in mkfs start stop status ping df cp ls stat rm mkdir setstripe getstripe tune; do
+for c in mkfs start stop status ping df cp ls stat rm mkdir setstripe getstripe leases tune; do
 	ok "pvfs $c --help" "$PVFS" $c --help
 done
 # The same of all programs; of mount.pvfs 1 is mount(8)'s own for a wrong command line.

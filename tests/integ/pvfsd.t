@@ -50,6 +50,20 @@ mkdir "$T/many"
 ok "nconnect=256" "$BIN/pvfsd" -o "key=$C/cluster.key,nconnect=256" "$source" "$T/many"
 ok "... until umount" umount "$T/many"
 
+# Who has a file open is asked by its name on the mount, and it is the mount that has it; its link, not what that names.
+echo x >"$T/m1/with space"
+ln -s "with space" "$T/m1/link"
+exec 5>>"$T/m2/with space" 6<"$T/m1/with space"
+rows() { "$PVFS" leases --json -k "$C/cluster.key" "$@" 2>/dev/null | perl -MJSON::PP -e 'local $/; print join " ", sort map { "$_->{readers}/$_->{writers}" } @{decode_json(<STDIN>)->{holders}}'; }
+is "pvfs leases of a path on a mount" "$(rows "$T/m1/with space")" "0/1 1/0"
+is "... from within" "$(cd "$T/m2" && rows "./with space")" "0/1 1/0"
+is "... by the options' way to the same volume" "$(rows -c "$C/pvfs.conf" "$T/m1/with space")" "0/1 1/0"
+is "... and of a symbolic link there" "$(rows "$T/m1/link") $(rows "$T/m1")" " "
+fails "... not when the options mean another volume" 1 "is on a mount of volume 'test', and the options mean 'other'" \
+	"$PVFS" leases -m "$(mgr_address "$C")/other" -k "$C/cluster.key" "$T/m1/with space"
+exec 5>&- 6<&-
+rm "$T/m1/with space" "$T/m1/link"
+
 # One file system, whoever looks at it.
 both() {
 	echo first >"$T/m1/f"

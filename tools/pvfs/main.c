@@ -88,6 +88,10 @@ static const struct command commands[] = {
 	  cmd_setstripe },
 	{ "getstripe", "PATH...", "how a file is laid out, or new files of a directory are", "",
 	  cmd_getstripe },
+	{ "leases", "[-n N] PATH...", "who has a lease on a file, or has it open",
+	  "  -n, --limit N          at most so many of each (1000; 0: all)\n"
+	  "  PATH is pvfs:/path, or a path on a mounted volume. Nothing is recalled for it. Root sees hosts.\n",
+	  cmd_leases },
 	{ "tune", "[-n FILES] [DIR]", "measure up to what size files are better off with the manager",
 	  "  -n, --files N          so many files of each size and kind (50)\n"
 	  "  In a directory of its own, which it makes in DIR (/) and removes.\n",

@@ -9,7 +9,7 @@
  *   stripe.c   setstripe, getstripe          out.c      tables as text and as JSON
  *   cp.c       copying                       end.c      what can be copied from and to
  *   keep.c     what cp -p keeps              resume.c   going on after an interruption
- *   tune.c     tune
+ *   tune.c     tune                        leases.c   leases
  *
  * Functions return 0 or -errno unless they say otherwise; cmd_*() return the exit status.
  */
@@ -125,6 +125,7 @@ int cmd_rm(int argc, char **argv);
 int cmd_mkdir(int argc, char **argv);
 int cmd_setstripe(int argc, char **argv);
 int cmd_getstripe(int argc, char **argv);
+int cmd_leases(int argc, char **argv);
 int cmd_tune(int argc, char **argv);
 int cmd_cp(int argc, char **argv);
 
