@@ -20,6 +20,18 @@ storer()
 	eventually 30 [ -e "$tmp/stored" ]
 }
 
+# Pages are written when the test says so: the kernel would write them by itself some time after the file became dirty first.
+by_hand()
+{
+	sync -f "$M"
+	echo 0 >/proc/sys/vm/dirty_writeback_centisecs
+}
+
+by_itself()
+{
+	echo 500 >/proc/sys/vm/dirty_writeback_centisecs
+}
+
 # A zombie's parent may take it up at once.
 gone()
 {
@@ -56,21 +68,22 @@ killed_with_mapping()
 	wait "$storer" || true
 	starts_with "/mnt/pool/$f" live
 
-	# The kernel counts from when the file became dirty first until it is clean: it would write the page by itself.
-	sync -f "$M"
+	by_hand
 	storer "$M/$f" dirty
 	"$cluster" kill iod0 STOP
+	by_itself
 	kill -KILL "$storer"
 	eventually 30 gone "$storer"
 	"$cluster" kill iod0 CONT
 	eventually 30 starts_with "/mnt/pool/$f" dirty
 
 	# The same, when the pages are in the flusher's hands.
-	sync -f "$M"
+	by_hand
 	storer "$M/$f" flush
 	"$cluster" kill iod0 STOP
 	background sync -f "$M"
 	eventually 60 grep WRITE $S/requests
+	by_itself
 	kill -KILL "$storer"
 	eventually 30 gone "$storer"
 	"$cluster" kill iod0 CONT
@@ -143,6 +156,7 @@ killed_behind_flusher()
 
 	"$cluster" mount /mnt/pool
 	one_iod_file "$M/$f"
+	by_hand
 	rm -f "$tmp/stored" "$tmp/fifo" "$tmp/calls"
 	mkfifo "$tmp/fifo"
 	python3 - "$M/$f" "$tmp/stored" "$tmp/fifo" "$tmp/calls" <<-'END' &
@@ -178,6 +192,7 @@ killed_behind_flusher()
 	"$cluster" kill iod0 STOP
 	background sync -f "$M"
 	eventually 20 grep WRITE $S/requests
+	by_itself
 	echo go >"$tmp/fifo"
 	eventually 20 [ -e "$tmp/calls" ]
 	while read -r what pid; do
