@@ -201,7 +201,7 @@ static void deferred_work(struct work_struct *work)
 
 	deferred_send(vol);
 	spin_lock(&vol->open_lock);
-	if (time_after_eq(jiffies, d->looked + deferred_pause(vol))) {
+	if (jiffies - d->looked >= deferred_pause(vol)) {
 		d->looked = jiffies;
 		list_for_each_entry_safe(pi, next, &d->list, idle)
 			if (!pvfs_lease_lasts(&pi->vfs_inode))

@@ -142,22 +142,24 @@ out_other:
  */
 static bool file_open_joined(struct inode *inode, struct file *file, u32 flags)
 {
+	bool here = pvfs_checked_here(PVFS_VOL(inode), PVFS_NOP_IDMAP), named;
 	unsigned long token = pvfs_lease_token(inode);
 	struct dentry *dentry = file_dentry(file);
 	struct dentry *parent;
-	bool named;
 
 	if ((flags != PVFS_O_READ && flags != PVFS_O_EXEC) || !pvfs_open_joinable(inode))
 		return false;
 	if (!file_open_nameless(dentry)) {
 		parent = dget_parent(dentry);
-		named = pvfs_dentry_trusted(dentry, d_inode(parent));
+		/* As for a name that is walked: see namei_name_trusted(). */
+		named = pvfs_dentry_trusted(dentry, d_inode(parent)) &&
+			(here || !generic_permission(PVFS_NOP_IDMAP, d_inode(parent), MAY_EXEC));
 		dput(parent);
 		if (!named)
 			return false;
 	}
 	/* Else the VFS has, with attributes that are leased. */
-	if (!pvfs_checked_here(PVFS_VOL(inode), PVFS_NOP_IDMAP) &&
+	if (!here &&
 	    generic_permission(PVFS_NOP_IDMAP, inode, flags & PVFS_O_EXEC ? MAY_EXEC : MAY_READ))
 		return false;
 	return pvfs_open_join(inode, token);

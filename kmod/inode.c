@@ -129,8 +129,8 @@ void pvfs_evict_inode(struct inode *inode)
 	clear_inode(inode);
 	pvfs_locks_evict(inode);
 	pvfs_listing_drop(inode, NULL);
-	pvfs_deferred_evict(inode);
 	if (pi->use) {
+		pvfs_deferred_evict(inode);
 		/* What is left are closes of readers that the mgr has not answered. */
 		spin_lock(&vol->open_lock);
 		pi->use->pi = NULL;

@@ -623,6 +623,7 @@ void pvfs_volume_close(struct pvfs_volume *vol)
 		pvfs_server_abort(vol->iods[i]);
 	pvfs_deferred_end(vol);
 	pvfs_closes_end(vol);
+	flush_workqueue(vol->vfs_wq);	/* CLOSEs that did not get their turn fail */
 	cancel_work_sync(&vol->recover_work);
 	cancel_delayed_work_sync(&vol->renew_work);
 	pvfs_stats_del_volume(vol);
