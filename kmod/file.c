@@ -494,6 +494,38 @@ out_io:
 	return err ?: (ssize_t)n;	/* not of type u32: that would make errors long counts */
 }
 
+static bool file_cached(struct inode *inode)
+{
+	return pvfs_head_kept(inode) || pvfs_cache_reads(inode);
+}
+
+/*
+ * From the page cache, under one lease from beginning to end. If it was lost on the way pages are what the
+ * file was then, but i_size may be what it is now: the zeros behind the old end are not to be taken for
+ * bytes of it. Return: as of read_iter; -EAGAIN: it has to be read without.
+ */
+static ssize_t file_read_cached(struct kiocb *iocb, struct iov_iter *to)
+{
+	struct inode *inode = file_inode(iocb->ki_filp);
+	unsigned long token = pvfs_lease_token(inode);
+	loff_t pos = iocb->ki_pos;
+	ssize_t n;
+
+	if (!file_cached(inode))
+		return -EAGAIN;
+	if (!token) {			/* it was asked for just now */
+		token = pvfs_lease_token(inode);
+		if (!token || !file_cached(inode))
+			return -EAGAIN;
+	}
+	n = generic_file_read_iter(iocb, to);
+	if (n <= 0 || (pvfs_inode_leased(inode) && pvfs_lease_token(inode) == token))
+		return n;
+	iov_iter_revert(to, n);
+	iocb->ki_pos = pos;
+	return -EAGAIN;
+}
+
 static ssize_t pvfs_read_iter(struct kiocb *iocb, struct iov_iter *to)
 {
 	struct inode *inode = file_inode(iocb->ki_filp);
@@ -507,8 +539,11 @@ static ssize_t pvfs_read_iter(struct kiocb *iocb, struct iov_iter *to)
 	total = pvfs_draft_settle(inode);
 	if (total)
 		return total;
-	if (!(iocb->ki_flags & IOCB_DIRECT) && (pvfs_head_kept(inode) || pvfs_cache_reads(inode)))
-		return generic_file_read_iter(iocb, to);
+	if (!(iocb->ki_flags & IOCB_DIRECT)) {
+		n = file_read_cached(iocb, to);
+		if (n != -EAGAIN)
+			return n;
+	}
 	/* An error is told by fsync; what could be had is read all the same. */
 	if (pvfs_cache_flush(inode, iocb->ki_pos, iov_iter_count(to)) == -EINTR)
 		return -EINTR;
