@@ -18,7 +18,6 @@
 /* Opens that one CLOSE ends. */
 struct batch {
 	struct pvfs_volume *vol;
-	struct work_struct work;	/* sends it */
 	struct pvfs_ask ask;		/* from before it was sent */
 	u32 n;
 	struct pvfs_ending end[PVFS_CLOSE_MAX];
@@ -120,14 +119,14 @@ static struct batch *close_batch_alloc(struct pvfs_volume *vol)
 	return b;
 }
 
-/* What waits for more of its kind, all of it. Return: NULL: nothing does. */
-static struct batch *closes_take(struct pvfs_volume *vol)
+/* Sends the CLOSE of what waits for more of its kind. */
+static void closes_send(struct pvfs_volume *vol)
 {
 	struct pvfs_closes *w = &vol->closes;
 	struct batch *b;
 
 	if (!READ_ONCE(w->n))
-		return NULL;
+		return;
 	b = close_batch_alloc(vol);
 	spin_lock(&w->lock);
 	b->n = w->n;
@@ -136,33 +135,12 @@ static struct batch *closes_take(struct pvfs_volume *vol)
 	spin_unlock(&w->lock);
 	if (!b->n) {
 		kfree(b);
-		return NULL;
+		return;
 	}
-	return b;
-}
-
-/* Sends the CLOSE of what closes_take() gave. */
-static void closes_send_taken(struct batch *b)
-{
-	struct pvfs_volume *vol = b->vol;
-
 	close_batch_send(b);
 	/* They counted as one from the first on. */
 	if (atomic_dec_and_test(&vol->async))
 		wake_up_all(&vol->async_wait);
-}
-
-static void closes_send(struct pvfs_volume *vol)
-{
-	struct batch *b = closes_take(vol);
-
-	if (b)
-		closes_send_taken(b);
-}
-
-static void closes_batch_work(struct work_struct *work)
-{
-	closes_send_taken(container_of(work, struct batch, work));
 }
 
 static void closes_work(struct work_struct *work)
@@ -211,24 +189,6 @@ void pvfs_close_queue(struct pvfs_volume *vol, const struct pvfs_ending *e)
 {
 	while (!closes_add(vol, e))
 		closes_send(vol);
-}
-
-/**
- * pvfs_close_queue_later - the same for who must not wait, as memory may be waiting for him
- * @vol: the volume
- * @e: as for pvfs_close_queue()
- */
-void pvfs_close_queue_later(struct pvfs_volume *vol, const struct pvfs_ending *e)
-{
-	struct batch *b;
-
-	while (!closes_add(vol, e)) {
-		b = closes_take(vol);
-		if (!b)
-			continue;
-		INIT_WORK(&b->work, closes_batch_work);
-		queue_work(vol->vfs_wq, &b->work);
-	}
 }
 
 /**

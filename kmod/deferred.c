@@ -11,15 +11,26 @@
  * file's last name is removed here, when the inode goes, and the oldest when there are too many. A
  * new mgr, or session, does not know of it, and is not told.
  *
+ * Of an inode that goes its pvfs_use stays, on a list, until the CLOSE is sent: who takes inodes away for
+ * their memory allocates and sends nothing. And a CLOSE that waited for a mgr that is away could reach
+ * the next one behind a new open of the same file, which it would end: recovery drops that list.
+ *
  * vol->open_lock protects all of it.
  */
 #include <linux/moduleparam.h>
 #include "vfs.h"
 
+#define LIMIT_MAX 65536u		/* they are looked through with the lock held */
+
 static unsigned int deferred_max = 4096;
 module_param(deferred_max, uint, 0644);
 MODULE_PARM_DESC(deferred_max,
 		 "files of a volume, closed after reading, that the manager takes for open; 0: none");
+
+static unsigned int deferred_limit(void)
+{
+	return min(READ_ONCE(deferred_max), LIMIT_MAX);
+}
 
 /* How often those whose lease has run out are looked for. */
 static unsigned long deferred_pause(const struct pvfs_volume *vol)
@@ -38,7 +49,7 @@ static bool deferred_idle(const struct pvfs_inode *pi)
  */
 static bool deferred_worth(const struct inode *inode)
 {
-	return pvfs_lease_lasts(inode) && READ_ONCE(deferred_max) && inode->i_nlink &&
+	return pvfs_lease_lasts(inode) && deferred_limit() && inode->i_nlink &&
 	       i_size_read(inode) && (inode->i_sb->s_flags & SB_ACTIVE);
 }
 
@@ -153,7 +164,7 @@ void pvfs_open_leave(struct inode *inode)
 		keep = true;
 		pi->idle_since = jiffies;
 		list_add_tail(&pi->idle, &d->list);
-		if (++d->n > READ_ONCE(deferred_max))
+		if (++d->n > deferred_limit())
 			deferred_take(deferred_first(!list_empty(&d->due) ? &d->due : &d->list),
 				      &oldest);
 	}
@@ -174,19 +185,35 @@ void pvfs_open_leave(struct inode *inode)
 
 /* ---------------------------------------------------------------- giving back */
 
+/* One whose inode has gone. Return: false: there is none. */
+static bool deferred_take_gone(struct pvfs_deferred *d, struct pvfs_ending *e)
+{
+	struct pvfs_use *use = list_first_entry_or_null(&d->gone, struct pvfs_use, gone);
+
+	if (!use)
+		return false;
+	list_del_init(&use->gone);
+	*e = (struct pvfs_ending){ .use = use, .c = { .fid = use->fid, .flags = PVFS_O_READ } };
+	return true;
+}
+
 /* Gives back what is due. */
 static void deferred_send(struct pvfs_volume *vol)
 {
 	struct pvfs_inode *pi;
 	struct pvfs_ending e;
+	bool any;
 
 	for (;;) {
 		spin_lock(&vol->open_lock);
 		pi = deferred_first(&vol->deferred.due);
+		any = pi;
 		if (pi)
 			deferred_take(pi, &e);
+		else if (pvfs_volume_mgr_there(vol))
+			any = deferred_take_gone(&vol->deferred, &e);
 		spin_unlock(&vol->open_lock);
-		if (!pi)
+		if (!any)
 			return;
 		pvfs_close_queue(vol, &e);
 	}
@@ -197,6 +224,7 @@ static void deferred_work(struct work_struct *work)
 	struct pvfs_volume *vol = container_of(work, struct pvfs_volume, deferred.work.work);
 	struct pvfs_deferred *d = &vol->deferred;
 	struct pvfs_inode *pi, *next;
+	unsigned int limit, over;
 	bool more;
 
 	deferred_send(vol);
@@ -207,7 +235,11 @@ static void deferred_work(struct work_struct *work)
 			if (!pvfs_lease_lasts(&pi->vfs_inode))
 				list_move_tail(&pi->idle, &d->due);
 	}
-	more = d->n;
+	/* It may have been lowered. */
+	limit = deferred_limit();
+	for (over = d->n > limit ? d->n - limit : 0; over && !list_empty(&d->list); over--)
+		list_move_tail(&deferred_first(&d->list)->idle, &d->due);
+	more = d->n || !list_empty(&d->gone);
 	spin_unlock(&vol->open_lock);
 	deferred_send(vol);
 	if (more)
@@ -241,12 +273,25 @@ void pvfs_deferred_recalled(struct inode *inode)
 		mod_delayed_work(vol->vfs_wq, &vol->deferred.work, 0);
 }
 
+/*
+ * How many others are given back with one whose last name is removed: none, unless one was a moment ago;
+ * then more each time. Who removes a tree that was read comes to them next, who makes and removes a
+ * temporary file does not.
+ */
+static unsigned int deferred_others(struct pvfs_deferred *d)
+{
+	d->others = jiffies - d->hurried > HZ ? 0 :
+		    min(d->others ? d->others * 4 : 4, PVFS_CLOSE_MAX - 1);
+	d->hurried = jiffies;
+	return d->others;
+}
+
 /**
  * pvfs_deferred_hurry - the last name of a file is about to be removed
  * @inode: the file
  *
- * It is given back if it is idle; with it, in one message, those that nobody has used for a second:
- * who removes a tree that was read comes to them next.
+ * It is given back if it is idle; with it, in one message, some of those that nobody has used for a
+ * second.
  *
  * Return: it was, and the message is to be sent: pvfs_closes_hurry().
  */
@@ -256,12 +301,14 @@ bool pvfs_deferred_hurry(struct inode *inode)
 	struct pvfs_deferred *d = &vol->deferred;
 	struct pvfs_inode *pi = PVFS_I(inode);
 	struct pvfs_ending e;
-	unsigned int n;
+	unsigned int n, others = 0;
 
-	for (n = 0; n < PVFS_CLOSE_MAX; n++) {
+	for (n = 0; n <= others; n++) {
 		spin_lock(&vol->open_lock);
 		if (n)
 			pi = deferred_first(&d->list);
+		else if (deferred_idle(pi))
+			others = deferred_others(d);
 		if (!pi || !deferred_idle(pi) || (n && time_before(jiffies, pi->idle_since + HZ)))
 			pi = NULL;
 		else
@@ -276,27 +323,25 @@ bool pvfs_deferred_hurry(struct inode *inode)
 
 /**
  * pvfs_deferred_evict - the inode goes
- * @inode: the inode; nobody has a reference
+ * @pi: its, which was open; vol->open_lock is held
  */
-void pvfs_deferred_evict(struct inode *inode)
+void pvfs_deferred_evict(struct pvfs_inode *pi)
 {
-	struct pvfs_volume *vol = PVFS_VOL(inode);
-	struct pvfs_inode *pi = PVFS_I(inode);
-	struct pvfs_ending e;
-	bool idle;
+	struct super_block *sb = pi->vfs_inode.i_sb;
+	struct pvfs_volume *vol = sb->s_fs_info;
+	struct pvfs_deferred *d = &vol->deferred;
 
-	spin_lock(&vol->open_lock);
-	idle = deferred_idle(pi);
-	if (idle)
-		deferred_take(pi, &e);
-	spin_unlock(&vol->open_lock);
-	if (!idle)
+	if (!deferred_idle(pi))
 		return;
+	list_del_init(&pi->idle);
+	d->n--;
 	/* Unmounting: the session's end closes all. */
-	if (inode->i_sb->s_flags & SB_ACTIVE)
-		pvfs_close_queue_later(vol, &e);
-	else
-		pvfs_use_put(e.use);
+	if (!(sb->s_flags & SB_ACTIVE))
+		return;
+	pi->use->fid = pi->fid;
+	refcount_inc(&pi->use->ref);
+	list_add_tail(&pi->use->gone, &d->gone);
+	mod_delayed_work(vol->vfs_wq, &d->work, 0);
 }
 
 /**
@@ -305,18 +350,23 @@ void pvfs_deferred_evict(struct inode *inode)
  */
 void pvfs_deferred_forget(struct pvfs_volume *vol)
 {
+	struct pvfs_deferred *d = &vol->deferred;
 	struct pvfs_inode *pi;
 	struct pvfs_ending e;
+	bool any;
 
 	for (;;) {
 		spin_lock(&vol->open_lock);
-		pi = deferred_first(&vol->deferred.list) ?: deferred_first(&vol->deferred.due);
+		pi = deferred_first(&d->list) ?: deferred_first(&d->due);
+		any = pi;
 		if (pi) {
 			deferred_take(pi, &e);
 			pvfs_open_uncount(pi, PVFS_O_READ);
+		} else {
+			any = deferred_take_gone(d, &e);
 		}
 		spin_unlock(&vol->open_lock);
-		if (!pi)
+		if (!any)
 			return;
 		pvfs_use_put(e.use);
 	}
@@ -326,11 +376,13 @@ void pvfs_deferred_init(struct pvfs_volume *vol)
 {
 	INIT_LIST_HEAD(&vol->deferred.list);
 	INIT_LIST_HEAD(&vol->deferred.due);
+	INIT_LIST_HEAD(&vol->deferred.gone);
 	INIT_DELAYED_WORK(&vol->deferred.work, deferred_work);
 }
 
-/* There are no inodes any more. */
+/* There are no inodes any more, and nothing is sent. */
 void pvfs_deferred_end(struct pvfs_volume *vol)
 {
 	cancel_delayed_work_sync(&vol->deferred.work);
+	pvfs_deferred_forget(vol);
 }

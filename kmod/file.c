@@ -159,8 +159,7 @@ static bool file_open_joined(struct inode *inode, struct file *file, u32 flags)
 			return false;
 	}
 	/* Else the VFS has, with attributes that are leased. */
-	if (!here &&
-	    generic_permission(PVFS_NOP_IDMAP, inode, flags & PVFS_O_EXEC ? MAY_EXEC : MAY_READ))
+	if (!here && generic_permission(PVFS_NOP_IDMAP, inode, flags & PVFS_O_EXEC ? MAY_EXEC : MAY_READ))
 		return false;
 	return pvfs_open_join(inode, token);
 }

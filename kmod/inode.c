@@ -130,9 +130,9 @@ void pvfs_evict_inode(struct inode *inode)
 	pvfs_locks_evict(inode);
 	pvfs_listing_drop(inode, NULL);
 	if (pi->use) {
-		pvfs_deferred_evict(inode);
 		/* What is left are closes of readers that the mgr has not answered. */
 		spin_lock(&vol->open_lock);
+		pvfs_deferred_evict(pi);
 		pi->use->pi = NULL;
 		list_del_init(&pi->opened.link);
 		spin_unlock(&vol->open_lock);
@@ -660,6 +660,7 @@ int pvfs_use_init(struct inode *inode)
 	use->pi = pi;
 	spin_lock_init(&use->lock);
 	INIT_WORK(&use->put_work, inode_use_put_work);
+	INIT_LIST_HEAD(&use->gone);
 	spin_lock(&pi->lock);
 	if (!pi->use) {
 		/* Pairs with smp_load_acquire() of those who do not take the lock. */

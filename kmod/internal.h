@@ -248,7 +248,10 @@ struct pvfs_deferred {
 	struct list_head list;		/* struct pvfs_inode, the one that was used last at the end */
 	struct list_head due;		/* of those, what is to be given back at once */
 	unsigned int n;			/* on both */
+	struct list_head gone;		/* struct pvfs_use, whose inodes have gone */
 	unsigned long looked;		/* jiffies: when their leases were looked at */
+	unsigned long hurried;		/* jiffies: when one's last name was removed here, */
+	unsigned int others;		/* and how many went with it */
 	struct delayed_work work;
 };
 
@@ -364,6 +367,8 @@ void pvfs_volume_close(struct pvfs_volume *vol);
 void pvfs_volume_abort(struct pvfs_volume *vol);
 /* Is there a connection to each server? */
 bool pvfs_volume_up(const struct pvfs_volume *vol);
+/* Is there one to the mgr, which has been told what is open? */
+bool pvfs_volume_mgr_there(const struct pvfs_volume *vol);
 
 /*
  * VFS half, called by volume.c from a workqueue when the mgr or the session is new: sends RECLAIM

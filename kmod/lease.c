@@ -148,12 +148,10 @@ void pvfs_lease_take(struct inode *inode, const struct pvfs_attr *attr, const st
 unsigned long pvfs_lease_token(const struct inode *inode)
 {
 	const struct pvfs_inode *pi = PVFS_I(inode);
-	struct pvfs_leases *l = &PVFS_VOL(inode)->leases;
 	unsigned long token = smp_load_acquire(&pi->lease_token);	/* pairs with take */
 
-	if (!token || READ_ONCE(pi->own_pending) ||
-	    READ_ONCE(pi->lease_gen) != atomic64_read(&l->gen) || atomic_read(&l->unsure) ||
-	    lease_boot_ns() >= READ_ONCE(pi->lease_end))
+	if (!token || READ_ONCE(pi->own_pending) || atomic_read(&PVFS_VOL(inode)->leases.unsure) ||
+	    !pvfs_lease_lasts(inode))
 		return 0;
 	return token;
 }

@@ -60,6 +60,9 @@ struct pvfs_use {
 	u64 reports;			/* of the volume, when the mgr had taken in our last one */
 	struct work_struct put_work;	/* drops @puts references to the inode */
 	atomic_t puts;
+	/* vol->open_lock: the inode is gone, and an open of it was not given back yet: deferred.c */
+	struct list_head gone;		/* on vol->deferred.gone, with a reference */
+	struct pvfs_fid fid;		/* whose it was */
 };
 
 /*
@@ -552,7 +555,6 @@ void pvfs_close_at_mgr(struct pvfs_volume *vol, const struct pvfs_fid *fid, u32 
 		       struct inode *inode);
 void pvfs_closes_hurry(struct inode *inode);
 void pvfs_close_queue(struct pvfs_volume *vol, const struct pvfs_ending *e);
-void pvfs_close_queue_later(struct pvfs_volume *vol, const struct pvfs_ending *e);
 
 /* ---------------------------------------------------------------- deferred.c */
 
@@ -562,7 +564,7 @@ void pvfs_open_share(struct inode *inode, struct pvfs_file *pf);
 void pvfs_open_leave(struct inode *inode);
 void pvfs_deferred_recalled(struct inode *inode);
 bool pvfs_deferred_hurry(struct inode *inode);
-void pvfs_deferred_evict(struct inode *inode);
+void pvfs_deferred_evict(struct pvfs_inode *pi);
 void pvfs_deferred_forget(struct pvfs_volume *vol);
 
 /* ---------------------------------------------------------------- late.c */

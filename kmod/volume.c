@@ -623,7 +623,6 @@ void pvfs_volume_close(struct pvfs_volume *vol)
 		pvfs_server_abort(vol->iods[i]);
 	pvfs_deferred_end(vol);
 	pvfs_closes_end(vol);
-	flush_workqueue(vol->vfs_wq);	/* CLOSEs that did not get their turn fail */
 	cancel_work_sync(&vol->recover_work);
 	cancel_delayed_work_sync(&vol->renew_work);
 	pvfs_stats_del_volume(vol);
@@ -639,6 +638,11 @@ void pvfs_volume_abort(struct pvfs_volume *vol)
 	pvfs_server_abort(vol->mgr);
 	for (i = 0; i < vol->niods; i++)
 		pvfs_server_abort(vol->iods[i]);
+}
+
+bool pvfs_volume_mgr_there(const struct pvfs_volume *vol)
+{
+	return READ_ONCE(vol->mgr->nup) && !READ_ONCE(vol->recovering);
 }
 
 bool pvfs_volume_up(const struct pvfs_volume *vol)

@@ -8,7 +8,7 @@
 . "${0%/*}/counts_open.sh"
 
 calls=$tools/calls
-plan 117
+plan 118
 
 # An attribute of the mount M: the value of option $1.
 option()

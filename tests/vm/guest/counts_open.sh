@@ -15,7 +15,7 @@ open_files()
 	head -c 5000 /dev/zero >"$O/striped/small"
 	head -c 1048576 /dev/zero >"$O/large"
 	cp /bin/true "$O/true"
-	for f in removed replaced written mode user held kept own restart ended; do
+	for f in removed replaced written mode user held kept restart gone ended; do
 		echo "$f" >"$O/$f"
 	done
 	for ((i = 0; i < 20; i++)); do echo "$i" >"$O/many/$i"; done
@@ -204,6 +204,23 @@ manager_restarted()
 	exec 5<&-
 }
 
+# Its inode goes while there is no manager: nobody owes the next one a CLOSE, which could end what is opened by then.
+evicted_meanwhile()
+{
+	warm "$L/gone"
+	"$cluster" kill mgr TERM
+	echo 3 >/proc/sys/vm/drop_caches
+	reset_stats
+	"$cluster" start mgr
+	[ "$(cat "$L/gone")" = gone ]
+	exec 5<"$L/gone"
+	cat $S/stats
+	[ "$(count CLOSE)" = 0 ]
+	rm "$O/gone"
+	[ "$(cat /dev/fd/5)" = gone ]
+	exec 5<&-
+}
+
 # Nobody uses it any more: with its lease it ends. For a manager with short leases.
 lease_ended()
 {
@@ -231,4 +248,5 @@ counts_open()
 	check "... no more than deferred_max are kept" too_many
 	check "... a tree that was read is removed: a CLOSE for 32" own_removed
 	check "... a new manager knows of what is open, and of no more" manager_restarted
+	check "... nor is it told of what was open, and has gone" evicted_meanwhile
 }
