@@ -572,23 +572,13 @@ static int release_fn(struct mgr_op *op, void *arg)
 int mgr_orphan_release(struct mgr_op *op, u64 ino, u64 session)
 {
 	struct release r = { .ino = ino, .session = session };
-	struct mgr_noted noted[MGR_NOTED_MAX];
-	enum mgr_grace_of grace = op->grace;
-	u32 nnoted = op->nnoted;
 	bool recalls = op->recalls;
 	int err;
 
-	/*
-	 * Nobody can reach it any more; and who takes an open back does not do it twice. What such a one
-	 * waits for stays noted.
-	 */
-	memcpy(noted, op->noted, nnoted * sizeof(*noted));
+	/* Nobody can reach it any more; and who takes an open back does not do it twice. */
 	op->recalls = false;
 	err = mgr_run(op, release_fn, &r, 0);
 	op->recalls = recalls;
-	op->grace = grace;
-	op->nnoted = nnoted;
-	memcpy(op->noted, noted, nnoted * sizeof(*noted));
 	if (!err && r.gone)
 		atomic_fetch_sub_explicit(&op->m->files, 1, memory_order_relaxed);
 	if (!err && r.reap)

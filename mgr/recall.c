@@ -156,6 +156,8 @@ int mgr_lease_check(struct mgr_op *op)
 	u32 i, kept = 0;
 	u64 now;
 
+	if (!op->recalls)
+		return 0;
 	if (op->unsure)
 		return mgr_grace_wait(op, MGR_GRACE_LEASES);
 	if (!op->nnoted)

@@ -173,10 +173,13 @@ int mgr_run(struct mgr_op *op, int (*fn)(struct mgr_op *op, void *arg), void *ar
 			return err;
 	}
 	for (;;) {
-		op->nnoted = 0;
-		op->unsure = false;
-		op->grace = MGR_GRACE_NONE;
-		op->noted_all = true;
+		/* What a request waits for stays noted in what it takes back: that recalls nothing. */
+		if (op->recalls) {
+			op->nnoted = 0;
+			op->unsure = false;
+			op->grace = MGR_GRACE_NONE;
+			op->noted_all = true;
+		}
 		err = flags & MGR_RUN_READ ? fn(op, arg) ?: mgr_lease_check(op) :
 					     run_once(op, fn, arg, flags, &store);
 		if (err == -ENOLINK)
