@@ -23,6 +23,7 @@ static void who_of(const struct pvfs_holder *h, struct pvfs_who *ret)
 /* @n more of them, encoded. */
 static int append(struct pvfs_who_list *l, u32 n, const void *data, u32 len)
 {
+	u64 last = l->n ? l->who[l->n - 1].session : 0;
 	struct pvfs_who *more;
 	struct pvfs_holder h;
 	struct pvfs_wire w;
@@ -37,8 +38,10 @@ static int append(struct pvfs_who_list *l, u32 n, const void *data, u32 len)
 	pvfs_wire_init(&w, data, len);
 	while (n--) {
 		pvfs_get_holder(&w, &h);
-		if (w.err)
+		/* Else it could go on for ever. */
+		if (w.err || h.session <= last)
 			return -EIO;
+		last = h.session;
 		who_of(&h, &l->who[l->n++]);
 	}
 	return 0;
