@@ -38,7 +38,7 @@ die()
 }
 
 build="gcc gcc-12 make pkg-config libdb5.3-dev libssl-dev liburing-dev
-	libjson-c-dev libsmartcols-dev libcmocka-dev libfuse3-dev libconfig-dev
+	libjson-c-dev libsmartcols-dev libmount-dev libcmocka-dev libfuse3-dev libconfig-dev
 	libelf1 libc6-dev binutils"
 romio="mpich libmpich-dev autoconf automake libtool patch xz-utils"
 check="clang clang-tidy sparse"

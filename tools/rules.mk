@@ -32,7 +32,7 @@ $(B)/pvfs-iod: $(call obj,$(IOD_SRC)) $(CORE)
 	$(LINK) $(LIBS)
 
 $(B)/pvfs: $(call obj,$(TOOL_SRC)) $(B)/libpvfs.a
-	$(LINK) $(LIBS) -ljson-c -lsmartcols
+	$(LINK) $(LIBS) -ljson-c -lsmartcols -lmount
 
 $(B)/mount.pvfs: $(call obj,tools/mount.pvfs.c) $(B)/libpvfs.a
 	$(LINK) $(LIBS)

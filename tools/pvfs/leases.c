@@ -4,6 +4,7 @@
  * sees it. Of paths on a mount too: their volume is asked what it is by its own name for them.
  */
 #include "tool.h"
+#include <libmount/libmount.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/stat.h>
@@ -12,33 +13,6 @@
 #define LIMIT_DEFAULT 1000u
 
 /* ---------------------------------------------------------------- paths on mounts */
-
-/* "\040" of mountinfo is a space; in place. */
-static void unescape(char *s)
-{
-	char *to = s;
-
-	for (; *s; s++) {
-		if (s[0] == '\\' && s[1] >= '0' && s[1] <= '3' && s[2] >= '0' && s[2] <= '7' &&
-		    s[3] >= '0' && s[3] <= '7') {
-			*to++ = (s[1] - '0') << 6 | (s[2] - '0') << 3 | (s[3] - '0');
-			s += 3;
-		} else {
-			*to++ = *s;
-		}
-	}
-	*to = '\0';
-}
-
-/* What of @path is below @dir; NULL: it is not. */
-static const char *below(const char *path, const char *dir)
-{
-	size_t n = strlen(dir);
-
-	if (n && dir[n - 1] == '/')
-		n--;
-	return !strncmp(path, dir, n) && (!path[n] || path[n] == '/') ? path + n : NULL;
-}
 
 /* A path that is looked at up to its last component only: that would have its client ask for it. */
 static char *real_path(const char *path)
@@ -67,33 +41,12 @@ static char *real_path(const char *path)
 	return ret;
 }
 
-/* A line of mountinfo in pieces, which lie in it. */
-struct mounted {
-	char *root, *point, *type, *source;
-};
-
-static bool mountinfo_split(char *line, struct mounted *m)
+/* What of @path is below the directory @dir, which it is in. */
+static const char *below(const char *path, const char *dir)
 {
-	char *save, *word, *words[5];
-	int i;
+	size_t n = strlen(dir);
 
-	for (i = 0; i < 5; i++) {
-		words[i] = strtok_r(i ? NULL : line, " \n", &save);
-		if (!words[i])
-			return false;
-	}
-	do {
-		word = strtok_r(NULL, " \n", &save);
-	} while (word && strcmp(word, "-"));
-	*m = (struct mounted){ .root = words[3], .point = words[4] };
-	m->type = word ? strtok_r(NULL, " \n", &save) : NULL;
-	m->source = m->type ? strtok_r(NULL, " \n", &save) : NULL;
-	if (!m->source)
-		return false;
-	unescape(m->root);
-	unescape(m->point);
-	unescape(m->source);
-	return true;
+	return path + (dir[n - 1] == '/' ? n - 1 : n);
 }
 
 /**
@@ -106,32 +59,20 @@ static bool mountinfo_split(char *line, struct mounted *m)
  */
 static bool mount_of(const char *arg, char **ret_source, char **ret_path)
 {
-	char *path = real_path(arg), *line = NULL, *source = NULL, *inside = NULL;
-	FILE *f = path ? fopen("/proc/self/mountinfo", "re") : NULL;
-	size_t room = 0, best = 0;
-	const char *rest;
-	struct mounted m;
+	char *path = real_path(arg), *source = NULL, *inside = NULL;
+	struct libmnt_table *t = path ? mnt_new_table_from_file("/proc/self/mountinfo") : NULL;
+	/* Of those that are mounted on one another the last is what there is to be seen. */
+	struct libmnt_fs *m = t ? mnt_table_find_mountpoint(t, path, MNT_ITER_BACKWARD) : NULL;
+	const char *type = m ? mnt_fs_get_fstype(m) : NULL, *rest, *root;
 
-	while (f && getline(&line, &room, f) > 0) {
-		if (!mountinfo_split(line, &m))
-			continue;
-		rest = below(path, m.point);
-		/* The last of those that are mounted on one another is what there is to be seen. */
-		if (!rest || strlen(m.point) < best)
-			continue;
-		best = strlen(m.point);
-		free(source);
-		free(inside);
-		source = inside = NULL;
-		if (strcmp(m.type, "pvfs") && strcmp(m.type, "fuse.pvfs"))
-			continue;
-		source = strdup(m.source);
-		if (asprintf(&inside, "%s%s", m.root[1] ? m.root : "", *rest ? rest : "/") < 0)
+	if (type && (!strcmp(type, "pvfs") || !strcmp(type, "fuse.pvfs"))) {
+		rest = below(path, mnt_fs_get_target(m));
+		root = mnt_fs_get_root(m);
+		source = strdup(mnt_fs_get_source(m) ?: "");
+		if (asprintf(&inside, "%s%s", root[1] ? root : "", *rest ? rest : "/") < 0)
 			inside = NULL;
 	}
-	if (f)
-		fclose(f);
-	free(line);
+	mnt_unref_table(t);
 	free(path);
 	if (!source || !inside) {
 		free(source);
