@@ -57,6 +57,9 @@ exec 5>>"$T/m2/with space" 6<"$T/m1/with space"
 rows() { "$PVFS" leases --json -k "$C/cluster.key" "$@" 2>/dev/null | perl -MJSON::PP -e 'local $/; print join " ", sort map { "$_->{readers}/$_->{writers}" } @{decode_json(<STDIN>)->{holders}}'; }
 is "pvfs leases of a path on a mount" "$(rows "$T/m1/with space")" "0/1 1/0"
 is "... from within" "$(cd "$T/m2" && rows "./with space")" "0/1 1/0"
+is "... as many as are wanted, by the order of their sessions" "$(rows -n 1 "$T/m1/with space")" "1/0"
+like "... and how many are left" "$("$PVFS" leases -n 1 -k "$C/cluster.key" "$T/m1/with space" 2>&1 >/dev/null)" \
+	"/with space: and 1 more; -n 0 lists all$"
 is "... by the options' way to the same volume" "$(rows -c "$C/pvfs.conf" "$T/m1/with space")" "0/1 1/0"
 is "... and of a symbolic link there" "$(rows "$T/m1/link") $(rows "$T/m1")" " "
 fails "... not when the options mean another volume" 1 "is on a mount of volume 'test', and the options mean 'other'" \

@@ -518,6 +518,15 @@ static inline void fx_client_init(struct fx_client *c, struct fx *f, u8 id)
 	fx_client_open(c, f, id, 0);
 }
 
+/* Two that take leases, and one that takes none; a request that waits for others' is not executed again by itself. */
+static inline void fx_lease_clients(struct fx *f, struct fx_client *a, struct fx_client *b, struct fx_client *plain)
+{
+	fx_client_open(a, f, 1, PVFS_SO_LEASES);
+	fx_client_open(b, f, 2, PVFS_SO_LEASES);
+	fx_client_init(plain, f, 3);
+	a->park = b->park = plain->park = true;
+}
+
 /* A second thread of the same client: another slot. */
 static inline struct fx_client fx_thread(const struct fx_client *c, u16 slot)
 {

@@ -56,10 +56,7 @@ static int setup(void **state)
 	struct pvfs_attr a;
 
 	t->f = fx_new();
-	fx_client_open(&t->a, t->f, 1, PVFS_SO_LEASES);
-	fx_client_open(&t->b, t->f, 2, PVFS_SO_LEASES);
-	fx_client_init(&t->plain, t->f, 3);
-	t->a.park = t->b.park = t->plain.park = true;
+	fx_lease_clients(t->f, &t->a, &t->b, &t->plain);
 	assert_int_equal(do_mkfile(&t->plain, fx_root, "file", 0644, &a), 0);
 	t->file = a.fid;
 	assert_int_equal(do_mkdir(&t->plain, fx_root, "dir", 0755, &a), 0);

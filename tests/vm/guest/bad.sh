@@ -10,7 +10,7 @@
 . "${0%/*}/bad_exit.sh"
 . "${0%/*}/bad_late.sh"
 
-plan 65
+plan 68
 KEY=key
 TIMEO=timeo=30
 conf=/run/pvfs-cluster/volume/pvfs.conf
@@ -789,6 +789,7 @@ repair()
 
 	pkill -f gate.pl
 	echo THAWED >"$tmp/freezer/pvfs/freezer.state"
+	by_itself
 	for d in mgr iod0 iod1 iod2 iod3; do
 		"$cluster" kill $d CONT || "$cluster" start $d
 	done
@@ -865,6 +866,9 @@ try "umount with a due draft, and no mgr" umount_with_draft
 try "a thread of the kernel unlocks, and no mgr" unlocked_by_kernel
 late_try "room in a full socket, before that is noted as full" room_in_full_socket
 late_try "two walks over one list of files" two_walks
+late_try "a file that another makes longer while it is read from the page cache" grown_in_read
+late_two "a file that is opened for writing again before the answer to its CLOSE comes" opened_before_close_answered
+late_two "a file that another changes before the answer to its CLOSE comes" recalled_before_close_answered
 late_try "a name asked about while a rename has its answer, but has not moved it" asked_in_rename
 try "more requests than the pool holds" bounded_pool
 try "unload leaves no cache behind" unloaded_clean

@@ -20,11 +20,12 @@ storer()
 	eventually 30 [ -e "$tmp/stored" ]
 }
 
-# Pages are written when the test says so: the kernel would write them by itself some time after the file became dirty first.
+# Pages are written when the test says so, and not some seconds later by the kernel: it thinks little of a mount that has
+# written little. (0 would have it look at once.)
 by_hand()
 {
 	sync -f "$M"
-	echo 0 >/proc/sys/vm/dirty_writeback_centisecs
+	echo 360000 >/proc/sys/vm/dirty_writeback_centisecs
 }
 
 by_itself()
@@ -223,7 +224,7 @@ fsync_beside_killed()
 	local f=striped/beside writer syncer
 
 	one_iod_file "$M/$f"
-	sync "$M/$f"
+	by_hand
 	rm -f "$tmp/stored" "$tmp/fifo" "$tmp/begin" "$tmp/synced"
 	mkfifo "$tmp/fifo"
 	python3 - "$M/$f" "$tmp/stored" "$tmp/fifo" <<-'END' &
@@ -246,6 +247,7 @@ open(sys.argv[2], "w").close()' "$M/$f" "$tmp/synced" < <(eventually 60 [ -e "$t
 	"$cluster" kill iod0 STOP
 	echo go >"$tmp/fifo"
 	eventually 20 grep WRITE $S/requests
+	by_itself
 	: >"$tmp/begin"
 	eventually 30 in_deep_sleep $syncer
 	kill -KILL $writer

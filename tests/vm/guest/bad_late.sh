@@ -40,6 +40,17 @@ late_try()
 	fi
 }
 
+# late_two NAME COMMAND...: the same; who is held has a CPU, and so a connection, of its own.
+late_two()
+{
+	if [ "$(nproc)" -gt 1 ]; then
+		late_try "$@"
+	else
+		diag "LEFT OUT, as there is one CPU: $1"
+		result 0 "$1 # SKIP one CPU"
+	fi
+}
+
 # The socket takes no more, and has room again before that is noted: nobody else will say so. (Later the iod would
 # give the connection up, as half a request is all that it has.)
 room_in_full_socket()
@@ -115,6 +126,86 @@ asked_in_rename()
 	[ "$(stat -c %i $G/$d/a)" = "$(stat -c %i "$M/$d/a")" ]
 	"$cluster" umount $G
 	rm -r "${M:?}/$d"
+}
+
+# A read from the page cache has begun, and waits for its first page; meanwhile another client makes the file longer, and this
+# one hears of it. The last page is there, from before: the zeros behind the end that the file had are no bytes of it.
+grown_in_read()
+{
+	local f=striped/grown
+
+	head -c 8292 /dev/zero | tr '\0' a >"$M/$f"
+	"$cluster" mount -o lease=on $G
+	cat $G/$f >/dev/null
+	dd if=$G/$f of=/dev/null iflag=nocache bs=8192 count=1 status=none
+	late hold=pvfs_io_start
+	background eval "dd if=$G/$f bs=20000 count=1 status=none | tr -d ab | wc -c"
+	eventually 20 late_is holds 1 >/dev/null
+	head -c 1000 /dev/zero | tr '\0' b >>"$M/$f"
+	[ "$(stat -c %s $G/$f)" = 9292 ]
+	late_is holds 1
+	echo 1 >$late/go
+	ended 20
+	cat "$tmp/bg"
+	[ "$(cat "$tmp/bg")" = 0 ]
+	late_done 1
+	"$cluster" umount $G
+	rm "$M/$f"
+}
+
+# late_close FILE: a file of $G is written and closed, on the first CPU, and the answer to the CLOSE, which has a lease, is on
+# its way. What follows is on the other.
+late_close()
+{
+	"$cluster" mount -o lease=on,nconnect=2 $G
+	echo first >"$M/$1"
+	stat $G/$1
+	late hold=close_done
+	taskset -c 0 bash -c "echo one 1<>$G/$1"
+	eventually 20 late_is holds 1 >/dev/null
+	taskset -cp 1 "$BASHPID" >/dev/null
+}
+
+# It comes.
+late_closed()
+{
+	late_is holds 1
+	echo 1 >$late/go
+	eventually 20 late_is holds 0 >/dev/null
+	sleep 0.3
+}
+
+# Opened for writing again meanwhile, and written: that is asked about, as of any file that is.
+opened_before_close_answered()
+{
+	local f=striped/again stats=/proc/fs/pvfs/vol-2
+
+	late_close $f
+	exec 6<>$G/$f
+	head -c 5000 /dev/zero >&6
+	late_closed
+	echo reset >$stats/stats
+	[ "$(stat -c %s $G/$f)" = 5000 ]
+	[ "$(count GETATTR $stats)" = 1 ]
+	exec 6>&-
+	late_done 1
+	"$cluster" umount $G
+	rm "$M/$f"
+}
+
+# Changed meanwhile by another client, whose RECALL has been answered before the CLOSE was.
+recalled_before_close_answered()
+{
+	local f=striped/recalled
+
+	late_close $f
+	background chmod 600 "$M/$f"
+	ended 20
+	late_closed
+	[ "$(stat -c %a $G/$f)" = 600 ]
+	late_done 1
+	"$cluster" umount $G
+	rm "$M/$f"
 }
 
 # exchange A B: by renameat2(2)
