@@ -10,7 +10,7 @@
 . "${0%/*}/bad_exit.sh"
 . "${0%/*}/bad_late.sh"
 
-plan 68
+plan 70
 KEY=key
 TIMEO=timeo=30
 conf=/run/pvfs-cluster/volume/pvfs.conf
@@ -260,7 +260,7 @@ lost_writes()
 	head -c 5000 /dev/urandom >"$f/synced"
 	sync "$f/synced"
 	head -c 5000 /dev/urandom >"$f/closed"
-	echo 3 >/proc/sys/vm/drop_caches
+	evict "$f/synced" "$f/closed"
 	rm -f "$tmp/fifo"
 	mkfifo "$tmp/fifo"
 	background python3 - "$f" "$tmp/fifo" <<-'END'
@@ -295,6 +295,51 @@ lost_writes()
 		opened later 0
 		closed [5, 0]
 		synced [0, 0]
+	END
+	rm -r "$f"
+}
+
+# lost_forgotten FIRST: what was written was closed and forgotten, and the file is open again, with nothing known of
+# that, when its iod's machine is started anew. Each descriptor and the next syncfs are told once, whichever call, fsync or
+# syncfs, comes first and finds it out.
+lost_forgotten()
+{
+	local f=$M/striped/forgotten-$1
+
+	sync -f "$M"
+	mkdir "$f"
+	setfattr -n pvfs.layout -v "base=0 pcount=1 ssize=65536" "$f"
+	head -c 5000 /dev/urandom >"$f/a"
+	evict "$f/a"
+	rm -f "$tmp/fifo"
+	mkfifo "$tmp/fifo"
+	background python3 - "$f" "$tmp/fifo" "$1" <<-'END'
+		import ctypes, os, sys
+		libc = ctypes.CDLL(None, use_errno=True)
+		def came(call, fds):
+		    return [ctypes.get_errno() if call(fd) else 0 for fd in fds]
+		d, fifo, first = sys.argv[1:]
+		volume = os.open(d, os.O_RDONLY)
+		fds = [os.open(d + "/a", how) for how in (os.O_RDONLY, os.O_RDWR)]
+		print("opened", flush=True)
+		open(fifo).read()
+		if first == "fsync":
+		    print("fsync", came(libc.fsync, fds + fds))
+		print("syncfs", came(libc.syncfs, [volume, volume]))
+		if first == "syncfs":
+		    print("fsync", came(libc.fsync, fds + fds))
+		print("opened later", came(libc.fsync, [os.open(d + "/a", os.O_RDWR)]))
+	END
+	eventually 20 grep -s opened "$tmp/bg"
+	reboot_iod iod0
+	echo go >"$tmp/fifo"
+	ended 60
+	cat "$tmp/bg"
+	diff <(sort "$tmp/bg") - <<-'END'
+		fsync [5, 5, 0, 0]
+		opened
+		opened later [0]
+		syncfs [5, 0]
 	END
 	rm -r "$f"
 }
@@ -835,6 +880,8 @@ try "... while it is read ahead: who reads can be killed, and the file removed" 
 try "iod comes back: the read goes on" hard_resumes
 try "iod killed while written: the write goes on" hard_write
 try "iod's machine started anew: what was not synced is told as lost, once" lost_writes
+try "... of a file that was forgotten, and is open again: by fsync" lost_forgotten fsync
+try "... by syncfs" lost_forgotten syncfs
 try "syncfs beside a file's fsync waits for that file" syncfs_beside_fsync
 try "iod killed: soft gives EIO in time, and recovers" soft_read
 try "iod killed: a size that nobody knows is not guessed" size_unknown

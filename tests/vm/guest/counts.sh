@@ -8,7 +8,7 @@
 . "${0%/*}/counts_open.sh"
 
 calls=$tools/calls
-plan 118
+plan 119
 
 # An attribute of the mount M: the value of option $1.
 option()
@@ -327,7 +327,7 @@ unsynced()
 	for ((i = 0; i < n; i++)); do
 		head -c 5000 /dev/zero >"$M/striped/unsynced/$i"
 	done
-	echo 3 >/proc/sys/vm/drop_caches
+	evict "$M/striped/unsynced/"*
 	[ "$(count FSYNC)" = "$files" ] || { echo "$(count FSYNC) FSYNCs by the writers"; return 1; }
 	reset_stats
 	"$@"
@@ -339,8 +339,31 @@ unsynced()
 }
 check "write, close, forget, sync FILE: an FSYNC" unsynced 1 0 1 sync "$M/striped/unsynced/0"
 check "... of a file on all iods: one each" eval '
-	sync -f $M; head -c $big /dev/zero >$M/striped/large; echo 3 >/proc/sys/vm/drop_caches; echo reset >$S/stats
-	sync $M/striped/large; cat $S/stats; [ "$(count FSYNC)" = 4 ]; rm $M/striped/large'
+	sync -f $M; head -c $big /dev/zero >$M/striped/large; evict $M/striped/large; echo reset >$S/stats
+	sync $M/striped/large; cat $S/stats; [ "$(count FSYNC)" = 4 ]'
+# One unit of it.
+unit_at()
+{
+	dd if=/dev/zero of="$M/striped/large" bs=65536 count=1 seek="$1" conv=notrunc status=none
+}
+unsynced_units()
+{
+	unit_at 1
+	evict "$M/striped/large"
+	# Another inode, which knows nothing of the first one's.
+	unit_at 7
+	evict "$M/striped/large"
+	reset_stats
+	sync "$M/striped/large"
+	cat $S/stats
+	[ "$(count FSYNC)" = 2 ]
+	evict "$M/striped/large"
+	reset_stats
+	sync "$M/striped/large"
+	[ "$(count FSYNC)" = 0 ]
+	rm "$M/striped/large"
+}
+check "... of one that was written on two iods, forgotten each time: one each to these" unsynced_units
 check "... syncfs: one for each file" unsynced 40 0 40 sync -f "$M"
 check "... sync: the same" unsynced 3 0 3 sync
 check "... but none for those that are gone" unsynced 5 0 0 rm -rf "$M/striped/unsynced"

@@ -175,6 +175,35 @@ drop_caches()
 	echo 3 >/proc/sys/vm/drop_caches
 }
 
+# Forgets these files, and fails unless their inodes are gone: so are marks then that do not hold them. (Of an event that
+# does not come here, as one that did would hold its file.)
+evict()
+{
+	python3 - "$@" <<-'END'
+		import ctypes, os, sys, time
+		libc = ctypes.CDLL(None, use_errno=True)
+		ADD_EVICTABLE, OPEN_EXEC, AT_FDCWD = 0x201, 0x1000, -100
+		names = sys.argv[1:]
+		fan = libc.fanotify_init(0, os.O_RDONLY)
+		for name in names:
+		    if libc.fanotify_mark(fan, ADD_EVICTABLE, ctypes.c_uint64(OPEN_EXEC), AT_FDCWD, name.encode()):
+		        sys.exit("a mark at %s: %s" % (name, os.strerror(ctypes.get_errno())))
+		def left():
+		    with open("/proc/self/fdinfo/%d" % fan) as info:
+		        return sum(line.startswith("fanotify ino:") for line in info)
+		if left() != len(names):
+		    sys.exit("%d marks at %d files" % (left(), len(names)))
+		# Who has just let go of one may do so behind its close.
+		for _ in range(200):
+		    with open("/proc/sys/vm/drop_caches", "w") as caches:
+		        caches.write("3")
+		    if not left():
+		        sys.exit()
+		    time.sleep(0.1)
+		sys.exit("%d of %d inodes are still in memory" % (left(), len(names)))
+	END
+}
+
 # within SECONDS COMMAND...: status of the command, 124 if it took too long.
 within()
 {
