@@ -11,7 +11,7 @@
 
 #define CALLS_DEFAULT 16u
 #define CALLS_MAX 1024u
-#define LOOK_SECONDS 2		/* at most, until an idle thread looks whether there is work */
+#define LOOK_SECONDS 2		/* at most, until who waits looks whether there is something for him */
 
 struct list {
 	struct pvfs_async *first, **end;	/* by next_of() */
@@ -23,7 +23,7 @@ struct pvfs_queue {
 	u32 max;
 	pthread_mutex_t lock;		/* protects what follows */
 	pthread_cond_t work;		/* @waiting is not empty, or @stop */
-	pthread_cond_t ended;		/* @done is not empty */
+	pthread_cond_t ended;		/* @done is not empty, or @calls is 0 */
 	struct list waiting, done;
 	u32 calls;			/* submitted and not in @done yet */
 	u32 queued;			/* of them those in @waiting */
@@ -87,6 +87,16 @@ static ssize_t make_call(struct pvfs_async *a)
 	return -EINVAL;
 }
 
+/* A signal may be lost where several wait: glibc's bug 25847, until 2.41. */
+static struct timespec next_look(void)
+{
+	struct timespec ts;
+
+	clock_gettime(CLOCK_MONOTONIC, &ts);
+	ts.tv_sec += LOOK_SECONDS;
+	return ts;
+}
+
 static void *thread(void *arg)
 {
 	struct pvfs_queue *q = arg;
@@ -99,9 +109,7 @@ static void *thread(void *arg)
 			if (q->stop)
 				break;
 			q->idle++;
-			/* A signal may be lost where several wait: glibc's bug 25847, until 2.41. */
-			clock_gettime(CLOCK_MONOTONIC, &look);
-			look.tv_sec += LOOK_SECONDS;
+			look = next_look();
 			pthread_cond_clockwait(&q->work, &q->lock, CLOCK_MONOTONIC, &look);
 			q->idle--;
 			continue;
@@ -213,15 +221,19 @@ int pvfs_wait(struct pvfs_queue *q, struct pvfs_async **ret, unsigned int n, int
 		end.tv_nsec %= 1000000000;
 	}
 	pthread_mutex_lock(&q->lock);
-	while (n && !q->done.first && q->calls && timeout_ms && err != ETIMEDOUT)
-		err = timeout_ms < 0 ? pthread_cond_wait(&q->ended, &q->lock) :
-				       pthread_cond_timedwait(&q->ended, &q->lock, &end);
+	while (n && !q->done.first && q->calls && timeout_ms && err != ETIMEDOUT) {
+		if (timeout_ms < 0)
+			end = next_look();
+		err = pthread_cond_timedwait(&q->ended, &q->lock, &end);
+		if (timeout_ms < 0)
+			err = 0;
+	}
 	for (got = 0; got < n && q->done.first; got++)
 		ret[got] = list_take(&q->done);
 	if (got && !q->done.first)
 		eventfd_read(q->efd, &unused);
-	/* What is left may be another waiter's. */
-	if (q->done.first)
+	/* What is left may be another waiter's; and with nothing under way there is nothing to wait for. */
+	if (q->done.first || !q->calls)
 		pthread_cond_signal(&q->ended);
 	pthread_mutex_unlock(&q->lock);
 	return got;
