@@ -12,7 +12,7 @@
 
 #define PVFS_MAGIC		0x53465650u	/* "PVFS" as little-endian bytes */
 #define PVFS_HDR_VERSION	1		/* of the framing below */
-#define PVFS_PROTO_VERSION	6		/* of the operations; exchanged in AUTH */
+#define PVFS_PROTO_VERSION	7		/* of the operations; exchanged in AUTH */
 #define PVFS_PORT_MGR		7100
 #define PVFS_PORT_IOD		7101		/* the first iod of a node */
 
@@ -190,6 +190,7 @@ enum pvfs_role {
 #define PVFS_AF_LEASE		0x40u	/* these attributes, and a directory's names, are leased */
 #define PVFS_AF_STUFFED		0x80u	/* its bytes are with the mgr: HEAD_READ, HEAD_WRITE */
 #define PVFS_AF_DRAFT		0x100u	/* nobody else is told of it before this session is asked */
+#define PVFS_AF_WLEASE		0x200u	/* nor what it writes to it: it has a WRITE lease */
 
 /* pvfs_session_open_req.flags */
 #define PVFS_SO_LEASES		0x1u	/* the client answers RECALL: it may be given leases */
@@ -199,6 +200,7 @@ enum pvfs_role {
 #define PVFS_HD_DRAFT		0x2u	/* which is a draft of its */
 #define PVFS_HD_RECALL		0x4u	/* it was asked, or will be, to give that up, and has not answered */
 #define PVFS_HD_OWN		0x8u	/* it is the asking session */
+#define PVFS_HD_WRITE		0x10u	/* it is a WRITE lease: for as long as the session lives */
 
 /* pvfs_holders_rep.flags */
 /* after a restart: not all clients have told what they have open, and nobody knows who has leases */
@@ -216,6 +218,14 @@ enum pvfs_role {
 #define PVFS_O_STRIPED		0x100u	/* CREATE: a new file is not to be stuffed */
 #define PVFS_O_EAGER		0x200u	/* CREATE, OPEN: the head too, if it has a lease and fits */
 #define PVFS_O_DRAFT		0x400u	/* CREATE: a new file, if it is stuffed, is to be a draft */
+/* CREATE, OPEN, to write: a WRITE lease is wanted; RECLAIM: there is one */
+#define PVFS_O_WLEASE		0x800u
+
+/* pvfs_unstuff_req.flags */
+#define PVFS_US_WLEASE		0x1u	/* a draft is to be under a WRITE lease from now on */
+
+/* pvfs_report_req.flags */
+#define PVFS_RP_RECALLED	0x1u	/* all is written: the WRITE lease has been given up */
 
 /* pvfs_flush_req.flags */
 #define PVFS_FL_RECALLED	0x1u	/* because of a RECALL: the lease has been given up */

@@ -553,12 +553,13 @@ int pvfs_opendir_fh(struct pvfs_fs *fs, const struct pvfs_fh *fh, struct pvfs_di
 #define PVFS_WHO_DRAFT	0x2u	/* it has made the file and may not have told all of it */
 #define PVFS_WHO_RECALL	0x4u	/* it is being asked, and has not answered */
 #define PVFS_WHO_OWN	0x8u	/* it is this mount */
+#define PVFS_WHO_WRITE	0x10u	/* it has the file alone and may not have told all that it wrote */
 
 /* A client that has a lease on a file or directory, or has it open, as the manager knows it. */
 struct pvfs_who {
 	uint64_t session;
 	uint32_t flags;		/* PVFS_WHO_* */
-	uint32_t lease_ms;	/* until the lease is over; 0: it has none */
+	uint32_t lease_ms;	/* until the lease is over; 0: it has none, or WRITE, that lasts */
 	uint32_t readers;	/* opens for reading only */
 	uint32_t writers;	/* opens for writing */
 	char host[256];		/* host, user, program and address, for uid 0; else empty */

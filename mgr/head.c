@@ -390,10 +390,19 @@ int mgr_op_unstuff(struct mgr_op *op, const struct pvfs_unstuff_req *req,
 		   struct pvfs_unstuff_rep *rep)
 {
 	struct mgr_inode in;
+	bool wlease = false;
 	int err;
 
+	if (req->flags & ~PVFS_US_WLEASE)
+		return -EINVAL;
 	if (!may(op, &req->fid, &req->cap, PVFS_CAP_WRITE))
 		return -EACCES;
 	err = mgr_unstuff(op, &req->fid, &in);
-	return err ?: mgr_size_attr(op, &in, NULL, &rep->attr);
+	/* As a draft it was nobody else's all the time. */
+	if (!err && (req->flags & PVFS_US_WLEASE) && !(in.flags & MGR_IF_TRIM))
+		wlease = mgr_write_of_draft(op, in.ino);
+	err = err ?: mgr_size_attr(op, &in, NULL, &rep->attr);
+	if (!err && wlease)
+		rep->attr.flags |= PVFS_AF_WLEASE;
+	return err;
 }

@@ -39,7 +39,7 @@ struct mgr_helds {
 /* What a session has of one inode, as somebody asks who does: HOLDERS. */
 struct mgr_holder {
 	u64 session;
-	u64 end;		/* of its lease, monotonic ms; 0: it has none */
+	u64 end;		/* of its lease, monotonic ms; 0: it has none, or WRITE */
 	u32 flags;		/* PVFS_HD_* */
 	u32 readers, writers;	/* opens for reading only, for writing */
 };

@@ -93,7 +93,8 @@ static void lease_free(struct mgr_leases *l, struct mgr_lease *e)
 	LIST_REMOVE(e, link);
 	TAILQ_REMOVE(&e->on->list, e, in_inode);
 	mgr_held_del(&l->of, &e->held, e->session);
-	atomic_fetch_sub(&l->drafts, e->draft);
+	atomic_fetch_sub(&l->kept, e->draft || e->write);
+	atomic_fetch_sub(&l->writes, e->write);
 	free(e);
 	atomic_fetch_sub_explicit(&l->count, 1, memory_order_relaxed);
 }
@@ -118,6 +119,29 @@ static void lease_order(struct mgr_leased *f, struct mgr_lease *e)
 		TAILQ_INSERT_AFTER(&f->list, last, e, in_inode);
 	else
 		TAILQ_INSERT_HEAD(&f->list, e, in_inode);
+}
+
+static bool kept(const struct mgr_lease *e)
+{
+	return e->draft || e->write;
+}
+
+/* Also what it is changes the order; it may be in none. */
+static void lease_mark(struct mgr_leases *l, struct mgr_lease *e, bool draft, bool write)
+{
+	bool was = kept(e);
+
+	atomic_fetch_add(&l->writes, write - e->write);
+	e->draft = draft;
+	e->write = write;
+	atomic_fetch_add(&l->kept, kept(e) - was);
+	e->end = write ? MGR_LEASE_NEVER : e->read_end;
+}
+
+static void lease_move(struct mgr_lease *e)
+{
+	TAILQ_REMOVE(&e->on->list, e, in_inode);
+	lease_order(e->on, e);
 }
 
 static struct mgr_lease *lease_new(struct mgr_leases *l, struct mgr_lease_stripe *s,
@@ -198,7 +222,8 @@ bool mgr_leases_grant(struct mgr_leases *l, u64 ino, u64 session, u64 now, u64 e
 	else if (room)
 		e = lease_new(l, s, f, session);
 	if (e) {
-		e->end = end;
+		e->read_end = end;
+		e->end = e->write ? MGR_LEASE_NEVER : end;
 		lease_order(f, e);
 	}
 	inode_trim(f);
@@ -218,23 +243,136 @@ void mgr_leases_drop(struct mgr_leases *l, u64 ino, u64 session)
 	pthread_mutex_unlock(&s->lock);
 }
 
+void mgr_leases_drop_read(struct mgr_leases *l, u64 ino, u64 session)
+{
+	struct mgr_lease_stripe *s = stripe_lock(l, ino);
+	struct mgr_lease *e = lease_find(s, ino, session);
+
+	if (e && e->write)
+		e->read_end = 0;
+	else if (e)
+		lease_del(l, e);
+	pthread_mutex_unlock(&s->lock);
+}
+
 void mgr_leases_draft(struct mgr_leases *l, u64 ino, u64 session, bool on)
 {
 	struct mgr_lease_stripe *s;
 	struct mgr_lease *e;
 
-	if (!on && !atomic_load(&l->drafts))
+	if (!on && !atomic_load(&l->kept))
 		return;
 	s = stripe_lock(l, ino);
 	e = lease_find(s, ino, session);
-	if (e && e->draft != on) {
-		e->draft = on;
-		if (on)
-			atomic_fetch_add(&l->drafts, 1);
-		else
-			atomic_fetch_sub(&l->drafts, 1);
+	if (e && !e->write)
+		lease_mark(l, e, on, false);
+	pthread_mutex_unlock(&s->lock);
+}
+
+/* Stripe lock held. One that is not to be believed by itself: it has expired. */
+static struct mgr_lease *lease_for_write(struct mgr_leases *l, struct mgr_lease_stripe *s, u64 ino,
+					 u64 session, bool room)
+{
+	struct mgr_leased *f = room ? inode_get(s, ino) : NULL;
+	struct mgr_lease *e;
+
+	if (!f)
+		return NULL;
+	e = lease_new(l, s, f, session);
+	if (e)
+		lease_order(f, e);
+	else
+		inode_trim(f);
+	return e;
+}
+
+/* Stripe lock held. */
+static bool kept_elsewhere(const struct mgr_lease *e)
+{
+	const struct mgr_lease *o;
+
+	TAILQ_FOREACH(o, &e->on->list, in_inode)
+		if (o != e && kept(o))
+			return true;
+	return false;
+}
+
+bool mgr_leases_write(struct mgr_leases *l, u64 ino, u64 session, u64 now, bool (*alone)(void *arg),
+		      void *arg)
+{
+	bool room = !full(l) || make_room(l, now), ret = false;
+	struct mgr_lease_stripe *s = stripe_lock(l, ino);
+	bool had, draft;
+	struct mgr_lease *e;
+
+	if (inode_find(s, ino))
+		purge(l, inode_find(s, ino), now);
+	e = lease_find(s, ino, session);
+	had = e && e->write;
+	draft = e && e->draft;
+	if (had) {
+		ret = true;
+	} else if (!alone) {
+		ret = draft;
+	} else if (e || (e = lease_for_write(l, s, ino, session, room))) {
+		/* Seen by who opens it from here on: @kept is looked at first, and then there is the lock. */
+		lease_mark(l, e, false, true);
+		lease_move(e);
+		ret = !kept_elsewhere(e) && alone(arg);
+		if (!ret) {
+			lease_mark(l, e, draft, false);
+			lease_move(e);
+		}
+	}
+	if (ret && !e->write) {
+		lease_mark(l, e, false, true);
+		lease_move(e);
+	}
+	if (e && e->end <= now)
+		lease_del(l, e);
+	else if (inode_find(s, ino))
+		inode_trim(inode_find(s, ino));
+	pthread_mutex_unlock(&s->lock);
+	if (ret && !had)
+		atomic_fetch_add_explicit(&l->write_granted, 1, memory_order_relaxed);
+	return ret;
+}
+
+bool mgr_leases_writes(struct mgr_leases *l, u64 ino, u64 session)
+{
+	struct mgr_lease_stripe *s;
+	struct mgr_lease *e;
+	bool ret;
+
+	if (!atomic_load(&l->writes))
+		return false;
+	s = stripe_lock(l, ino);
+	e = lease_find(s, ino, session);
+	ret = e && e->write;
+	pthread_mutex_unlock(&s->lock);
+	return ret;
+}
+
+bool mgr_leases_unwrite(struct mgr_leases *l, u64 ino, u64 session, u64 now, bool (*over)(void *arg),
+			void *arg)
+{
+	struct mgr_lease_stripe *s;
+	struct mgr_lease *e;
+	bool gone = false;
+
+	if (!atomic_load(&l->writes))
+		return false;
+	s = stripe_lock(l, ino);
+	e = lease_find(s, ino, session);
+	if (e && e->write && (!over || over(arg))) {
+		lease_mark(l, e, false, false);
+		lease_move(e);
+		gone = e->end <= now;
+		if (gone)
+			lease_del(l, e);
 	}
 	pthread_mutex_unlock(&s->lock);
+	return gone;
 }
 
 u64 mgr_leases_end(struct mgr_leases *l, u64 ino, u64 session)
@@ -253,11 +391,11 @@ bool mgr_leases_draft_of(struct mgr_leases *l, u64 ino, u64 session)
 	struct mgr_lease *e;
 	bool ret;
 
-	if (!atomic_load(&l->drafts))
+	if (!atomic_load(&l->kept))
 		return false;
 	s = stripe_lock(l, ino);
 	e = lease_find(s, ino, session);
-	ret = e && e->draft;
+	ret = e && kept(e);
 	pthread_mutex_unlock(&s->lock);
 	return ret;
 }
@@ -268,12 +406,12 @@ bool mgr_leases_drafted(struct mgr_leases *l, u64 ino, u64 but, u64 now)
 	struct mgr_leased *f;
 	struct mgr_lease *e;
 
-	if (!atomic_load(&l->drafts))
+	if (!atomic_load(&l->kept))
 		return false;
 	s = stripe_lock(l, ino);
 	f = inode_find(s, ino);
 	for (e = f ? TAILQ_FIRST(&f->list) : NULL; e; e = TAILQ_NEXT(e, in_inode))
-		if (e->draft && e->session != but && e->end > now)
+		if (kept(e) && e->session != but && e->end > now)
 			break;
 	pthread_mutex_unlock(&s->lock);
 	return e;
@@ -305,7 +443,7 @@ u32 mgr_leases_held(struct mgr_leases *l, u64 ino, u64 but, u64 now, struct mgr_
 		if (e->end <= now || (but && e->session == but))
 			continue;
 		if (n < room)
-			ret[n] = (struct mgr_lease_holder){ e->session, e->end };
+			ret[n] = (struct mgr_lease_holder){ e->session, e->end, e->write };
 		n++;
 	}
 	pthread_mutex_unlock(&s->lock);
@@ -325,8 +463,9 @@ u32 mgr_leases_holders(struct mgr_leases *l, u64 ino, u64 after, u64 now, struct
 			continue;
 		if (n < room)
 			ret[n] = (struct mgr_holder){
-				.session = e->session, .end = e->end,
-				.flags = PVFS_HD_LEASE | (e->draft ? PVFS_HD_DRAFT : 0),
+				.session = e->session, .end = e->write ? 0 : e->end,
+				.flags = PVFS_HD_LEASE | (e->draft ? PVFS_HD_DRAFT : 0) |
+					 (e->write ? PVFS_HD_WRITE : 0),
 			};
 		n++;
 	}

@@ -288,6 +288,8 @@ struct mgr_handler {
  * @payload: malloc'ed by the handler or NULL, @payload_len bytes
  * @bind_session: session to bind to the connection, 0: none
  * @recalls: others' leases on what a transaction changes are recalled first: recall.h
+ * @only_kept: but of leases only those of who keeps something back: a RECLAIM in the grace
+ * @for_others: it opens a file for other sessions: what its own keeps back of it is recalled, too
  * @nclosed: a CLOSE has so many of its opens behind it
  * @headnew: the head's file that the running transaction has asked for, or NULL
  * @dropped: heads' files that it does away with
@@ -317,7 +319,7 @@ struct mgr_op {
 	u64 bind_session;
 	struct mgr_headnew *headnew;
 	struct mgr_headgone *dropped;
-	bool recalls, noted_all, unsure, lost, gives_up;
+	bool recalls, only_kept, for_others, noted_all, unsure, lost, gives_up;
 	u32 nclosed;
 	u32 nnoted;
 	struct mgr_noted noted[MGR_NOTED_MAX];

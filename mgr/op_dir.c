@@ -181,14 +181,32 @@ static int readdir_inodes_fn(struct mgr_op *op, void *arg)
 		r->draft[i] = mgr_leases_drafted(&op->m->leases, r->ent[i].fid.ino,
 						 mgr_op_session(op), mgr_mono_ms());
 		err = ns_fid_get(op, &r->ent[i].fid, 0, &r->in[i]);
-		r->draft[i] |= !err && mgr_draft_unsure(op->m, &r->in[i]);
-		if (err == -ESTALE)
+		r->draft[i] = !err && (r->draft[i] || mgr_draft_unsure(op, &r->in[i]));
+		/* Nor are the iods asked about those. */
+		if (err == -ESTALE || r->draft[i])
 			memset(&r->in[i], 0, sizeof(r->in[i]));
 		else if (err)
 			break;
 		err = 0;
 	}
 	op->recalls = recalls;
+	return err;
+}
+
+/* What somebody began to keep back while the iods were asked is not told, and not waited for either. */
+static int readdir_sizes(struct mgr_op *op, struct readdir *r)
+{
+	bool recalls = op->recalls;
+	int err;
+	u32 i;
+
+	op->recalls = false;
+	err = mgr_size_attrs(op, r->in, r->attr, r->n);
+	op->recalls = recalls;
+	for (i = 0; !err && i < r->n; i++)
+		r->draft[i] |= r->in[i].ino && r->attr[i].fid.ino &&
+			       mgr_leases_drafted(&op->m->leases, r->in[i].ino,
+						  mgr_op_session(op), mgr_mono_ms());
 	return err;
 }
 
@@ -204,7 +222,7 @@ static int readdir_encode(struct mgr_op *op, struct readdir *r, struct pvfs_read
 			.cookie = e->cookie, .name = { .p = r->arena + e->name, .len = e->namelen },
 		};
 
-		if (r->in && (!r->in[i].ino || !r->attr[i].fid.ino))
+		if (r->in && !r->draft[i] && (!r->in[i].ino || !r->attr[i].fid.ino))
 			continue;
 		if (r->in && !r->draft[i]) {
 			d.attr = r->attr[i];
@@ -284,7 +302,7 @@ int mgr_op_readdir(struct mgr_op *op, const struct pvfs_readdir_req *req,
 			goto out;
 		if (r.in && r.n) {
 			err = mgr_run(op, readdir_inodes_fn, &r, MGR_RUN_READ);
-			err = err ?: mgr_size_attrs(op, r.in, r.attr, r.n);
+			err = err ?: readdir_sizes(op, &r);
 			if (err)
 				goto out;
 		}

@@ -17,7 +17,8 @@
 #define O_ACCESS (PVFS_O_READ | PVFS_O_WRITE | PVFS_O_EXEC)
 #define O_ALL \
 	(O_ACCESS | PVFS_O_CREAT | PVFS_O_EXCL | PVFS_O_TRUNC | PVFS_O_DIRECTORY | \
-	 PVFS_O_TMPFILE | PVFS_O_STRIPED | PVFS_O_EAGER | PVFS_O_DRAFT)
+	 PVFS_O_TMPFILE | PVFS_O_STRIPED | PVFS_O_EAGER | PVFS_O_DRAFT | \
+	 PVFS_O_WLEASE)
 
 /* Other sessions that a file is opened for; NULL for those that are not there. */
 struct sharers {
@@ -124,7 +125,11 @@ static void open_finish(struct mgr_op *op, const struct mgr_inode *in, void *arg
 
 static void uncount(struct mgr_op *op, u64 session, u64 ino, u32 flags)
 {
-	if (mgr_opens_del(&op->m->opens, session, ino, flags))
+	bool released = mgr_opens_del(&op->m->opens, session, ino, flags);
+
+	if (flags & PVFS_O_WRITE)
+		mgr_write_trim(op, ino, session);
+	if (released)
 		mgr_orphan_release(op, ino, session);
 }
 
@@ -177,6 +182,38 @@ static int eager_fn(struct mgr_op *op, void *arg)
 	return mgr_head_eager(op, arg);
 }
 
+/* Of what a WRITE lease covers nobody shall change anything that we are about to tell. */
+static bool write_leasable(const struct mgr_inode *in)
+{
+	return S_ISREG(in->mode) &&
+	       !(in->flags & (MGR_IF_STUFFED | MGR_IF_SPILL | MGR_IF_TRIM));
+}
+
+static int again_fn(struct mgr_op *op, void *arg)
+{
+	struct opening *o = arg;
+
+	return ns_fid_get(op, &o->fid, 0, &o->in);
+}
+
+/*
+ * A WRITE lease, if one is wanted and may be had. What is told under it is read after it is noted:
+ * others may have written, or cut, since it was read to open it. One that is not told after all goes
+ * with the last open for writing: another open of the session may have been told of it.
+ */
+static int write_lease(struct mgr_op *op, struct opening *o, bool *ret)
+{
+	int err;
+
+	*ret = false;
+	if ((o->flags & (PVFS_O_WLEASE | PVFS_O_WRITE)) != (PVFS_O_WLEASE | PVFS_O_WRITE) ||
+	    o->sharers || !write_leasable(&o->in) || !mgr_write_begin(op, o->fid.ino))
+		return 0;
+	err = mgr_run(op, again_fn, o, MGR_RUN_READ);
+	*ret = !err && write_leasable(&o->in);
+	return err;
+}
+
 /*
  * Opens an existing file. With PVFS_O_TRUNC the reply is complete when the last transaction stores
  * it, so @o->cap is filled first.
@@ -187,11 +224,11 @@ static int open_existing(struct mgr_op *op, struct opening *o)
 		.fid = o->fid, .change = no_change, .finish = open_finish, .arg = o,
 	};
 	struct mgr_opens_view v;
-	bool lease = false;
+	bool lease = false, wlease = false;
 	int err;
 
 	if (o->unleased == o->fid.ino)
-		mgr_leases_drop(&op->m->leases, o->fid.ino, mgr_op_session(op));
+		mgr_leases_drop_read(&op->m->leases, o->fid.ino, mgr_op_session(op));
 	else if (!(o->flags & (PVFS_O_WRITE | PVFS_O_TRUNC)))
 		lease = mgr_lease_begin(op, o->fid.ino);
 	mgr_opens_view(&op->m->opens, o->fid.ino, mgr_op_session(op), &v);
@@ -217,8 +254,10 @@ static int open_existing(struct mgr_op *op, struct opening *o)
 		err = mgr_trim_finish(op, o->fid.ino);
 		err = err == -ERESTART ? err : err ? -EAGAIN : mgr_run(op, open_fn, o, 0);
 	}
+	err = err ?: write_lease(op, o, &wlease);
 	err = err ?: mgr_size_attr(op, &o->in, NULL, o->attr);
 	if (!err) {
+		o->attr->flags |= wlease ? PVFS_AF_WLEASE : 0;
 		mgr_lease_attr(op, lease, &o->in, o->attr);
 		if ((o->flags & PVFS_O_EAGER) && (o->flags & (PVFS_O_READ | PVFS_O_EXEC)) &&
 		    (o->attr->flags & PVFS_AF_LEASE))
@@ -298,6 +337,9 @@ static int made_file(struct mgr_op *op, struct mgr_make *mk)
 		mgr_leases_draft(&op->m->leases, mk->in.ino, mgr_op_session(op), true);
 		c->attr->flags |= PVFS_AF_LEASE | PVFS_AF_DRAFT;
 	}
+	if ((c->req->flags & PVFS_O_WLEASE) && (c->req->flags & PVFS_O_WRITE) && !c->sharers &&
+	    !(mk->in.flags & MGR_IF_STUFFED) && mgr_write_begin(op, mk->in.ino))
+		c->attr->flags |= PVFS_AF_WLEASE;
 	make_cap(op, &mk->fid, c->req->flags, c->cap);
 	*c->created = 1;
 	return 0;
@@ -481,6 +523,7 @@ int mgr_op_open_shared(struct mgr_op *op, const struct pvfs_open_shared_req *req
 	if (err)
 		return err;
 	rep->epoch = op->m->epoch;
+	op->for_others = true;
 	err = open_by_name(op, &c);
 	/* Of a directory no open is kept. */
 	if (!err && S_ISDIR(rep->attr.mode))
@@ -503,6 +546,7 @@ int mgr_open_shared_again(struct mgr_op *op, const struct pvfs_open_shared_rep *
 	err = sharers_get(op, &req->sharers, &sh);
 	if (err)
 		return err;
+	op->for_others = true;
 	err = give_caps(op, &rep->attr, req->flags, &sh);
 	if (!err && !here)
 		err = open_again(op, &rep->attr.fid, req->flags, &sh);
@@ -606,6 +650,7 @@ static int close_one(struct mgr_op *op, const struct pvfs_closing *req)
 		if (mgr_opens_close_begin(&op->m->opens, session, ino, req->flags, &req->report))
 			mgr_size_settle(op, &req->fid);
 		released = mgr_opens_close_end(&op->m->opens, session, ino, req->flags);
+		mgr_write_trim(op, ino, session);
 	} else {
 		released = mgr_opens_del(&op->m->opens, session, ino, req->flags);
 	}
@@ -684,6 +729,8 @@ int mgr_op_report(struct mgr_op *op, const struct pvfs_report_req *req, struct p
 	struct opening o = { .fid = req->fid, .had = true };
 	int err;
 
+	if (req->flags & ~PVFS_RP_RECALLED)
+		return -EINVAL;
 	err = mgr_atime(op, &req->fid, &req->report);
 	if (err)
 		return err;
@@ -692,5 +739,10 @@ int mgr_op_report(struct mgr_op *op, const struct pvfs_report_req *req, struct p
 	if (err && err != -ENOSPC)
 		return err;
 	err = mgr_run(op, open_fn, &o, MGR_RUN_READ);
-	return err ?: mgr_size_attr(op, &o.in, NULL, &rep->attr);
+	err = err ?: mgr_size_attr(op, &o.in, NULL, &rep->attr);
+	/* Who waited reads the size after this; all that was reported is in it. */
+	if ((req->flags & PVFS_RP_RECALLED) && err != -EINPROGRESS && err != -ERESTART &&
+	    err != -EAGAIN)
+		mgr_write_over(op, req->fid.ino);
+	return err;
 }

@@ -60,7 +60,8 @@ int mgr_op_session_close(struct mgr_op *op, const struct pvfs_session_close_req 
 
 /* ---- reclaim ---- */
 
-#define O_RECLAIM (PVFS_O_READ | PVFS_O_WRITE | PVFS_O_EXEC | PVFS_O_DRAFT)
+#define O_RECLAIM (PVFS_O_READ | PVFS_O_WRITE | PVFS_O_EXEC | PVFS_O_DRAFT | \
+		   PVFS_O_WLEASE)
 
 struct reclaim {
 	const struct pvfs_reclaim_req *req;
@@ -125,7 +126,8 @@ static int reclaim_fn(struct mgr_op *op, void *arg)
 		 * nobody knows who they are, their leases are waited for. A session that went on all the time
 		 * is one whose CLOSE settled the file, and was not answered: nobody writes.
 		 */
-		if (!(in->flags & (MGR_IF_UNCERTAIN | MGR_IF_STUFFED)) && !op->recalls &&
+		if (!(in->flags & (MGR_IF_UNCERTAIN | MGR_IF_STUFFED)) &&
+		    (!op->recalls || op->only_kept) &&
 		    (!r->proved || r->req->cap.session != mgr_op_session(op)))
 			return -EAGAIN;
 		/* It may have written what no report tells us of any more. */
@@ -150,13 +152,16 @@ int mgr_op_reclaim(struct mgr_op *op, const struct pvfs_reclaim_req *req,
 {
 	struct reclaim r = { .req = req, .proved = req->cap.rights };
 	u32 rights = mgr_cap_rights(req->flags);
+	bool same, wlease = false;
 	int err;
 
 	if (!rights || (req->flags & ~O_RECLAIM))
 		return -EINVAL;
 	/* Only who may write to it can have made it. */
-	if ((req->flags & PVFS_O_DRAFT) && !(req->flags & PVFS_O_WRITE))
+	if ((req->flags & (PVFS_O_DRAFT | PVFS_O_WLEASE)) && !(req->flags & PVFS_O_WRITE))
 		return -EINVAL;
+	/* Whose session ended has lost what it had, whoever has come and gone since. */
+	same = r.proved && req->cap.session == mgr_op_session(op);
 	/*
 	 * Who had it open has been given a capability, by this manager or one before: that proves it,
 	 * whatever has become of the mode since. The key it was made with outlives us.
@@ -176,13 +181,21 @@ int mgr_op_reclaim(struct mgr_op *op, const struct pvfs_reclaim_req *req,
 	err = mgr_run(op, reclaim_fn, &r, MGR_RUN_SYNC);
 	if (err) {
 		mgr_opens_add(&op->m->opens, op->s, req->fid.ino, req->flags, 0, true);
+		mgr_write_trim(op, req->fid.ino, mgr_op_session(op));
 		return err;
 	}
+	if (same)
+		mgr_opens_reclaimed(&op->m->opens, mgr_op_session(op), req->fid.ino);
 	extend_grace(op->m);
 	/* A longer one has been flushed: only the answer to that is missing. */
 	if ((req->flags & PVFS_O_DRAFT) && (r.in.flags & MGR_IF_STUFFED) && !r.in.size &&
 	    mgr_lease_begin(op, r.in.ino))
 		mgr_leases_draft(&op->m->leases, r.in.ino, op->s->id, true);
+	if ((req->flags & PVFS_O_WLEASE) && same && !(r.in.flags & (MGR_IF_STUFFED | MGR_IF_TRIM)))
+		wlease = mgr_write_reclaim(op, r.in.ino);
 	pvfs_cap_make(&op->m->server_key, op->m->uuid, op->s->id, &req->fid, rights, &rep->cap);
-	return mgr_size_attr(op, &r.in, NULL, &rep->attr);
+	err = mgr_size_attr(op, &r.in, NULL, &rep->attr);
+	if (!err && wlease)
+		rep->attr.flags |= PVFS_AF_WLEASE;
+	return err;
 }

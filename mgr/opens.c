@@ -209,6 +209,17 @@ out:
 	return err;
 }
 
+void mgr_opens_reclaimed(struct mgr_opens *o, u64 session, u64 ino)
+{
+	pthread_mutex_t *lock = stripe_lock(o, ino);
+	struct mgr_ofile *f = ofile_find(o, ino);
+	struct mgr_open *p = f ? open_find(f, session) : NULL;
+
+	if (p)
+		p->reclaimed = true;
+	pthread_mutex_unlock(lock);
+}
+
 /* Stripe lock held. Return: the session's last open of an orphan went. */
 static bool open_drop(struct mgr_opens *o, struct mgr_ofile *f, struct mgr_open *p, u32 flags)
 {
@@ -320,10 +331,12 @@ void mgr_opens_view(struct mgr_opens *o, u64 ino, u64 session, struct mgr_opens_
 	if (!f)
 		goto out;
 	for (p = f->opens; p; p = p->next) {
-		if (p->session == session)
+		if (p->session == session) {
 			v->open = true;
-		else
+			v->reclaimed = p->reclaimed;
+		} else {
 			v->open_elsewhere = true;
+		}
 		if (!open_writes(p))
 			continue;
 		v->writers++;

@@ -23,6 +23,7 @@ struct mgr_open {
 	u64 session;
 	u32 n[4];		/* by PVFS_O_READ | PVFS_O_WRITE */
 	u32 closing;		/* closes of writers that have begun and not ended */
+	bool reclaimed;		/* it was open before a restart, for the same session */
 };
 
 /**
@@ -71,6 +72,7 @@ struct mgr_opens_view {
 	bool last;		/* nobody has it open for writing but for closes under way */
 	bool open;		/* the asking session has it open in any way */
 	bool open_elsewhere;	/* another has */
+	bool reclaimed;		/* the asking session has had it open since before a restart */
 	bool orphan, tracked;
 	bool sparse;
 	u32 gen;
@@ -94,6 +96,9 @@ void mgr_opens_fini(struct mgr_opens *o);
  */
 int mgr_opens_add(struct mgr_opens *o, struct mgr_session *s, u64 ino, u32 flags, u32 count,
 		  bool set);
+
+/* A session's open, told by RECLAIM, is one that it had all the time. */
+void mgr_opens_reclaimed(struct mgr_opens *o, u64 session, u64 ino);
 
 /*
  * Takes one open back. Return: true when it was the session's last of an orphan. Unknown ones are

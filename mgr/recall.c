@@ -15,8 +15,11 @@
 struct mgr_recall {
 	LIST_ENTRY(mgr_recall) link;		/* in its bucket */
 	u64 ino, session;
-	u64 end;				/* of the lease, monotonic ms */
+	u64 end;				/* of the lease, monotonic ms, or MGR_LEASE_NEVER */
+	u64 born;				/* mgr_recalls.born */
 	bool sent;				/* and not yet answered */
+	bool again;				/* it was sent before */
+	bool write;				/* it is, or was meanwhile, of a WRITE lease */
 	LIST_HEAD(, waiting) waiting;
 };
 
@@ -61,21 +64,30 @@ static struct mgr_bar *bar_find(struct mgr_recalls *r, u64 ino)
 	return NULL;
 }
 
+/* Does somebody wait until all leases on it are given up? */
+static bool barred(struct mgr *m, u64 ino)
+{
+	bool ret;
+
+	if (!atomic_load(&m->recalls.barred))
+		return false;
+	pthread_mutex_lock(&m->recalls.lock);
+	ret = bar_find(&m->recalls, ino);
+	pthread_mutex_unlock(&m->recalls.lock);
+	return ret;
+}
+
 bool mgr_lease_begin(struct mgr_op *op, u64 ino)
 {
 	struct mgr *m = op->m;
-	bool barred = false;
+	bool no;
 	u64 now;
 
 	if (!op->s || !atomic_load_explicit(&op->s->leases, memory_order_relaxed))
 		return false;
-	if (atomic_load(&m->recalls.barred)) {
-		pthread_mutex_lock(&m->recalls.lock);
-		barred = bar_find(&m->recalls, ino);
-		pthread_mutex_unlock(&m->recalls.lock);
-	}
+	no = barred(m, ino);
 	now = mgr_mono_ms();
-	if (barred || mgr_leases_drafted(&m->leases, ino, op->s->id, now))
+	if (no || mgr_leases_drafted(&m->leases, ino, op->s->id, now))
 		return false;
 	if (!mgr_leases_grant(&m->leases, ino, op->s->id, now, now + m->conf->lease_ms))
 		return false;
@@ -103,7 +115,7 @@ void mgr_lease_note(struct mgr_op *op, u64 ino, bool own)
 {
 	u32 i;
 
-	if (!op->recalls)
+	if (!op->recalls || op->only_kept)
 		return;
 	for (i = 0; i < op->nnoted && op->noted[i].ino != ino; i++)
 		;
@@ -114,15 +126,21 @@ void mgr_lease_note(struct mgr_op *op, u64 ino, bool own)
 	if (i == op->nnoted)
 		op->noted[op->nnoted++] = (struct mgr_noted){ .ino = ino };
 	op->noted[i].change = true;
-	/* Who has a draft does not believe what it is changing. */
+	/* Who keeps something back does not believe what it is changing. */
 	op->noted[i].own |= own && !mgr_leases_draft_of(&op->m->leases, ino, mgr_op_session(op));
 }
 
-/* Drafts are empty, to us. */
-bool mgr_draft_unsure(struct mgr *m, const struct mgr_inode *in)
+/* Drafts are empty, to us; what is under a WRITE lease is open for writing. */
+bool mgr_draft_unsure(struct mgr_op *op, const struct mgr_inode *in)
 {
-	return S_ISREG(in->mode) && (in->flags & MGR_IF_STUFFED) && !in->size &&
-	       mgr_leases_in_grace(m);
+	struct mgr_opens_view v;
+
+	if (!S_ISREG(in->mode) || !mgr_leases_in_grace(op->m) ||
+	    !(in->flags & MGR_IF_STUFFED ? !in->size : in->flags & MGR_IF_UNCERTAIN))
+		return false;
+	/* Who had it open all the time: then nobody else kept anything back. */
+	mgr_opens_view(&op->m->opens, in->ino, mgr_op_session(op), &v);
+	return !v.reclaimed || op->for_others;
 }
 
 void mgr_draft_note(struct mgr_op *op, const struct mgr_inode *in)
@@ -132,15 +150,19 @@ void mgr_draft_note(struct mgr_op *op, const struct mgr_inode *in)
 
 	if (!op->recalls)
 		return;
-	op->unsure |= mgr_draft_unsure(op->m, in);
-	if (!mgr_leases_drafted(&op->m->leases, ino, mgr_op_session(op), mgr_mono_ms()))
+	op->unsure |= !op->only_kept && mgr_draft_unsure(op, in);
+	/* Of what it opens for others the session itself keeps nothing back either. */
+	if (!mgr_leases_drafted(&op->m->leases, ino, op->for_others ? 0 : mgr_op_session(op),
+				mgr_mono_ms()))
 		return;
 	for (i = 0; i < op->nnoted; i++)
 		if (op->noted[i].ino == ino)
-			return;
+			break;
+	if (i < op->nnoted)
+		op->noted[i].own |= op->for_others;
 	/* Those that there is no room for are waited for next time. */
-	if (i < MGR_NOTED_MAX)
-		op->noted[op->nnoted++] = (struct mgr_noted){ .ino = ino };
+	else if (i < MGR_NOTED_MAX)
+		op->noted[op->nnoted++] = (struct mgr_noted){ .ino = ino, .own = op->for_others };
 }
 
 /* Whose lease may stay. */
@@ -229,16 +251,30 @@ static void batch_add(struct mgr_recalls *r, struct recall_batch **list, struct 
 	r->unsent--;
 }
 
-/* What was not sent, or not answered, of one session or (0) of all. */
-static void batch_unsent(struct mgr_recalls *r, struct recall_batch **list, u64 session)
+/* Those that were sent before (@again), or not. */
+static void batch_some(struct mgr_recalls *r, struct recall_batch **list, u64 session, bool again,
+		       u32 from)
 {
 	struct mgr_recall *c;
 	u32 i;
 
 	for (i = 0; i < MGR_RECALL_BUCKETS && r->unsent; i++)
-		LIST_FOREACH(c, &r->bucket[i], link)
-			if (!c->sent && (!session || c->session == session))
+		LIST_FOREACH(c, &r->bucket[(from + i) % MGR_RECALL_BUCKETS], link)
+			if (!c->sent && c->again == again && (!session || c->session == session))
 				batch_add(r, list, c);
+}
+
+/*
+ * What was not sent of one session or (0) of all, and, of all, what was answered EAGAIN or got lost.
+ * A client takes so many messages and no more: those that it answers EAGAIN for long are sent last,
+ * and each time from another one on, so that they are in the way of nothing. (The list's first is
+ * sent first, and what is added comes in front.)
+ */
+static void batch_unsent(struct mgr_recalls *r, struct recall_batch **list, u64 session)
+{
+	if (!session)
+		batch_some(r, list, session, true, r->hand += 17);
+	batch_some(r, list, session, false, 0);
 }
 
 static int wait_for(struct mgr_recalls *r, struct mgr_parked *p, u64 ino,
@@ -258,6 +294,8 @@ static int wait_for(struct mgr_recalls *r, struct mgr_parked *p, u64 ino,
 		c->ino = ino;
 		c->session = h->session;
 		c->end = h->end;
+		c->write = h->write;
+		c->born = atomic_fetch_add(&r->born, 1) + 1;
 		LIST_INSERT_HEAD(&r->bucket[ino % MGR_RECALL_BUCKETS], c, link);
 		if (!r->n++)
 			pthread_cond_broadcast(&r->cond);
@@ -324,7 +362,11 @@ static void resume_all(struct mgr *m, struct mgr_parked *ready)
 	}
 }
 
-void mgr_recall_told(struct mgr *m, u64 session, const u64 *inos, u32 n, int err)
+/*
+ * @asked: mgr_recalls.born when it was asked: what has begun since is not answered by it, as the
+ * session may have been granted something new in between.
+ */
+static void told(struct mgr *m, u64 session, const u64 *inos, u32 n, int err, u64 asked)
 {
 	struct mgr_recalls *r = &m->recalls;
 	struct mgr_parked *ready = NULL;
@@ -335,16 +377,18 @@ void mgr_recall_told(struct mgr *m, u64 session, const u64 *inos, u32 n, int err
 	pthread_mutex_lock(&r->lock);
 	for (i = 0; i < n; i++) {
 		c = recall_find(r, inos[i], session);
-		if (!c)
+		if (!c || c->born > asked)
 			continue;	/* it has expired meanwhile */
 		if (err) {
+			r->unsent += c->sent;
 			c->sent = false;
-			r->unsent++;
+			c->again = err == -EAGAIN;
 			continue;
 		}
 		/* No new one was granted since: it is barred. */
 		mgr_leases_drop(&m->leases, inos[i], session);
-		atomic_fetch_add_explicit(&r->recalled, 1, memory_order_relaxed);
+		atomic_fetch_add_explicit(c->write ? &r->write_recalled : &r->recalled, 1,
+					  memory_order_relaxed);
 		recall_end(r, c, &ready);
 	}
 	if (!err)
@@ -354,11 +398,119 @@ void mgr_recall_told(struct mgr *m, u64 session, const u64 *inos, u32 n, int err
 	resume_all(m, ready);
 }
 
+void mgr_recall_told(struct mgr *m, u64 session, const u64 *inos, u32 n, int err)
+{
+	told(m, session, inos, n, err, ~0ull);
+}
+
 void mgr_draft_over(struct mgr_op *op, u64 ino, bool recalled)
 {
 	mgr_leases_draft(&op->m->leases, ino, mgr_op_session(op), false);
 	if (recalled)
 		mgr_recall_told(op->m, mgr_op_session(op), &ino, 1, 0);
+}
+
+/* ---- WRITE leases ---- */
+
+struct writing {
+	struct mgr *m;
+	u64 ino, session;
+};
+
+/* An open is counted before it looks for us: it sees us, or we see it. */
+static bool opened_alone(void *arg)
+{
+	struct writing *w = arg;
+	struct mgr_opens_view v;
+
+	mgr_opens_view(&w->m->opens, w->ino, w->session, &v);
+	return v.self && !v.open_elsewhere;
+}
+
+static bool writes_no_more(void *arg)
+{
+	struct writing *w = arg;
+	struct mgr_opens_view v;
+
+	mgr_opens_view(&w->m->opens, w->ino, w->session, &v);
+	return !v.self;
+}
+
+static bool write_grant(struct mgr_op *op, u64 ino, bool (*alone)(void *arg))
+{
+	struct writing w = { .m = op->m, .ino = ino, .session = mgr_op_session(op) };
+
+	if (!op->s || !atomic_load_explicit(&op->s->leases, memory_order_relaxed))
+		return false;
+	if (!mgr_leases_write(&op->m->leases, ino, w.session, mgr_mono_ms(), alone, &w))
+		return false;
+	/* As in mgr_lease_begin(). */
+	if (!atomic_load(&op->s->dead))
+		return true;
+	mgr_leases_drop(&op->m->leases, ino, w.session);
+	return false;
+}
+
+/*
+ * Who has one keeps it while somebody waits for it, but is not told so again: it is giving it up.
+ *
+ * Others' leases to believe what they were told need not be looked for: nobody is told that of what
+ * is written, and those from before were recalled before it was.
+ */
+bool mgr_write_begin(struct mgr_op *op, u64 ino)
+{
+	/* Who has it open from before a restart has yet to say so. */
+	if (mgr_locks_in_grace(op->m))
+		return mgr_leases_writes(&op->m->leases, ino, mgr_op_session(op)) &&
+		       !barred(op->m, ino);
+	return !barred(op->m, ino) && write_grant(op, ino, opened_alone);
+}
+
+/*
+ * Nobody else had it open then. Who has opened it since, or comes back to it after an eviction, is in the
+ * way; and nobody may have been told anything of it that was not in the grace all the time until it is
+ * noted again. Whoever waits for it already is not: what was kept back is still there.
+ */
+bool mgr_write_reclaim(struct mgr_op *op, u64 ino)
+{
+	bool had = mgr_leases_writes(&op->m->leases, ino, mgr_op_session(op));
+
+	if (!write_grant(op, ino, opened_alone))
+		return false;
+	if (had || mgr_leases_in_grace(op->m))
+		return true;
+	mgr_leases_unwrite(&op->m->leases, ino, mgr_op_session(op), mgr_mono_ms(), NULL, NULL);
+	return false;
+}
+
+bool mgr_write_of_draft(struct mgr_op *op, u64 ino)
+{
+	if (barred(op->m, ino) || !write_grant(op, ino, NULL))
+		return false;
+	/* It may have been closed meanwhile, and nothing would end it. */
+	mgr_write_trim(op, ino, mgr_op_session(op));
+	return mgr_leases_writes(&op->m->leases, ino, mgr_op_session(op));
+}
+
+void mgr_write_trim(struct mgr_op *op, u64 ino, u64 session)
+{
+	struct writing w = { .m = op->m, .ino = ino, .session = session };
+	u64 asked = atomic_load(&op->m->recalls.born);
+
+	/*
+	 * With no other lease left there is nothing to wait for any more. What is recalled from here on may
+	 * be one that the session has got since; mgr_recall_tick() sees if it is not.
+	 */
+	if (mgr_leases_unwrite(&op->m->leases, ino, session, mgr_mono_ms(), writes_no_more, &w))
+		told(op->m, session, &ino, 1, 0, asked);
+}
+
+void mgr_write_over(struct mgr_op *op, u64 ino)
+{
+	u64 asked = atomic_load(&op->m->recalls.born);
+
+	mgr_leases_unwrite(&op->m->leases, ino, mgr_op_session(op), mgr_mono_ms(), NULL, NULL);
+	told(op->m, mgr_op_session(op), &ino, 1, 0, asked);
 }
 
 static void park_free(struct mgr_recalls *r, struct mgr_parked *p)
@@ -450,15 +602,23 @@ void mgr_recall_tick(struct mgr *m, u64 now)
 	for (i = 0; i < MGR_RECALL_BUCKETS && r->n; i++) {
 		for (c = LIST_FIRST(&r->bucket[i]); c; c = next) {
 			next = LIST_NEXT(c, link);
-			if (c->end > now)
+			if (c->end > now && c->end != MGR_LEASE_NEVER)
 				continue;
+			c->write |= c->end == MGR_LEASE_NEVER;
 			/*
 			 * Who looked for the bar before it was there may have got it for longer
 			 * after we had looked how long it had it.
 			 */
 			c->end = mgr_leases_end(&m->leases, c->ino, c->session);
-			if (c->end <= now)
+			if (c->end > now)
+				continue;
+			if (!c->write) {
 				expire(m, c, &ready);
+				continue;
+			}
+			/* Closed meanwhile: it may have answered EAGAIN all the time. */
+			mgr_leases_drop(&m->leases, c->ino, c->session);
+			recall_end(r, c, &ready);
 		}
 	}
 	batch_unsent(r, &list, 0);
@@ -538,6 +698,7 @@ static void *recall_thread(void *arg)
 struct sending {
 	struct mgr *m;
 	struct mgr_session *s;
+	u64 asked;
 	u32 n;
 	u64 inos[PVFS_RECALL_MAX];
 };
@@ -547,7 +708,7 @@ static void sent_done(void *arg, int err)
 	struct sending *s = arg;
 
 	atomic_fetch_sub(&s->s->recalls, 1);
-	mgr_recall_told(s->m, s->s->id, s->inos, s->n, err);
+	told(s->m, s->s->id, s->inos, s->n, err, s->asked);
 	mgr_session_put(s->s);
 	free(s);
 }
@@ -565,7 +726,8 @@ static int send_callback(struct mgr *m, u64 session, const u64 *inos, u32 n)
 	s = malloc(sizeof(*s));
 	if (!s)
 		return -ENOMEM;
-	*s = (struct sending){ .m = m, .s = mgr_session_peek(m, session), .n = n };
+	*s = (struct sending){ .m = m, .s = mgr_session_peek(m, session), .n = n,
+			       .asked = atomic_load(&m->recalls.born) };
 	if (!s->s) {
 		free(s);
 		return -ENOTCONN;

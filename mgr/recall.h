@@ -7,8 +7,10 @@
  * thread, slot or lock, until each of them has answered a RECALL or its lease has expired, and then
  * executes it again from the start. Until that has ended nobody gets a lease on these inodes.
  *
- * A draft is a new file that its maker's session has not told all of yet. Who reads such an inode
- * notes it as well (mgr_draft_note()), and waits in the same way.
+ * A draft is a new file that its maker's session has not told all of yet, and a session that has a
+ * WRITE lease on a file has not told all that it wrote. Who reads such an inode notes it as well
+ * (mgr_draft_note()), and waits in the same way: until the lease is given up, however long that
+ * takes, if it is a WRITE lease; the client answers RECALL with EAGAIN meanwhile.
  */
 #ifndef PVFS_MGR_RECALL_H
 #define PVFS_MGR_RECALL_H
@@ -41,6 +43,8 @@ struct mgr_recalls {
 	LIST_HEAD(, mgr_recall) bucket[MGR_RECALL_BUCKETS];	/* under way, by inode */
 	LIST_HEAD(, mgr_bar) bar[MGR_RECALL_BUCKETS];
 	u32 n, unsent;		/* under way; those of them that wait to be sent */
+	u32 hand;		/* the bucket that those are sent from next that were answered EAGAIN */
+	atomic_ullong born;	/* recalls that were begun, so that no answer is taken for a later one's */
 	pthread_cond_t cond;	/* n is not 0 any more, or stop */
 	bool stop, running;
 	pthread_t thread;	/* sends again, and gives up */
@@ -49,7 +53,7 @@ struct mgr_recalls {
 	/* executes the request again: server.c, tests */
 	void (*resume)(struct mgr *m, struct pvfs_call *call, struct mgr_parked *p);
 	atomic_uint barred;	/* inodes, so that others need not take the lock */
-	atomic_ullong recalled, expired, parked;	/* for statistics */
+	atomic_ullong recalled, write_recalled, expired, parked;	/* for statistics */
 };
 
 void mgr_recalls_init(struct mgr_recalls *r);
@@ -84,8 +88,11 @@ void mgr_lease_note(struct mgr_op *op, u64 ino, bool own);
  * it may be one of a session that has yet to come back, nothing is told of it.
  */
 void mgr_draft_note(struct mgr_op *op, const struct mgr_inode *in);
-/* After a restart: may it be a draft of a session that has not said so yet? */
-bool mgr_draft_unsure(struct mgr *m, const struct mgr_inode *in);
+/*
+ * After a restart: may it be a draft, or under a WRITE lease, of another session that has not said so
+ * yet?
+ */
+bool mgr_draft_unsure(struct mgr_op *op, const struct mgr_inode *in);
 /*
  * Before it commits, or when it has read. Return: 0, -EINPROGRESS (to be parked), -EAGAIN (nobody
  * knows who has one, and the request may not wait for that).
@@ -106,6 +113,25 @@ void mgr_recall_over(struct mgr *m, struct mgr_parked *p);
  * about the inode any more.
  */
 void mgr_draft_over(struct mgr_op *op, u64 ino, bool recalled);
+
+/**
+ * mgr_write_begin - the session may get a WRITE lease on a file that it has opened for writing, or
+ * keep the one it has
+ *
+ * Call when its open has been counted and the mark that it is written is durable or about to be, so
+ * that nobody believes anything of it, and read what is told of it afterwards.
+ *
+ * Return: whether it has one, and may be told so.
+ */
+bool mgr_write_begin(struct mgr_op *op, u64 ino);
+/* The same for one that is told after a restart. */
+bool mgr_write_reclaim(struct mgr_op *op, u64 ino);
+/* The session's draft, if it is one, has become striped: it has a WRITE lease. Return: as above. */
+bool mgr_write_of_draft(struct mgr_op *op, u64 ino);
+/* A session has one open for writing of the file less: with the last its WRITE lease goes. */
+void mgr_write_trim(struct mgr_op *op, u64 ino, u64 session);
+/* The session has written all, told of it, and given its WRITE lease up: a RECALL is answered. */
+void mgr_write_over(struct mgr_op *op, u64 ino);
 /* A RECALL was answered (0), or was not. */
 void mgr_recall_told(struct mgr *m, u64 session, const u64 *inos, u32 n, int err);
 /* Sends what must be sent again, gives up on what has expired. @now: monotonic ms. */

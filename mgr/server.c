@@ -24,7 +24,8 @@
  *   3. mgr.rename_lock          directories that change their parent
  *   4. mgr.ino_lock             batches of inode numbers
  *   5. database page locks      for one transaction; the loser of a deadlock starts again (mgr_run)
- *   6. leaves                   mgr_grace.lock, mgr_recalls.lock (the next two inside it), mgr_leases stripes,
+ *   6. leaves                   mgr_grace.lock, mgr_recalls.lock (the next two inside it), mgr_leases stripes
+ *                               (opens stripes inside them),
  *                               mgr_sessions.lock, mgr_session.lock, opens stripes, mgr_locks.lock,
  *                               mgr_tasks.lock, mgr_log.lock, bg_lock, mgr_heads.lock, mgr_settle.lock:
  *                               nothing is waited for under them
@@ -310,21 +311,10 @@ static int execute_inside(struct mgr_op *op)
 	return err;
 }
 
-/*
- * What only brings back what was, or ends it, is in the way of nobody's lease. What was open when a
- * manager died nobody has a lease on; see reclaim_fn().
- */
-static bool recalls_nothing(struct mgr *m, u16 op)
+/* What only brings back what was, or ends it, is in the way of nobody's lease. */
+static bool recalls_nothing(u16 op)
 {
-	switch (op) {
-	case PVFS_OP_SESSION_OPEN:
-	case PVFS_OP_SESSION_CLOSE:
-		return true;
-	case PVFS_OP_RECLAIM:
-		return mgr_leases_in_grace(m);
-	default:
-		return false;
-	}
+	return op == PVFS_OP_SESSION_OPEN || op == PVFS_OP_SESSION_CLOSE;
 }
 
 int mgr_execute(struct mgr *m, const struct mgr_request *rq, struct mgr_op *op)
@@ -343,7 +333,9 @@ int mgr_execute(struct mgr *m, const struct mgr_request *rq, struct mgr_op *op)
 	op->slot_seq = rq->slot_seq;
 	op->can_block = rq->can_block;
 	op->can_wait = rq->can_wait;
-	op->recalls = rq->can_park && !recalls_nothing(m, rq->op);
+	op->recalls = rq->can_park && !recalls_nothing(rq->op);
+	/* What was open when a manager died nobody has a lease on; see reclaim_fn(). */
+	op->only_kept = rq->op == PVFS_OP_RECLAIM && mgr_leases_in_grace(m);
 	op->data = rq->data;
 	op->from = rq->from;
 	op->data_len = rq->data_len;
@@ -625,9 +617,12 @@ void mgr_stats(struct mgr *m, FILE *f)
 		value(&m->locks.refused), mgr_locks_in_grace(m) ? "true" : "false");
 	fprintf(f,
 		",\"leases\":{\"now\":%u,\"granted\":%llu,\"refused\":%llu,\"recalled\":%llu"
-		",\"expired\":%llu,\"parked\":%llu,\"grace\":%s}",
+		",\"expired\":%llu,\"write\":%u,\"write_granted\":%llu,\"write_recalled\":%llu"
+		",\"parked\":%llu,\"grace\":%s}",
 		atomic_load(&m->leases.count), value(&m->leases.granted),
 		value(&m->leases.refused), value(&m->recalls.recalled), value(&m->recalls.expired),
+		atomic_load(&m->leases.writes), value(&m->leases.write_granted),
+		value(&m->recalls.write_recalled),
 		value(&m->recalls.parked), mgr_leases_in_grace(m) ? "true" : "false");
 	fprintf(f, ",\"handled\":{");
 	for (i = 0; i < PVFS_OP_LIMIT; i++) {

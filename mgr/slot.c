@@ -57,6 +57,19 @@ static int load_retry(struct mgr_op *op, void *arg)
 	return load(op, arg);
 }
 
+/* What that process leased with its reply we know nothing of. */
+static int unleased(struct mgr_op *op, struct pvfs_create_rep *rep)
+{
+	int n;
+
+	rep->attr.flags &= ~(PVFS_AF_LEASE | PVFS_AF_DRAFT | PVFS_AF_WLEASE);
+	n = pvfs_create_rep_encode(rep, op->body, sizeof(op->body));
+	if (n < 0)
+		return n;
+	op->body_len = n;
+	return 0;
+}
+
 /*
  * What the replayed request opened is not known to this process when an earlier one did it; and a
  * payload is not kept.
@@ -75,6 +88,7 @@ static int replay(struct mgr_op *op, struct mgr_slot *sl)
 	} else if (op->nr == PVFS_OP_CREATE && !sl->here) {
 		err = pvfs_create_rep_decode(create, op->body, op->body_len) ? -EUCLEAN : 0;
 		err = err ?: mgr_open_again(op, &create->attr.fid, op->req.create.flags);
+		err = err ?: unleased(op, create);
 	}
 	if (!err)
 		sl->here = true;

@@ -432,7 +432,7 @@ static void drafts(void **state)
 	assert_int_equal(do_getattr(&b, h.at.fid, NULL, &at), -EINPROGRESS);
 	mgr_recall_session_end(t->f->m, c.session);
 	assert_int_equal(do_getattr(&b, h.at.fid, NULL, &at), 0);
-	assert_int_equal(atomic_load(&l->drafts), 0);
+	assert_int_equal(atomic_load(&l->kept), 0);
 	/* Nonsense. */
 	set.flags = 4;
 	assert_int_equal(flush(&c, &h, set, "x", 1, &rp), -EINVAL);

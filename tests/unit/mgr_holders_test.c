@@ -213,6 +213,29 @@ static void draft(void **state)
 	assert_int_equal(h.writers, 1);
 }
 
+/* The same of a WRITE lease, which has no end of its own. */
+static void write_lease(void **state)
+{
+	struct hd *t = *state;
+	struct pvfs_holders_rep rp;
+	struct hf f = make(&t->a, "big", PVFS_O_STRIPED | PVFS_O_WLEASE);
+	struct pvfs_holder h;
+
+	assert_true(f.at.flags & PVFS_AF_WLEASE);
+	assert_int_equal(ask(&t->b, fx_root, "big", &rp), 0);
+	h = said(&rp, t->a.session);
+	assert_int_equal(h.flags, PVFS_HD_LEASE | PVFS_HD_WRITE);
+	assert_int_equal(h.ms, 0);
+	assert_int_equal(h.writers, 1);
+	assert_int_equal(sent, 0);
+	assert_int_equal(do_close(&t->a, f.at.fid, PVFS_O_READ | PVFS_O_WRITE, NULL), 0);
+	assert_int_equal(ask(&t->b, fx_root, "big", &rp), 0);
+	h = said(&rp, t->a.session);
+	assert_int_equal(h.flags, PVFS_HD_LEASE);
+	assert_in_range(h.ms, 1, t->f->m->conf->lease_ms);
+	assert_int_equal(h.writers, 0);
+}
+
 /* All of many, each once and in order, in portions of any size. */
 static void many(void **state)
 {
@@ -281,6 +304,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(who, setup, teardown),
 		cmocka_unit_test_setup_teardown(may, setup, teardown),
 		cmocka_unit_test_setup_teardown(draft, setup, teardown),
+		cmocka_unit_test_setup_teardown(write_lease, setup, teardown),
 		cmocka_unit_test_setup_teardown(many, setup, teardown),
 		cmocka_unit_test_setup_teardown(restart, setup, teardown),
 	};

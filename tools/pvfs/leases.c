@@ -160,11 +160,12 @@ static const struct out_col cols[] = {
 
 static void add_row(struct out *o, const char *name, const struct pvfs_who *w)
 {
-	const char *lease = w->flags & PVFS_WHO_DRAFT ? "DRAFT" :
+	const char *lease = w->flags & PVFS_WHO_WRITE ? "WRITE" :
+			    w->flags & PVFS_WHO_DRAFT ? "DRAFT" :
 			    w->flags & PVFS_WHO_LEASE ? "READ" : "-";
 	char seconds[32] = "-";
 
-	if (w->flags & PVFS_WHO_LEASE)
+	if ((w->flags & PVFS_WHO_LEASE) && !(w->flags & PVFS_WHO_WRITE))
 		snprintf(seconds, sizeof(seconds), "%.1f", w->lease_ms / 1e3);
 	out_row(o);
 	out_name(o, 0, name);
