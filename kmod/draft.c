@@ -164,6 +164,7 @@ static int draft_end_held(struct inode *inode, u32 flags)
 	if (err == -EINTR)		/* killed: it stays for somebody else */
 		return err;
 	WRITE_ONCE(pi->draft, NULL);
+	pvfs_leasestat_told(inode, d->len);
 	if (!cancel_delayed_work(&d->work))
 		return err;		/* @work is at it, or is this task */
 	draft_free(d);
@@ -286,12 +287,15 @@ bool pvfs_draft_recalled(struct inode *inode)
 	if (!READ_ONCE(PVFS_I(inode)->draft))
 		return false;
 	r = kmalloc(sizeof(*r), GFP_ATOMIC);
-	if (!r)				/* the mgr asks again, and @work comes */
+	if (!r) {			/* the mgr asks again, and @work comes */
+		pvfs_leasestat_late(inode);
 		return true;
+	}
 	if (!igrab(inode)) {
 		kfree(r);
 		return false;
 	}
+	pvfs_leasestat_late(inode);
 	atomic_inc(&PVFS_VOL(inode)->closing);
 	INIT_WORK(&r->work, draft_recalled_work);
 	r->inode = inode;
@@ -325,6 +329,7 @@ void pvfs_draft_begin(struct inode *inode, const struct pvfs_attr *attr)
 		WRITE_ONCE(pi->draft, NULL);
 	spin_unlock(&pi->lock);
 	if (pi->draft) {
+		pvfs_leasestat_draft(PVFS_VOL(inode), 1);
 		ihold(inode);
 		atomic_inc(&PVFS_VOL(inode)->closing);
 		queue_delayed_work(PVFS_VOL(inode)->vfs_wq, &d->work,

@@ -129,6 +129,9 @@ void pvfs_evict_inode(struct inode *inode)
 	clear_inode(inode);
 	pvfs_locks_evict(inode);
 	pvfs_listing_drop(inode, NULL);
+	spin_lock(&pi->lock);
+	pvfs_leasestat_drop(pi);
+	spin_unlock(&pi->lock);
 	if (pi->use) {
 		/* What is left are closes of readers that the mgr has not answered. */
 		spin_lock(&vol->open_lock);

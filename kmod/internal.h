@@ -180,15 +180,35 @@ struct net;
 
 #define PVFS_RECALLS_KEPT 64u
 
+/* How many inodes have a lease, by the span of time in which it ends: leasestat.c. */
+#define PVFS_LEASE_SPANS 64u
+enum pvfs_leased { PVFS_LEASED_FILE, PVFS_LEASED_DIR, PVFS_LEASED_OTHER, PVFS_LEASED_KINDS };
+struct pvfs_lease_counts {
+	u64 gen;			/* of those that are counted */
+	unsigned int shift;		/* of a boot time in ns: its span; 0: none was counted yet */
+	u64 first;			/* the span of now, when it was looked at last */
+	u32 n[PVFS_LEASED_KINDS][PVFS_LEASE_SPANS];	/* span i at i % SPANS */
+};
+
+/* From a draft's first RECALL until all of it was told. */
+#define PVFS_DRAFT_TIMES 5u
+struct pvfs_draft_times {
+	u64 n, us, us_max;
+	u64 below[PVFS_DRAFT_TIMES];	/* 1, 10, 100 ms, 1 s; the last: longer */
+};
+
 /* What says whether an answer may still be believed when it comes: lease.c. */
 struct pvfs_leases {
 	atomic64_t gen;			/* another: nothing from before is believed */
 	atomic_t unsure;		/* changes that may be made at any time; none is believed */
 	atomic64_t owns;		/* counts changes of our own */
 	atomic_long_t tokens;		/* the last one */
-	spinlock_t lock;		/* protects the next two */
+	spinlock_t lock;		/* protects the next four */
 	u64 recalls;			/* how many inodes were recalled */
 	u64 recalled[PVFS_RECALLS_KEPT];	/* the last ones: number i at i % KEPT */
+	struct pvfs_lease_counts counts;
+	struct pvfs_draft_times times;
+	atomic_t drafts;		/* there are now */
 };
 
 /* Listings that are kept: listing.c. */
@@ -393,6 +413,8 @@ void pvfs_deferred_end(struct pvfs_volume *vol);
 int pvfs_leases_recalled(struct pvfs_volume *vol, const struct pvfs_recall_req *req);
 /* VFS half: see lease.c. From anywhere. */
 void pvfs_leases_init(struct pvfs_volume *vol);
+void pvfs_leasestat_show(struct seq_file *m, struct pvfs_volume *vol);
+void pvfs_leasestat_reset(struct pvfs_volume *vol);
 void pvfs_listings_init(struct pvfs_volume *vol);
 /* VFS half: io.c's part of vol->room. 0 or -ENOMEM. */
 int pvfs_io_room_init(struct pvfs_volume *vol);
@@ -472,10 +494,12 @@ enum pvfs_counter {
 	PVFS_CNT_ABANDONED,
 	PVFS_CNT_LEASES,	/* taken */
 	PVFS_CNT_RECALLED,	/* inodes named by RECALLs */
+	PVFS_CNT_LATE,		/* those of them that are drafts: not yet, was the answer */
 	PVFS_CNT_JOINED,	/* opens without a message */
 	PVFS_CNT_MAX,
 };
 void pvfs_count(struct pvfs_volume *vol, enum pvfs_counter c, u64 n);
+u64 pvfs_counted(struct pvfs_volume *vol, enum pvfs_counter c);
 
 /* ---------------------------------------------------------------- module init ladder */
 int pvfs_kreq_init(void);

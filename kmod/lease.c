@@ -19,6 +19,7 @@
  * is recalled answers from it just after: the call was under way when the recall was answered.
  */
 #include "vfs.h"
+#include "trace.h"
 
 #define LEASE_ASK_NS NSEC_PER_SEC	/* between two questions for the lease on a file */
 
@@ -113,12 +114,13 @@ void pvfs_lease_take(struct inode *inode, const struct pvfs_attr *attr, const st
 	struct pvfs_volume *vol = PVFS_VOL(inode);
 	struct pvfs_inode *pi = PVFS_I(inode);
 	struct pvfs_leases *l = &vol->leases;
-	u64 end;
+	u64 end, now;
 
 	if (!ask || !(attr->flags & PVFS_AF_LEASE) || !vol->opts.lease || pi->own_pending)
 		return;
 	end = lease_ask_end(vol, ask);
-	if (lease_boot_ns() >= end || atomic64_read(&l->gen) != ask->gen ||
+	now = lease_boot_ns();
+	if (now >= end || atomic64_read(&l->gen) != ask->gen ||
 	    lease_recalled_since(l, pi->fid.ino, ask->recalls))
 		return;
 	if (!pvfs_lease_token(inode)) {
@@ -129,8 +131,12 @@ void pvfs_lease_take(struct inode *inode, const struct pvfs_attr *attr, const st
 		/* Pairs with pvfs_lease_token(). */
 		smp_store_release(&pi->lease_token, atomic_long_inc_return(&l->tokens));
 		pvfs_count(vol, PVFS_CNT_LEASES, 1);
+		pvfs_leasestat_take(inode, now);
+		trace_pvfs_lease(inode->i_sb->s_dev, pi->fid.ino, inode->i_mode,
+				 div_u64(end - now, NSEC_PER_MSEC));
 	} else if (end > pi->lease_end) {
 		WRITE_ONCE(pi->lease_end, end);
+		pvfs_leasestat_take(inode, now);
 	}
 	if (pi->own_last <= ask->owns)
 		WRITE_ONCE(pi->lease_attrs, true);
@@ -258,6 +264,7 @@ static void lease_drop(struct pvfs_inode *pi)
 {
 	WRITE_ONCE(pi->lease_token, 0);
 	WRITE_ONCE(pi->lease_attrs, false);
+	pvfs_leasestat_drop(pi);
 }
 
 /**
@@ -348,9 +355,9 @@ int pvfs_leases_recalled(struct pvfs_volume *vol, const struct pvfs_recall_req *
 {
 	struct super_block *sb = READ_ONCE(vol->sb);
 	struct pvfs_leases *l = &vol->leases;
+	int err = 0, answer;
 	struct inode *inode;
 	unsigned int i;
-	int err = 0;
 	u64 ino;
 
 	if (req->inos.len % 8)
@@ -365,6 +372,7 @@ int pvfs_leases_recalled(struct pvfs_volume *vol, const struct pvfs_recall_req *
 		pvfs_count(vol, PVFS_CNT_RECALLED, 1);
 		if (!sb)
 			continue;
+		answer = 0;
 		rcu_read_lock();
 		inode = find_inode_rcu(sb, ino, lease_test_ino, &ino);
 		if (inode) {
@@ -373,9 +381,11 @@ int pvfs_leases_recalled(struct pvfs_volume *vol, const struct pvfs_recall_req *
 			spin_unlock(&PVFS_I(inode)->lock);
 			pvfs_deferred_recalled(inode);
 			if (pvfs_draft_recalled(inode))
-				err = -EAGAIN;
+				answer = -EAGAIN;
 		}
 		rcu_read_unlock();
+		trace_pvfs_recall(sb->s_dev, ino, answer);
+		err = err ?: answer;
 	}
 	return err;
 }

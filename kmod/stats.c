@@ -5,6 +5,7 @@
  *   stats     one line per operation that was used; writing "reset" starts from zero
  *   servers   one line per server: connections, state, queue
  *   requests  one line per request in flight: what waits for whom, and for how long
+ *   leases    what may be believed, and what others wait for: leasestat.c
  *
  * Two mounts of one volume are <volume> and <volume>-2.
  */
@@ -33,6 +34,16 @@ void pvfs_stats_exit(void)
 void pvfs_count(struct pvfs_volume *vol, enum pvfs_counter c, u64 n)
 {
 	this_cpu_add(vol->stats->counter[c], n);
+}
+
+u64 pvfs_counted(struct pvfs_volume *vol, enum pvfs_counter c)
+{
+	u64 n = 0;
+	int cpu;
+
+	for_each_possible_cpu(cpu)
+		n += per_cpu_ptr(vol->stats, cpu)->counter[c];
+	return n;
 }
 
 void pvfs_stats_request(struct pvfs_volume *vol, const struct pvfs_request *req, u64 now)
@@ -91,12 +102,12 @@ static int stats_show(struct seq_file *m, void *v)
 		[PVFS_CNT_ABANDONED] = "abandoned",
 		[PVFS_CNT_LEASES] = "leases",
 		[PVFS_CNT_RECALLED] = "recalled",
+		[PVFS_CNT_LATE] = "recalled_late",
 		[PVFS_CNT_JOINED] = "joined",
 	};
 	struct pvfs_volume *vol = m->private;
 	struct pvfs_op_stats s;
 	unsigned int i;
-	int cpu;
 
 	seq_puts(m,
 		 "# operation count errors bytes_out bytes_in queued_us_mean queued_us_max flight_us_mean flight_us_max\n");
@@ -111,13 +122,8 @@ static int stats_show(struct seq_file *m, void *v)
 			   div64_u64(s.queued, s.count * 1000), div_u64(s.queued_max, 1000),
 			   div64_u64(s.flight, s.count * 1000), div_u64(s.flight_max, 1000));
 	}
-	for (i = 0; i < PVFS_CNT_MAX; i++) {
-		u64 n = 0;
-
-		for_each_possible_cpu(cpu)
-			n += per_cpu_ptr(vol->stats, cpu)->counter[i];
-		seq_printf(m, "%s %llu\n", names[i], n);
-	}
+	for (i = 0; i < PVFS_CNT_MAX; i++)
+		seq_printf(m, "%s %llu\n", names[i], pvfs_counted(vol, i));
 	return 0;
 }
 
@@ -141,6 +147,7 @@ static ssize_t stats_write(struct file *file, const char __user *buf, size_t n, 
 	/* Counts of requests that end right now may survive: good enough for who measures. */
 	for_each_possible_cpu(cpu)
 		memset(per_cpu_ptr(vol->stats, cpu), 0, sizeof(struct pvfs_stats));
+	pvfs_leasestat_reset(vol);
 	return n;
 }
 
@@ -232,6 +239,12 @@ static int stats_requests_show(struct seq_file *m, void *v)
 	return 0;
 }
 
+static int stats_leases_show(struct seq_file *m, void *v)
+{
+	pvfs_leasestat_show(m, m->private);
+	return 0;
+}
+
 /* ---------------------------------------------------------------- volumes */
 
 static bool stats_name_taken(const char *name)
@@ -256,7 +269,8 @@ int pvfs_stats_add_volume(struct pvfs_volume *vol)
 	if (vol->proc &&
 	    proc_create_data("stats", 0644, vol->proc, &stats_proc_ops, vol) &&
 	    proc_create_single_data("servers", 0444, vol->proc, stats_servers_show, vol) &&
-	    proc_create_single_data("requests", 0444, vol->proc, stats_requests_show, vol)) {
+	    proc_create_single_data("requests", 0444, vol->proc, stats_requests_show, vol) &&
+	    proc_create_single_data("leases", 0444, vol->proc, stats_leases_show, vol)) {
 		list_add_tail(&vol->volumes, &volumes);
 		mutex_unlock(&volumes_mutex);
 		return 0;

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * trace.h - tracepoints of a request's life: submit, post, reply, done.
+ * trace.h - tracepoints of a request's life: submit, post, reply, done; and of a lease's: it was taken,
+ * recalled, and what a draft had kept back was told after that.
  */
 #undef TRACE_SYSTEM
 #define TRACE_SYSTEM pvfs
@@ -32,6 +33,28 @@ PVFS_REQUEST_EVENT(pvfs_submit);
 PVFS_REQUEST_EVENT(pvfs_post);
 PVFS_REQUEST_EVENT(pvfs_reply);
 PVFS_REQUEST_EVENT(pvfs_done);
+
+/* A lease that there was not before; not that one lasts longer. */
+TRACE_EVENT(pvfs_lease, TP_PROTO(dev_t dev, u64 ino, umode_t mode, u32 ms), TP_ARGS(dev, ino, mode, ms),
+	    TP_STRUCT__entry(__field(dev_t, dev) __field(u64, ino) __field(umode_t, mode) __field(u32, ms)),
+	    TP_fast_assign(__entry->dev = dev; __entry->ino = ino; __entry->mode = mode; __entry->ms = ms;),
+	    TP_printk("dev %d:%d ino %llu %s ms %u", MAJOR(__entry->dev), MINOR(__entry->dev),
+		      __entry->ino, S_ISREG(__entry->mode) ? "file" :
+		      S_ISDIR(__entry->mode) ? "directory" : "other", __entry->ms));
+
+/* Answer: 0, or -EAGAIN for a draft. */
+TRACE_EVENT(pvfs_recall, TP_PROTO(dev_t dev, u64 ino, int answer), TP_ARGS(dev, ino, answer),
+	    TP_STRUCT__entry(__field(dev_t, dev) __field(u64, ino) __field(int, answer)),
+	    TP_fast_assign(__entry->dev = dev; __entry->ino = ino; __entry->answer = answer;),
+	    TP_printk("dev %d:%d ino %llu answer %d", MAJOR(__entry->dev), MINOR(__entry->dev),
+		      __entry->ino, __entry->answer));
+
+/* Since its first RECALL. */
+TRACE_EVENT(pvfs_draft_told, TP_PROTO(dev_t dev, u64 ino, u32 bytes, u64 us), TP_ARGS(dev, ino, bytes, us),
+	    TP_STRUCT__entry(__field(dev_t, dev) __field(u64, ino) __field(u32, bytes) __field(u64, us)),
+	    TP_fast_assign(__entry->dev = dev; __entry->ino = ino; __entry->bytes = bytes; __entry->us = us;),
+	    TP_printk("dev %d:%d ino %llu bytes %u us %llu", MAJOR(__entry->dev), MINOR(__entry->dev),
+		      __entry->ino, __entry->bytes, __entry->us));
 
 #endif
 

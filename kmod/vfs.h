@@ -15,6 +15,7 @@
  *   deferred.c  opens for reading without a message
  *   lock*.c  file locks                        lease.c  what may be believed, and for how long
  *   export.c file handles                      late.c   what dying tasks leave to be written
+ *   leasestat.c how many leases and drafts there are
  *
  * What is trusted: by default nothing that was learned before the present system call began. Names
  * are asked by LOOKUP, whose answer brings the attributes along; open files' attributes by GETATTR;
@@ -141,11 +142,14 @@ struct pvfs_inode {
 	u64 lease_end;			/* boot time, ns */
 	u64 lease_asked;		/* the same: when it was asked for, for its bytes. No lock */
 	bool lease_attrs;		/* the attributes too, not only the names */
+	u64 lease_span;			/* where leasestat.c counts it; 0: nowhere */
+	u64 lease_span_gen;		/* of the volume when it was counted */
 	u32 own_pending;		/* changes of our own under way: none is taken, or believed */
 	u64 owns_begun;			/* how many began so far */
 	struct pvfs_listing *listing;	/* vol->listings.lock. Looked for without, too */
 	struct mutex draft_mutex;	/* protects what is in the draft */
 	struct pvfs_draft *draft;	/* changed under it; NULL: none. Looked for without, too */
+	u64 draft_recalled;		/* ns, when it was asked for first; 0: not yet */
 	u64 own_last;			/* of the volume's own changes the last that was to it */
 	u64 floor;	/* the file was at least so long with trunc_gen floor_gen: our writes */
 	u32 floor_gen;
@@ -245,6 +249,14 @@ void pvfs_own_begin(struct inode *inode);
 void pvfs_own_end(struct inode *inode);
 void pvfs_unlease(struct inode *inode);
 void pvfs_unlease_end(struct inode *inode);
+
+/* ---------------------------------------------------------------- leasestat.c */
+
+void pvfs_leasestat_take(struct inode *inode, u64 now);
+void pvfs_leasestat_drop(struct pvfs_inode *pi);
+void pvfs_leasestat_draft(struct pvfs_volume *vol, int delta);
+void pvfs_leasestat_late(struct inode *inode);
+void pvfs_leasestat_told(struct inode *inode, u32 bytes);
 
 /* ---------------------------------------------------------------- listing.c */
 

@@ -8,7 +8,7 @@
 . "${0%/*}/counts_open.sh"
 
 calls=$tools/calls
-plan 119
+plan 122
 
 # An attribute of the mount M: the value of option $1.
 option()
@@ -159,6 +159,65 @@ check "leases and recalls are counted" eval '
 	rm -f $M/d/none; cat $S/stats; [ "$(awk "\$1 == \"leases\" { print \$2 }" $S/stats)" -ge 1 ]
 	echo reset >$S/stats; stat /mnt/leased/d/b; chmod 600 $M/d/b
 	[ "$(awk "\$1 == \"recalled\" { print \$2 }" $S/stats)" -ge 1 ]'
+# A line of the mount's leases.
+leases()
+{
+	awk -v what="$1" '$1 == what { print $2 }' $S/leases
+}
+check "... and how many there are now, files and directories" eval '
+	stat /mnt/leased/d/a /mnt/leased/d/b; cat $S/leases; n=$(leases files); [ "$n" -ge 2 ]; [ "$(leases directories)" -ge 1 ]
+	echo >$M/d/short; stat /mnt/leased/d/short; [ "$(leases files)" = $((n + 1)) ]
+	chmod 600 $M/d/short; [ "$(leases files)" = $n ]
+	stat /mnt/leased/d/short; [ "$(leases files)" = $((n + 1)) ]; rm /mnt/leased/d/short; [ "$(leases files)" = $n ]
+	stat /mnt/leased/d/link; cat $S/leases; [ "$(leases others)" -ge 1 ]; [ "$(leases recalled)" -ge 1 ]'
+# In one process: who has the file open and ends, as cat does, tells it. After a second it is told by itself: a slow machine
+# gets some more tries to ask for it before that.
+draft_asked_for()
+{
+	local t=/sys/kernel/tracing x ino
+
+	echo >$t/trace
+	for x in lease recall draft_told; do echo 1 >$t/events/pvfs/pvfs_$x/enable; done
+	python3 - /mnt/leased/d/draft "$M/d/draft" $S <<-'END'
+	import os, sys
+	mine, other, proc = sys.argv[1:]
+	def now():
+	    with open(proc + "/leases") as f:
+	        return {k: int(v) for k, v in map(str.split, f)}
+	for i in range(8):
+	    with open(proc + "/stats", "w") as f:
+	        f.write("reset")
+	    fd = os.open(mine, os.O_WRONLY | os.O_CREAT | os.O_EXCL)
+	    os.write(fd, b"kept")
+	    before = now()
+	    with open(other) as f:
+	        assert f.read() == "kept"
+	    after = now()
+	    os.close(fd)
+	    if before["drafts"] and after["recalled_late"]:
+	        break
+	    os.unlink(mine)
+	print(before, after)
+	assert before["drafts"] == 1 and before["drafts_told"] == 0
+	assert after["drafts"] == 0 and after["drafts_told"] == 1 and after["recalled_late"] >= 1
+	assert after["told_us_mean"] == after["told_us_max"] > 0
+	assert sum(v for k, v in after.items() if k.startswith(("told_below", "told_later"))) == 1
+	END
+	for x in lease recall draft_told; do echo 0 >$t/events/pvfs/pvfs_$x/enable; done
+	ino=$(stat -c %i "$M/d/draft")
+	grep " ino $ino " $t/trace
+	grep -E "pvfs_lease: dev [0-9]+:[0-9]+ ino $ino file ms [0-9]+" $t/trace
+	grep -E "pvfs_recall: dev [0-9]+:[0-9]+ ino $ino answer -11" $t/trace
+	grep -E "pvfs_draft_told: dev [0-9]+:[0-9]+ ino $ino bytes 4 us [0-9]+" $t/trace
+	echo >$t/trace
+	rm "$M/d/draft"
+}
+check "a draft that others ask for: counted, traced, with how long they waited" draft_asked_for
+check "pvfs leases says whose a lease is, and a draft" eval '
+	who() { pvfs leases -k /run/pvfs-cluster/volume/cluster.key "$@"; }
+	stat /mnt/leased/d/a; who /mnt/leased/d/a; [ "$(who --json "$M/d/a" | grep -c \"READ\")" = 1 ]
+	exec 5>/mnt/leased/d/whose; who /mnt/leased/d/whose >"$tmp/whose"; exec 5>&-
+	cat "$tmp/whose"; grep "DRAFT.* 0  *1  *- " "$tmp/whose"; rm -f /mnt/leased/d/whose'
 # dd: bytes of the file $1 in calls of $2, from the start, $3 of them
 in_calls()
 {

@@ -1,0 +1,214 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * leasestat.c - /proc/fs/pvfs/<volume>/leases: how many inodes have a lease now, how many are drafts,
+ * and how long others wait for these.
+ *
+ * A lease mostly ends by itself: nobody notes when. So what is counted is how many end in each of 64
+ * spans of time (at most 1/16 of a lease long), and who reads the file adds up those that are yet to
+ * come: that walks over no inodes. An inode knows where it is counted, and is taken from there when
+ * its lease is made longer or given up; spans that are over are forgotten with what was in them. So
+ * are all when the session or the manager is another.
+ */
+#include <linux/seq_file.h>
+#include "vfs.h"
+#include "trace.h"
+
+/* Of pvfs_draft_times.below, but for the last, which is longer. */
+static const u32 below_us[PVFS_DRAFT_TIMES - 1] = { 1000, 10000, 100000, 1000000 };
+
+static enum pvfs_leased leased_kind(const struct inode *inode)
+{
+	return S_ISREG(inode->i_mode) ? PVFS_LEASED_FILE :
+	       S_ISDIR(inode->i_mode) ? PVFS_LEASED_DIR : PVFS_LEASED_OTHER;
+}
+
+/* ---------------------------------------------------------------- leases; pvfs_leases.lock is held */
+
+/* Spans that are over by @now are empty. */
+static void counts_advance(struct pvfs_lease_counts *c, u64 now)
+{
+	unsigned int kind;
+
+	now >>= c->shift;
+	for (; c->first < now; c->first++) {
+		if (now - c->first >= PVFS_LEASE_SPANS) {
+			memset(c->n, 0, sizeof(c->n));
+			c->first = now;
+			break;
+		}
+		for (kind = 0; kind < PVFS_LEASED_KINDS; kind++)
+			c->n[kind][c->first % PVFS_LEASE_SPANS] = 0;
+	}
+}
+
+/* The first of another session, or manager. */
+static void counts_begin(struct pvfs_lease_counts *c, u64 gen, u64 now, u32 lease_ms)
+{
+	memset(c, 0, sizeof(*c));
+	c->gen = gen;
+	for (c->shift = 20; ((u64)lease_ms * NSEC_PER_MSEC) >> c->shift >= PVFS_LEASE_SPANS / 2; c->shift++)
+		;
+	c->first = now >> c->shift;
+}
+
+static void counts_take_out(struct pvfs_lease_counts *c, struct pvfs_inode *pi)
+{
+	u64 span = pi->lease_span;
+
+	if (span && pi->lease_span_gen == c->gen && span >= c->first)
+		c->n[leased_kind(&pi->vfs_inode)][span % PVFS_LEASE_SPANS]--;
+	pi->lease_span = 0;
+}
+
+/* ---------------------------------------------------------------- leases */
+
+/**
+ * pvfs_leasestat_take - an inode has a lease, or has it for longer
+ * @inode: the inode; pvfs_inode.lock is held, and the lease is in it
+ * @now: boot time, ns
+ */
+void pvfs_leasestat_take(struct inode *inode, u64 now)
+{
+	struct pvfs_volume *vol = PVFS_VOL(inode);
+	struct pvfs_lease_counts *c = &vol->leases.counts;
+	struct pvfs_inode *pi = PVFS_I(inode);
+	u64 gen = pi->lease_gen;
+
+	spin_lock(&vol->leases.lock);
+	counts_take_out(c, pi);
+	if (!c->shift || gen > c->gen)
+		counts_begin(c, gen, now, READ_ONCE(vol->lease_ms));
+	counts_advance(c, now);
+	if (gen == c->gen) {
+		/* The lease time may have become longer since: then it is taken for over too early. */
+		pi->lease_span = clamp(pi->lease_end >> c->shift, c->first, c->first + PVFS_LEASE_SPANS - 1);
+		pi->lease_span_gen = gen;
+		c->n[leased_kind(inode)][pi->lease_span % PVFS_LEASE_SPANS]++;
+	}
+	spin_unlock(&vol->leases.lock);
+}
+
+/**
+ * pvfs_leasestat_drop - an inode has no lease any more, or goes
+ * @pi: of the inode; pvfs_inode.lock is held
+ */
+void pvfs_leasestat_drop(struct pvfs_inode *pi)
+{
+	struct pvfs_leases *l = &PVFS_VOL(&pi->vfs_inode)->leases;
+
+	if (!pi->lease_span)
+		return;
+	spin_lock(&l->lock);
+	counts_take_out(&l->counts, pi);
+	spin_unlock(&l->lock);
+}
+
+/* ---------------------------------------------------------------- drafts */
+
+/**
+ * pvfs_leasestat_draft - a draft is there; or there is one less
+ * @vol: the volume
+ * @delta: 1 or -1
+ */
+void pvfs_leasestat_draft(struct pvfs_volume *vol, int delta)
+{
+	atomic_add(delta, &vol->leases.drafts);
+}
+
+/**
+ * pvfs_leasestat_late - a RECALL of a draft was answered: not yet
+ * @inode: the draft
+ *
+ * Context: where replies are received.
+ */
+void pvfs_leasestat_late(struct inode *inode)
+{
+	struct pvfs_inode *pi = PVFS_I(inode);
+
+	pvfs_count(PVFS_VOL(inode), PVFS_CNT_LATE, 1);
+	/* Of several RECALLs the first. */
+	spin_lock(&pi->lock);
+	if (!pi->draft_recalled)
+		pi->draft_recalled = ktime_get_ns();
+	spin_unlock(&pi->lock);
+}
+
+/**
+ * pvfs_leasestat_told - a draft is over: the manager, or the iods, have what was kept back
+ * @inode: what was a draft; its mutex is held
+ * @bytes: that were written to it
+ */
+void pvfs_leasestat_told(struct inode *inode, u32 bytes)
+{
+	struct pvfs_leases *l = &PVFS_VOL(inode)->leases;
+	struct pvfs_inode *pi = PVFS_I(inode);
+	struct pvfs_draft_times *t = &l->times;
+	unsigned int i;
+	u64 at, us;
+
+	pvfs_leasestat_draft(PVFS_VOL(inode), -1);
+	spin_lock(&pi->lock);
+	at = pi->draft_recalled;
+	spin_unlock(&pi->lock);
+	if (!at)
+		return;
+	us = div_u64(ktime_get_ns() - at, NSEC_PER_USEC);
+	for (i = 0; i < PVFS_DRAFT_TIMES - 1 && us >= below_us[i]; i++)
+		;
+	spin_lock(&l->lock);
+	t->n++;
+	t->us += us;
+	t->us_max = max(t->us_max, us);
+	t->below[i]++;
+	spin_unlock(&l->lock);
+	trace_pvfs_draft_told(inode->i_sb->s_dev, pi->fid.ino, bytes, us);
+}
+
+/* ---------------------------------------------------------------- for people */
+
+/**
+ * pvfs_leasestat_reset - times begin anew, with the counters
+ * @vol: the volume
+ */
+void pvfs_leasestat_reset(struct pvfs_volume *vol)
+{
+	spin_lock(&vol->leases.lock);
+	memset(&vol->leases.times, 0, sizeof(vol->leases.times));
+	spin_unlock(&vol->leases.lock);
+}
+
+/**
+ * pvfs_leasestat_show - the file's lines
+ * @m: where to
+ * @vol: the volume
+ */
+void pvfs_leasestat_show(struct seq_file *m, struct pvfs_volume *vol)
+{
+	static const char * const kinds[PVFS_LEASED_KINDS] = { "files", "directories", "others" };
+	struct pvfs_leases *l = &vol->leases;
+	u64 now = ktime_get_coarse_boottime_ns(), sum[PVFS_LEASED_KINDS] = { };
+	struct pvfs_lease_counts *c = &l->counts;
+	struct pvfs_draft_times t;
+	unsigned int i, kind;
+
+	spin_lock(&l->lock);
+	/* While a change may be made at any time no lease is believed. */
+	if (c->shift && c->gen == atomic64_read(&l->gen) && !atomic_read(&l->unsure)) {
+		counts_advance(c, now);
+		for (kind = 0; kind < PVFS_LEASED_KINDS; kind++)
+			for (i = 0; i < PVFS_LEASE_SPANS; i++)
+				sum[kind] += c->n[kind][i];
+	}
+	t = l->times;
+	spin_unlock(&l->lock);
+	for (kind = 0; kind < PVFS_LEASED_KINDS; kind++)
+		seq_printf(m, "%s %llu\n", kinds[kind], sum[kind]);
+	seq_printf(m, "drafts %d\n", atomic_read(&l->drafts));
+	seq_printf(m, "taken %llu\nrecalled %llu\nrecalled_late %llu\n", pvfs_counted(vol, PVFS_CNT_LEASES),
+		   pvfs_counted(vol, PVFS_CNT_RECALLED), pvfs_counted(vol, PVFS_CNT_LATE));
+	seq_printf(m, "drafts_told %llu\ntold_us_mean %llu\ntold_us_max %llu\n", t.n,
+		   t.n ? div64_u64(t.us, t.n) : 0, t.us_max);
+	for (i = 0; i < PVFS_DRAFT_TIMES - 1; i++)
+		seq_printf(m, "told_below_%u_us %llu\n", below_us[i], t.below[i]);
+	seq_printf(m, "told_later %llu\n", t.below[i]);
+}
