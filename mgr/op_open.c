@@ -44,10 +44,15 @@ u32 mgr_cap_rights(u32 flags)
 	       (flags & PVFS_O_WRITE ? PVFS_CAP_WRITE : 0);
 }
 
+/* Who would keep what is written may have to read what is beside it: kernels, not the programs. */
 static void make_cap_for(struct mgr *m, u64 session, const struct pvfs_fid *fid, u32 flags,
 			 struct pvfs_cap *cap)
 {
-	pvfs_cap_make(&m->server_key, m->uuid, session, fid, mgr_cap_rights(flags), cap);
+	u32 rights = mgr_cap_rights(flags);
+
+	if ((rights & PVFS_CAP_WRITE) && (flags & PVFS_O_WLEASE))
+		rights |= PVFS_CAP_READ;
+	pvfs_cap_make(&m->server_key, m->uuid, session, fid, rights, cap);
 }
 
 static void make_cap(struct mgr_op *op, const struct pvfs_fid *fid, u32 flags, struct pvfs_cap *cap)
