@@ -48,6 +48,7 @@ struct mgr_bar {
 struct recall_batch {
 	struct recall_batch *next;
 	u64 session;
+	bool write;
 	u32 n;
 	u64 inos[PVFS_RECALL_MAX];
 };
@@ -236,14 +237,15 @@ static void batch_add(struct mgr_recalls *r, struct recall_batch **list, struct 
 {
 	struct recall_batch *b;
 
+	/* One answer is for all that is in it, and of WRITE leases that is: not yet. */
 	for (b = *list; b; b = b->next)
-		if (b->session == c->session && b->n < PVFS_RECALL_MAX)
+		if (b->session == c->session && b->write == c->write && b->n < PVFS_RECALL_MAX)
 			break;
 	if (!b) {
 		b = malloc(sizeof(*b));
 		if (!b)
 			return;
-		*b = (struct recall_batch){ .next = *list, .session = c->session };
+		*b = (struct recall_batch){ .next = *list, .session = c->session, .write = c->write };
 		*list = b;
 	}
 	b->inos[b->n++] = c->ino;
