@@ -1,20 +1,22 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * addr.c - the page cache, which serves mmap, exec, and reads while nobody writes: filling it, also
- * ahead of the reader, writing back what was stored through shared mappings, and throwing it away when
- * the file is another.
+ * addr.c - the page cache, which serves mmap, exec, reads while nobody else writes, and writes while
+ * nobody else reads: filling it, also ahead of the reader, and throwing it away when the file is another.
+ * writeback.c brings to the iods what was written to it.
  *
  * Pages are of one version of the file (pvfs_inode.cache_version). They are right when the file is opened
- * (pvfs_cache_check()), while there is a lease on that version, which is when read(2) takes them
- * (pvfs_cache_reads()), and after a write of this client (pvfs_cache_drop()); a write of another client
+ * (pvfs_cache_check()), while there is a lease on that version, or to write, which is when read(2) takes
+ * them (pvfs_cache_reads()), and after a write of this client (pvfs_cache_drop()); a write of another client
  * shows in a mapping at the next open. What is
- * stored in a mapping goes to the iods at msync, munmap, fsync, close and exit (late.c), before a read
- * or write of this client that may touch it, and when memory is wanted.
+ * stored in a mapping, or written under a lease, goes to the iods at msync, munmap, fsync, close and exit
+ * (late.c), before a read or write of this client that may touch it and goes past the cache, and when
+ * memory is wanted.
  *
- * write(2) goes past the cache. So that a page which was filled before such a write is not written
- * back after it, a page becomes dirty only while no write is under way: writers hold the mapping's
- * invalidate_lock shared from throwing the pages away to the iods' answer, page_mkwrite takes it
- * exclusively. A truncation holds it exclusively as well.
+ * Without a lease, and in large calls, write(2) goes past the cache. So that a page which was filled before
+ * such a write is not written
+ * back after it, a page becomes dirty only while no write is under way: such writers hold i_rwsem, and the
+ * mapping's invalidate_lock shared from throwing the pages away to the iods' answer; page_mkwrite takes this
+ * one exclusively, and who writes to the cache the other. A truncation holds both exclusively.
  *
  * The kernel's own waits for pages that are being written cannot be ended; an iod may be away for long.
  * So whoever can be killed waits here first, see addr_wait().
@@ -33,9 +35,15 @@
  */
 #define WAIT_BYTES 16384u
 
-static int pvfs_read_folio(struct file *file, struct folio *folio)
+/**
+ * pvfs_cache_fill - read what a page is to hold
+ * @inode: the file
+ * @folio: the page, locked; up to date on success, and still locked in any case
+ *
+ * Return: 0, -EINTR (killed), or another -errno.
+ */
+int pvfs_cache_fill(struct inode *inode, struct folio *folio)
 {
-	struct inode *inode = folio->mapping->host;
 	struct pvfs_io *io;
 	int err;
 
@@ -58,8 +66,15 @@ static int pvfs_read_folio(struct file *file, struct folio *folio)
 	} while (err == -EAGAIN && !fatal_signal_pending(current));
 	if (!err)
 		folio_mark_uptodate(folio);
-	folio_unlock(folio);
 	return err == -EAGAIN ? -EINTR : err;
+}
+
+static int pvfs_read_folio(struct file *file, struct folio *folio)
+{
+	int err = pvfs_cache_fill(folio->mapping->host, folio);
+
+	folio_unlock(folio);
+	return err;
 }
 
 /*
@@ -123,134 +138,6 @@ static void pvfs_readahead(struct readahead_control *rac)
 		if (err)
 			return;
 	}
-}
-
-/* ---------------------------------------------------------------- writing back */
-
-#define WB_BATCH 64			/* pages of one transfer */
-
-/* Pages next to each other, under writeback. */
-struct writeback {
-	struct inode *inode;
-	struct writeback_control *wbc;	/* NULL: none */
-	loff_t pos;			/* of the first */
-	u32 bytes;	/* of all; the last page may be cut off by the end of the file */
-	unsigned int n;
-	struct folio *folio[WB_BATCH];
-};
-
-/*
- * Killed before it was written: it stays to be written by somebody else. Any other error is told by
- * fsync, and close; then what was stored is lost, as on any file system.
- */
-static void addr_wb_end(struct writeback *wb, struct folio *folio, int err)
-{
-	if (err == -EINTR)
-		atomic_inc(&PVFS_I(wb->inode)->redirtied);
-	if (err == -EINTR && wb->wbc)
-		folio_redirty_for_writepage(wb->wbc, folio);
-	else if (err == -EINTR)
-		filemap_dirty_folio(folio->mapping, folio);
-	else if (err)
-		mapping_set_error(folio->mapping, err);
-	folio_end_writeback(folio);
-}
-
-/* Writes them and waits. A transfer may be cut shorter than asked. */
-static int addr_wb_flush(struct writeback *wb)
-{
-	unsigned int done = 0, full, i;
-	int err = 0;
-
-	while (done < wb->n && !err) {
-		u32 left = wb->bytes - done * PAGE_SIZE, len = 0;
-		/* Not waiting for other transfers: they may be waiting for these pages. */
-		struct pvfs_io *io = pvfs_io_get(wb->inode, true,
-						 wb->pos + (loff_t)done * PAGE_SIZE, left, true);
-
-		if (IS_ERR(io)) {
-			err = PTR_ERR(io);
-			break;
-		}
-		for (i = done; i < wb->n && io->nmem < io->mem_room && len < io->len; i++) {
-			u32 here = min_t(u32, PAGE_SIZE, left - len);
-
-			io->mem[io->nmem++] = (struct bio_vec){
-				.bv_page = folio_page(wb->folio[i], 0), .bv_len = here,
-			};
-			len += here;
-		}
-		io->len = len;
-		err = pvfs_io_run(io);
-		full = io->len == left ? wb->n - done : io->len / PAGE_SIZE;
-		pvfs_io_put(io);
-		if (!err && !full)
-			err = -EIO;	/* not even a page: can't be */
-		if (!err)
-			WRITE_ONCE(PVFS_I(wb->inode)->wrote, PVFS_I(wb->inode)->wrote + full);
-		for (i = 0; !err && i < full; i++)
-			addr_wb_end(wb, wb->folio[done++], 0);
-	}
-	while (done < wb->n)
-		addr_wb_end(wb, wb->folio[done++], err);
-	wb->n = 0;
-	wb->bytes = 0;
-	return err;
-}
-
-/* @folio: locked, and no longer dirty; not locked on return. */
-static int addr_wb_add(struct writeback *wb, struct folio *folio)
-{
-	loff_t size = i_size_read(wb->inode), pos = folio_pos(folio);
-	int err = 0;
-
-	if (wb->n && (wb->n == WB_BATCH || pos != wb->pos + wb->bytes))
-		err = addr_wb_flush(wb);
-	if (pos >= size) {	/* cut off meanwhile */
-		folio_unlock(folio);
-		return err;
-	}
-	if (!wb->n)
-		wb->pos = pos;
-	wb->folio[wb->n++] = folio;
-	wb->bytes += min_t(loff_t, PAGE_SIZE, size - pos);
-	folio_start_writeback(folio);
-	folio_unlock(folio);
-	return err;
-}
-
-static int addr_wb_page(struct pvfs_writepage_arg *arg, struct writeback_control *wbc, void *data)
-{
-	return addr_wb_add(data, pvfs_writepage_folio(arg));
-}
-
-static int pvfs_writepages(struct address_space *mapping, struct writeback_control *wbc)
-{
-	struct writeback wb = { .inode = mapping->host, .wbc = wbc };
-	int err, last = 0;
-
-	err = write_cache_pages(mapping, wbc, addr_wb_page, &wb);
-	if (wb.n)
-		last = addr_wb_flush(&wb);
-	return err ?: last;
-}
-
-/* A dirty page is to be thrown away. Locked. */
-static int pvfs_launder_folio(struct folio *folio)
-{
-	struct inode *inode = folio->mapping->host;
-	struct writeback wb = { .inode = inode,
-				.pos = folio_pos(folio),
-				.n = 1,
-				.folio = { folio } };
-	loff_t size = i_size_read(inode);
-
-	folio_wait_writeback(folio);
-	if (!folio_clear_dirty_for_io(folio) || wb.pos >= size)
-		return 0;
-	wb.bytes = min_t(loff_t, PAGE_SIZE, size - wb.pos);
-	folio_start_writeback(folio);
-	return addr_wb_flush(&wb);
 }
 
 const struct address_space_operations pvfs_aops = {
@@ -319,6 +206,9 @@ int pvfs_cache_forget(struct inode *inode, loff_t pos, loff_t last)
 
 	if (!mapping->nrpages)
 		return 0;
+	/* Many at a time, not each by itself as it is thrown away. */
+	if (pvfs_cache_write(inode, pos, last) == -EINTR)
+		return -EINTR;
 	return addr_wait_unlocked(mapping, pos >> PAGE_SHIFT, last >> PAGE_SHIFT) ?:
 	       addr_wait(mapping, pos, last) ?:
 	       invalidate_inode_pages2_range(mapping, pos >> PAGE_SHIFT, last >> PAGE_SHIFT);
@@ -356,12 +246,23 @@ bool pvfs_cache_check(struct inode *inode)
  * pvfs_cache_reads - may a striped file be read from the page cache?
  * @inode: the file
  *
- * Under a lease, which is asked for if need be: nobody has it open for writing then.
+ * Under a lease, which is asked for if need be: nobody else has it open for writing then.
  */
 bool pvfs_cache_reads(struct inode *inode)
 {
-	return PVFS_VOL(inode)->opts.cache && !pvfs_stuffed(inode) && pvfs_lease_wanted(inode) &&
-	       pvfs_cache_check(inode);
+	return PVFS_VOL(inode)->opts.cache && !pvfs_stuffed(inode) &&
+	       (pvfs_wlease_token(inode) || pvfs_lease_wanted(inode)) && pvfs_cache_check(inode);
+}
+
+/**
+ * pvfs_cache_token - the lease under which the page cache is the file
+ * @inode: the file
+ *
+ * Return: its token; 0: there is none.
+ */
+unsigned long pvfs_cache_token(const struct inode *inode)
+{
+	return pvfs_inode_leased(inode) ? pvfs_lease_token(inode) : pvfs_wlease_token(inode);
 }
 
 /* Pages that a killed task could not wait for. */
@@ -467,17 +368,18 @@ int pvfs_cache_write(struct inode *inode, loff_t pos, loff_t last)
  * @pos: first byte
  * @len: bytes, > 0
  *
- * Return: 0, -EINTR (killed meanwhile), or another -errno, which may be of an earlier write.
+ * Return: 0, -EINTR (killed meanwhile), or another -errno; fsync and close tell it all the same.
  */
 int pvfs_cache_flush(struct inode *inode, loff_t pos, u64 len)
 {
-	int err, before;
+	errseq_t since;
+	int err;
 
 	if (!inode->i_mapping->nrpages)
 		return 0;
+	since = filemap_sample_wb_err(inode->i_mapping);
 	err = pvfs_cache_write(inode, pos, min_t(u64, pos + len - 1, LLONG_MAX));
-	before = filemap_check_errors(inode->i_mapping);
-	return err ?: before;
+	return err ?: filemap_check_wb_err(inode->i_mapping, since);
 }
 
 /**

@@ -211,6 +211,8 @@ void pvfs_close_at_mgr(struct pvfs_volume *vol, const struct pvfs_fid *fid, u32 
 
 	if (inode) {
 		atomic_dec(&PVFS_I(inode)->nlive);
+		if (flags & PVFS_O_WRITE)
+			pvfs_wlease_closing(inode);
 		e.use = PVFS_I(inode)->use;
 	}
 	if (e.use) {

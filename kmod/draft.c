@@ -30,9 +30,10 @@ struct pvfs_draft {
 	struct inode *inode;		/* a reference, which counts in vol->closing */
 	struct delayed_work work;	/* ends it */
 	const struct cred *cred;	/* who wrote and set; NULL: nobody yet */
-	u64 version;
+	u64 version, session;		/* of the inode, and in which it was made */
 	bool outgrown;			/* what comes does not fit a head */
 	bool again;			/* a FLUSH was sent, and nobody knows whether it was done */
+	bool unstuffing;		/* a WRITE lease was asked for. Read without the mutex */
 	u32 len;			/* bytes written, from the start of the file */
 	unsigned int npages;
 	struct page *page[PVFS_STUFF_MAX / PAGE_SIZE];
@@ -119,21 +120,25 @@ static int draft_flush(struct pvfs_draft *d, u32 flags)
 
 /*
  * It has outgrown a head. To the mgr the file is empty: it is made a striped one now, which is one
- * exchange, and the iods get what was written. The mgr tells nobody of it before we have given up
- * our lease, or closed it. We don't believe in that from then on.
+ * exchange, and the iods get what was written. It comes under a WRITE lease with that, if it was not
+ * recalled. @flags: of a FLUSH.
  */
-static int draft_write_striped(struct pvfs_draft *d)
+static int draft_write_striped(struct pvfs_draft *d, u32 flags)
 {
+	bool wlease = !(flags & PVFS_FL_RECALLED) && PVFS_VOL(d->inode)->opts.cache;
 	u32 done = 0;
 	int err;
 
-	err = pvfs_unstuff(d->inode);
+	d->unstuffing |= wlease;
+	err = pvfs_unstuff(d->inode, wlease ? PVFS_US_WLEASE : 0);
 	while (done < d->len && !err) {
 		struct pvfs_io *io = pvfs_io_get(d->inode, true, done, d->len - done, true);
 		u32 n, at;
 
 		if (IS_ERR(io))
 			return PTR_ERR(io);
+		/* In another one somebody else may have gone on without us. */
+		io->bound = d->session;
 		for (at = done; at < d->len && io->nmem < io->mem_room; at += n) {
 			n = min_t(u32, d->len - at, PAGE_SIZE - at % PAGE_SIZE);
 			io->mem[io->nmem++] = (struct bio_vec){
@@ -160,10 +165,12 @@ static int draft_end_held(struct inode *inode, u32 flags)
 		return 0;
 	/* Also with nothing in it, if it was recalled: that answers the RECALL. */
 	if (draft_dirty(d) || flags)
-		err = d->outgrown ? draft_write_striped(d) : draft_flush(d, flags);
+		err = d->outgrown ? draft_write_striped(d, flags) : draft_flush(d, flags);
 	if (err == -EINTR)		/* killed: it stays for somebody else */
 		return err;
+	spin_lock(&pi->lock);		/* see pvfs_draft_reclaims() */
 	WRITE_ONCE(pi->draft, NULL);
+	spin_unlock(&pi->lock);
 	pvfs_leasestat_told(inode, d->len);
 	if (!cancel_delayed_work(&d->work))
 		return err;		/* @work is at it, or is this task */
@@ -258,6 +265,27 @@ static void draft_work(struct work_struct *work)
 	pvfs_use_iput(pi->use);
 }
 
+/**
+ * pvfs_draft_reclaims - what the mgr is to be told of an inode that is open for writing
+ * @inode: the inode
+ *
+ * Return: PVFS_O_*
+ */
+u32 pvfs_draft_reclaims(struct inode *inode)
+{
+	struct pvfs_inode *pi = PVFS_I(inode);
+	struct pvfs_draft *d;
+	u32 ret = 0;
+
+	/* One that begins from here on does so under no lease of an older mgr. */
+	spin_lock(&pi->lock);
+	d = READ_ONCE(pi->draft);
+	if (d)
+		ret = PVFS_O_DRAFT | (READ_ONCE(d->unstuffing) ? PVFS_O_WLEASE : 0);
+	spin_unlock(&pi->lock);
+	return ret;
+}
+
 struct recalled {
 	struct work_struct work;
 	struct inode *inode;
@@ -320,6 +348,7 @@ void pvfs_draft_begin(struct inode *inode, const struct pvfs_attr *attr)
 		return;
 	d->inode = inode;
 	d->version = attr->version;
+	d->session = READ_ONCE(PVFS_VOL(inode)->session);
 	INIT_DELAYED_WORK(&d->work, draft_work);
 	mutex_lock(&pi->draft_mutex);
 	spin_lock(&pi->lock);

@@ -2,13 +2,14 @@
 /*
  * file.c - regular files: open and close, read, write, fsync.
  *
- * A write returns when the iods have answered, buffered or direct. A read asks them, too, or comes from
- * the page cache (addr.c) while a lease says that nobody writes. Else both move between the socket and the
- * user's pages. Where the pages of the memory can't be had (a pipe, kernel memory) they go through pages
- * of ours.
+ * A write returns when the iods have answered, and a read asks them. But while a lease says that nobody else
+ * writes, a read comes from the page cache (addr.c), and while one says that nobody else has the file
+ * open, a write goes there (writeback.c), unless it is a large one. Else both move between the socket and
+ * the user's pages. Where the pages of the memory can't be had (a pipe, kernel memory) they go through
+ * pages of ours.
  *
- * Reads take no lock. Writes hold i_rwsem shared, so that they run side by side; appending ones,
- * and such as take setuid away, hold it exclusively.
+ * Reads take no lock. Writes hold i_rwsem shared, so that they run side by side; appending ones, those to
+ * the page cache, and such as take setuid away, hold it exclusively.
  */
 #include <linux/highmem.h>
 #include <linux/namei.h>
@@ -83,14 +84,14 @@ static bool file_open_nameless(const struct dentry *dentry)
  * nameless.
  */
 static int file_open_by_name(struct inode *inode, struct dentry *dentry, u32 flags,
-			     struct pvfs_cap *cap, struct pvfs_head_mem *head)
+			     struct pvfs_open_rep *ret, struct pvfs_ask *ask,
+			     struct pvfs_head_mem *head)
 {
 	struct pvfs_inode *pi = PVFS_I(inode);
 	struct pvfs_create_rep rep;
 	struct name_snapshot name;
 	struct dentry *parent;
 	unsigned long token;
-	struct pvfs_ask ask;
 	bool same;
 	int err;
 
@@ -98,7 +99,7 @@ static int file_open_by_name(struct inode *inode, struct dentry *dentry, u32 fla
 	token = pvfs_lease_token(d_inode(parent));
 	take_dentry_name_snapshot(&name, dentry);
 	err = pvfs_meta_create(PVFS_NOP_IDMAP, d_inode(parent), &name.name, flags, 0,
-			       pvfs_open_changes(flags) ? pi->fid.ino : 0, &rep, &ask, head);
+			       pvfs_open_changes(flags) ? pi->fid.ino : 0, &rep, ask, head);
 	same = !err && pvfs_inode_is(inode, &rep.attr.fid);
 	if (same)
 		pvfs_dentry_confirmed(dentry, parent, &name.name, token);
@@ -121,12 +122,13 @@ static int file_open_by_name(struct inode *inode, struct dentry *dentry, u32 fla
 			pvfs_close_at_mgr(PVFS_VOL(inode), &rep.attr.fid, flags, NULL);
 		goto out_other;
 	}
-	err = pvfs_inode_update(inode, &rep.attr, &ask);
+	err = pvfs_inode_update(inode, &rep.attr, ask);
 	if (err) {
 		pvfs_close_at_mgr(PVFS_VOL(inode), &pi->fid, flags, NULL);
 		return err;
 	}
-	*cap = rep.cap;
+	ret->attr = rep.attr;
+	ret->cap = rep.cap;
 	if (head)
 		pvfs_head_keep(inode, head, &rep.attr);
 	return 0;
@@ -172,8 +174,7 @@ static int pvfs_file_open(struct inode *inode, struct file *file)
 	 * left to be written back; and if it is the mgr that checks. Else the VFS's call of setattr
 	 * does it.
 	 */
-	bool tell = pvfs_writes_pending(inode) ||
-		    mapping_tagged(inode->i_mapping, PAGECACHE_TAG_DIRTY) ||
+	bool tell = pvfs_writes_pending(inode) || pvfs_late_due(inode) ||
 		    pvfs_checked_here(PVFS_VOL(inode), PVFS_NOP_IDMAP);
 	u32 flags = pvfs_open_flags(file, tell ? 0 : file->f_flags & O_TRUNC);
 	bool changes = pvfs_open_changes(flags);
@@ -181,7 +182,9 @@ static int pvfs_file_open(struct inode *inode, struct file *file)
 	struct pvfs_head_mem *head = NULL;
 	struct pvfs_open_rep rep;
 	struct pvfs_file *pf;
+	struct pvfs_ask ask;
 	u64 session, epoch;
+	u32 wish;
 	int err;
 
 	err = pvfs_draft_settle(inode);
@@ -195,14 +198,19 @@ static int pvfs_file_open(struct inode *inode, struct file *file)
 		pvfs_cache_check(inode);
 	} else if (pvfs_open_class(flags)) {	/* else for ioctl()s only */
 		pvfs_session_sample(PVFS_VOL(inode), &session, &epoch);
-		if (changes)
+		if (changes) {
 			pvfs_unlease(inode);
-		else if (pvfs_stuffed(inode) && !inode->i_mapping->nrpages)
+			/* Nobody may be writing behind meanwhile; from here on nobody begins. */
+			if (pvfs_wlease_busy(inode) || pvfs_late_due(inode))
+				flags &= ~PVFS_O_TRUNC;
+		} else if (pvfs_stuffed(inode) && !inode->i_mapping->nrpages) {
 			head = pvfs_head_alloc(PVFS_EAGER_MAX, GFP_KERNEL);
+		}
+		wish = pvfs_wlease_wish(PVFS_VOL(inode), flags);
 		if (file_open_nameless(dentry))
-			err = pvfs_meta_open(inode, flags, &rep);
+			err = pvfs_meta_open(inode, flags | wish, &rep, &ask);
 		else
-			err = file_open_by_name(inode, dentry, flags, &rep.cap, head);
+			err = file_open_by_name(inode, dentry, flags | wish, &rep, &ask, head);
 		if (changes)
 			pvfs_unlease_end(inode);
 		pvfs_head_free(head);
@@ -212,6 +220,8 @@ static int pvfs_file_open(struct inode *inode, struct file *file)
 			kfree(pf);
 			return err;
 		}
+		if (changes)
+			pvfs_wlease_take(inode, rep.attr.flags, &ask);
 		pvfs_open_share(inode, pf);
 		pf->truncated = flags & PVFS_O_TRUNC;
 		pvfs_cache_check(inode);
@@ -243,7 +253,7 @@ int pvfs_file_flush(struct file *file, fl_owner_t id)
 	err = pvfs_draft_end(file_inode(file));
 	err2 = pvfs_cache_write(file_inode(file), 0, LLONG_MAX);
 	err = err ?: err2;
-	err2 = filemap_check_errors(file->f_mapping);
+	err2 = file_check_and_advance_wb_err(file);
 	return err ?: err2;
 }
 
@@ -374,7 +384,7 @@ int pvfs_read_is_hole(struct pvfs_io *io, bool ask)
 
 	if (pvfs_attr_trusted(io->inode))
 		return 0;
-	if (!pvfs_inode_leased(io->inode))
+	if (!pvfs_cache_token(io->inode))
 		err = ask ? pvfs_meta_getattr(io->inode) : -EAGAIN;
 	if (err)
 		return err;
@@ -506,19 +516,19 @@ static bool file_cached(struct inode *inode)
 static ssize_t file_read_cached(struct kiocb *iocb, struct iov_iter *to)
 {
 	struct inode *inode = file_inode(iocb->ki_filp);
-	unsigned long token = pvfs_lease_token(inode);
+	unsigned long token = pvfs_cache_token(inode);
 	loff_t pos = iocb->ki_pos;
 	ssize_t n;
 
 	if (!file_cached(inode))
 		return -EAGAIN;
 	if (!token) {			/* it was asked for just now */
-		token = pvfs_lease_token(inode);
+		token = pvfs_cache_token(inode);
 		if (!token || !file_cached(inode))
 			return -EAGAIN;
 	}
 	n = generic_file_read_iter(iocb, to);
-	if (n <= 0 || (pvfs_inode_leased(inode) && pvfs_lease_token(inode) == token))
+	if (n <= 0 || pvfs_cache_token(inode) == token)
 		return n;
 	iov_iter_revert(to, n);
 	iocb->ki_pos = pos;
@@ -694,15 +704,38 @@ static size_t file_append_step(struct inode *inode, loff_t pos, struct iov_iter 
 	return layout.pcount > 1 && iov_iter_count(from) <= layout.ssize ? first : SIZE_MAX;
 }
 
+/*
+ * Under a WRITE lease to the page cache, as far as that goes. i_rwsem is held exclusively. Return: bytes,
+ * with *@err why not more: -EAGAIN: the rest is to go to the iods.
+ */
+static ssize_t file_write_behind(struct kiocb *iocb, struct iov_iter *from, int *err)
+{
+	struct inode *inode = file_inode(iocb->ki_filp);
+	unsigned long token = pvfs_wlease_token(inode);
+	ssize_t n;
+
+	*err = -EAGAIN;
+	if (!token || file_has_priv_bits(inode))
+		return 0;
+	/* Where the end is nobody else moves: no lock is needed to append. */
+	n = generic_write_checks(iocb, from);
+	if (n <= 0) {
+		*err = n;
+		return 0;
+	}
+	return pvfs_write_behind(iocb, from, token, err);
+}
+
 static ssize_t pvfs_write_iter(struct kiocb *iocb, struct iov_iter *from)
 {
 	struct file *file = iocb->ki_filp;
 	struct inode *inode = file_inode(file);
 	bool append = iocb->ki_flags & IOCB_APPEND;
-	bool excl = append || file_has_priv_bits(inode);
+	bool behind, excl;
 	struct lock_owner *appender = NULL;
 	size_t most = SIZE_MAX;
 	ssize_t n, total = 0;
+	bool done = false;
 	int err;
 
 	if (iocb->ki_flags & IOCB_NOWAIT)
@@ -717,9 +750,17 @@ static ssize_t pvfs_write_iter(struct kiocb *iocb, struct iov_iter *from)
 		if (err)
 			return err;
 	}
+	behind = pvfs_may_write_behind(iocb, from);
+	excl = append || behind || file_has_priv_bits(inode);
 	err = excl ? down_write_killable(&inode->i_rwsem) : down_read_killable(&inode->i_rwsem);
 	if (err)
 		return err;
+	if (behind) {
+		total = file_write_behind(iocb, from, &err);
+		/* What another appends may have come between: the rest does not belong there. */
+		if (err != -EAGAIN || !iov_iter_count(from) || (append && total))
+			goto out_unlock;
+	}
 	n = file_write_begin(iocb, from, &appender, false);
 	if (n <= 0) {
 		err = n;
@@ -745,7 +786,7 @@ static ssize_t pvfs_write_iter(struct kiocb *iocb, struct iov_iter *from)
 				continue;
 		}
 		/* What had been written of it stays where it is: it was a short write. */
-		if (n == -EAGAIN && !total) {
+		if (n == -EAGAIN && !done) {
 			n = file_write_begin(iocb, from, &appender, true);
 			if (n > 0) {
 				err = pvfs_cache_prepare(inode, iocb->ki_pos, n);
@@ -758,6 +799,7 @@ static ssize_t pvfs_write_iter(struct kiocb *iocb, struct iov_iter *from)
 		}
 		iocb->ki_pos += n;
 		total += n;
+		done = true;
 	}
 out_unlock:
 	if (appender)
@@ -784,7 +826,7 @@ static int pvfs_fsync(struct file *file, loff_t start, loff_t end, int datasync)
 	err = err ?: pvfs_unstable_fsync(inode, datasync);
 	/* The size is data too. */
 	if (!err && pvfs_writes_pending(inode))
-		err = pvfs_meta_report(inode);
+		err = pvfs_meta_report(inode, 0);
 	lost = file_check_and_advance_wb_err(file);
 	return err ?: lost;
 }

@@ -239,35 +239,43 @@ int pvfs_with_cap(struct inode *inode, u32 rights, bool twice,
 	return -EIO;
 }
 
+/* @arg: u32, PVFS_US_* */
 static int head_unstuff(struct inode *inode, const struct pvfs_cap *cap, void *arg)
 {
-	struct pvfs_unstuff_req m = { .fid = fid_of(inode), .cap = *cap };
+	struct pvfs_unstuff_req m = { .fid = fid_of(inode), .cap = *cap, .flags = *(u32 *)arg };
 	struct pvfs_unstuff_rep r;
+	struct pvfs_ask ask;
 	int err;
 
 	if (!pvfs_stuffed(inode))
 		return 0;
+	pvfs_lease_ask(PVFS_VOL(inode), &ask);
 	pvfs_own_begin(inode);
 	err = meta_unstuff(PVFS_VOL(inode), META_ROOM, &m, &r);
-	return pvfs_own_changed(inode, err, &r.attr);
+	err = pvfs_own_changed(inode, err, &r.attr);
+	if (!err)
+		pvfs_wlease_take(inode, r.attr.flags, &ask);
+	return err;
 }
 
 /**
  * pvfs_unstuff - what comes next needs datafiles
  * @inode: a file that is open for writing
+ * @flags: PVFS_US_*
  *
  * Return: 0 (also when it is striped already) or -errno, with the file as it was.
  */
-int pvfs_unstuff(struct inode *inode)
+int pvfs_unstuff(struct inode *inode, u32 flags)
 {
 	if (!pvfs_stuffed(inode))
 		return 0;
-	return pvfs_with_cap(inode, PVFS_CAP_WRITE, true, head_unstuff, NULL);
+	return pvfs_with_cap(inode, PVFS_CAP_WRITE, true, head_unstuff, &flags);
 }
 
 static int head_transfer(struct inode *inode, const struct pvfs_cap *cap, void *arg)
 {
 	struct pvfs_io *io = arg;
+	u32 none = 0;
 
 	/* In a new session the lock is gone; and which end was asked for another's. */
 	if (io->appender && !pvfs_append_holds(io->appender))
@@ -275,7 +283,7 @@ static int head_transfer(struct inode *inode, const struct pvfs_cap *cap, void *
 	if (!io->write)
 		return head_read_head(io, cap);
 	if (io->pos + io->len > READ_ONCE(PVFS_I(inode)->layout.stuff_max))
-		return head_unstuff(inode, cap, NULL) ?: -EREMCHG;
+		return head_unstuff(inode, cap, &none) ?: -EREMCHG;
 	return head_write_head(io, cap);
 }
 

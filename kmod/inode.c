@@ -109,6 +109,7 @@ struct inode *pvfs_alloc_inode(struct super_block *sb)
 	INIT_LIST_HEAD(&pi->locked.link);
 	spin_lock_init(&pi->lock);
 	mutex_init(&pi->draft_mutex);
+	INIT_WORK(&pi->wl.work, pvfs_wlease_work);
 	return &pi->vfs_inode;
 }
 
@@ -308,6 +309,8 @@ int pvfs_inode_update(struct inode *inode, const struct pvfs_attr *attr, const s
 	inode_set_iversion_raw(inode, attr->version);
 	pi->btime = pvfs_ts_to_kernel(&attr->btime);
 	pi->layout = attr->layout;
+	if (pvfs_wlease_keeps_step(pi, attr))
+		pi->cache_version = attr->version;
 	pi->version = attr->version;
 	pi->trunc_gen = attr->trunc_gen;
 	WRITE_ONCE(pi->has,
@@ -447,14 +450,15 @@ int pvfs_syscall_nr(void)
  * of some milliseconds.
  *
  * What we wrote goes along with GETATTR, not with LOOKUP. So there is none when the mgr may have
- * answered before it was told of all that was written before the question.
+ * answered before it was told of all that was written before the question, or while some of that is in
+ * the page cache only.
  */
 void pvfs_fresh_leave(struct inode *inode, const struct pvfs_ask *ask)
 {
 	struct pvfs_inode *pi = PVFS_I(inode);
 	int nr = pvfs_syscall_nr();
 
-	if (nr < 0 || !pvfs_writes_reported(inode, ask))
+	if (nr < 0 || !pvfs_writes_reported(inode, ask) || pvfs_unwritten(inode))
 		return;
 	spin_lock(&pi->lock);
 	pi->fresh.task = current;
@@ -558,7 +562,7 @@ bool pvfs_dir_removed(struct inode *dir)
  */
 int pvfs_revalidate(struct inode *inode)
 {
-	int err = pvfs_draft_show(inode);
+	int err = pvfs_draft_show(inode) ?: pvfs_behind_settle(inode);
 
 	if (err)
 		return err;
@@ -726,7 +730,7 @@ int pvfs_getattr(struct pvfs_idmap *idmap, const struct path *path, struct kstat
 	int err = 0;
 
 	if ((flags & AT_STATX_SYNC_TYPE) == AT_STATX_FORCE_SYNC)
-		err = pvfs_fresh_take(inode) ? 0 : pvfs_meta_getattr(inode);
+		err = pvfs_behind_settle(inode) ?: pvfs_fresh_take(inode) ? 0 : pvfs_meta_getattr(inode);
 	else if (ask)
 		err = pvfs_revalidate(inode);
 	if (err)
@@ -760,6 +764,12 @@ int pvfs_setattr(struct pvfs_idmap *idmap, struct dentry *dentry, struct iattr *
 			pf->truncated = false;
 			return 0;
 		}
+	}
+	/* What was written comes before times that are set. A truncation sees to that by itself. */
+	if (!(valid & ATTR_SIZE)) {
+		err = pvfs_behind_settle(inode);
+		if (err)
+			return err;
 	}
 	/* Nobody else has changed a draft, and its owner may do all that goes into it. */
 	if (READ_ONCE(PVFS_I(inode)->draft)) {

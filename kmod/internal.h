@@ -208,7 +208,7 @@ struct pvfs_leases {
 	u64 recalled[PVFS_RECALLS_KEPT];	/* the last ones: number i at i % KEPT */
 	struct pvfs_lease_counts counts;
 	struct pvfs_draft_times times;
-	atomic_t drafts;		/* there are now */
+	atomic_t drafts, writes;	/* and WRITE leases, there are now */
 };
 
 /* Listings that are kept: listing.c. */
@@ -292,6 +292,8 @@ struct pvfs_volume {
 	struct pvfs_server **iods;
 	u32 rsize, wsize;		/* opts' cut down to what the iods take */
 	u32 lease_ms;			/* changed by recover_work only */
+	u64 renew_asked;		/* boot time, ns: of the heartbeat under way */
+	u64 renewed;			/* of the last that was answered. Without a lock */
 
 	/* session: volume.c */
 	/* protects session, epoch, slots, recovering, dead, leaving, walking */
@@ -420,6 +422,8 @@ void pvfs_listings_init(struct pvfs_volume *vol);
 int pvfs_io_room_init(struct pvfs_volume *vol);
 void pvfs_io_room_fini(struct pvfs_volume *vol);
 void pvfs_leases_void(struct pvfs_volume *vol);
+u64 pvfs_boot_ns(void);
+void pvfs_session_renewed(struct pvfs_volume *vol, u64 asked);
 void pvfs_leases_unsure(struct pvfs_volume *vol, int delta);
 
 /* ---------------------------------------------------------------- waiting */
@@ -496,6 +500,8 @@ enum pvfs_counter {
 	PVFS_CNT_RECALLED,	/* inodes named by RECALLs */
 	PVFS_CNT_LATE,		/* those of them that are drafts: not yet, was the answer */
 	PVFS_CNT_JOINED,	/* opens without a message */
+	PVFS_CNT_WLEASES,	/* WRITE leases taken */
+	PVFS_CNT_BEHIND,	/* bytes that were written to the page cache, and left there */
 	PVFS_CNT_MAX,
 };
 void pvfs_count(struct pvfs_volume *vol, enum pvfs_counter c, u64 n);

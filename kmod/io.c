@@ -132,7 +132,7 @@ static struct pvfs_io *io_big_get(struct pvfs_room *room, size_t len)
 	io = kvmalloc(size, GFP_NOFS);
 	if (!io) {
 		io_big_put(room);
-		return ERR_PTR(-ENOMEM);
+		return NULL;
 	}
 	memset(io, 0, sizeof(*io));
 	io->big = true;
@@ -152,8 +152,8 @@ static struct pvfs_io *io_big_get(struct pvfs_room *room, size_t len)
  * @write: memory to file; else file to memory
  * @pos: in the file, bytes
  * @len: bytes wanted; what is too much for one transfer is cut off
- * @fill: for the page cache: never waits for another transfer, which may be waiting for a page that
- *	we are to fill
+ * @fill: for the page cache, or from it: never waits for another transfer, which may be waiting for a
+ *	page of ours; nor fails, but becomes shorter
  *
  * The caller fills mem and nmem, of mem_room, and may make len smaller.
  *
@@ -164,7 +164,7 @@ struct pvfs_io *pvfs_io_get(struct inode *inode, bool write, loff_t pos, size_t 
 	struct pvfs_volume *vol = PVFS_VOL(inode);
 	u32 xsize = write ? vol->wsize : vol->rsize;
 	struct pvfs_room *room = &vol->room;
-	struct pvfs_io *io;
+	struct pvfs_io *io = NULL;
 	size_t limit;
 
 	/* One request to each datafile, and some more when those are few. */
@@ -179,9 +179,10 @@ struct pvfs_io *pvfs_io_get(struct inode *inode, bool write, loff_t pos, size_t 
 	}
 	if (len > PVFS_IO_SMALL) {
 		io = io_big_get(room, len);
-		if (IS_ERR(io))
-			return io;
-	} else {
+		if (!io && !fill)
+			return ERR_PTR(-ENOMEM);
+	}
+	if (!io) {
 		struct small_io *s = mempool_alloc(room->ios, GFP_NOFS);
 
 		io = &s->io;
@@ -193,6 +194,7 @@ struct pvfs_io *pvfs_io_get(struct inode *inode, bool write, loff_t pos, size_t 
 		io->part = s->part;
 		io->part_room = SMALL_PARTS;
 		io->last_part = s->last_part;
+		len = min_t(size_t, len, PVFS_IO_SMALL);
 	}
 	io->vol = vol;
 	io->inode = inode;
@@ -421,6 +423,17 @@ int pvfs_layout_get(struct inode *inode, bool write, struct pvfs_layout *layout)
 	return 0;
 }
 
+/* The capability of the present session. Pages of a former one never land: see wlease.c. */
+static int io_get_cap(struct pvfs_io *io)
+{
+	int err = pvfs_file_cap(io->inode, io->write ? PVFS_CAP_WRITE : PVFS_CAP_READ, &io->cap,
+				&io->session);
+
+	if (!err && io->bound && io->session != io->bound)
+		return -EIO;
+	return err ?: io->write && io->fill && pvfs_wlease_lost(io->inode) ? -EIO : 0;
+}
+
 /*
  * All up to the iods' requests: those may be made when this returns 0, unless the mgr had the bytes
  * (io->head), and all is done.
@@ -438,8 +451,7 @@ static int io_prepare(struct pvfs_io *io)
 			return err;
 	}
 	err = pvfs_layout_get(io->inode, io->write, &io->layout);
-	err = err ?: pvfs_file_cap(io->inode, io->write ? PVFS_CAP_WRITE : PVFS_CAP_READ, &io->cap,
-				   &io->session);
+	err = err ?: io_get_cap(io);
 	if (err)
 		return err;
 	/* In a new session the lock is gone, and the end may be elsewhere. */
@@ -567,6 +579,7 @@ bool pvfs_session_over(struct pvfs_volume *vol, u64 session)
 static void io_ask_in_new_session(struct pvfs_io *io)
 {
 	unsigned int i, tries, refused;
+	int err;
 
 	for (tries = 0; tries < SESSION_TRIES; tries++) {
 		for (i = refused = 0; i < io->nparts; i++)
@@ -579,12 +592,13 @@ static void io_ask_in_new_session(struct pvfs_io *io)
 					io->part[i].err = -EAGAIN;
 			return;
 		}
-		if (pvfs_file_cap(io->inode, io->write ? PVFS_CAP_WRITE : PVFS_CAP_READ, &io->cap,
-				  &io->session))
-			return;
-		for (i = 0; i < io->nparts; i++)
-			if (io->part[i].err == -EACCES)
+		err = io_get_cap(io);
+		for (i = 0; i < io->nparts; i++) {
+			if (io->part[i].err == -EACCES && err)
+				io->part[i].err = err;
+			else if (io->part[i].err == -EACCES)
 				io_part_submit(io, &io->part[i], false);
+		}
 		for (i = 0; i < io->nparts; i++)
 			io_part_wait(&io->part[i]);
 	}
@@ -739,10 +753,18 @@ static void io_part_answered(struct pvfs_request *req)
 int pvfs_io_submit(struct pvfs_io *io, void (*done)(struct pvfs_io *io))
 {
 	struct pvfs_volume *vol = PVFS_VOL(io->inode);
+	bool alone = true;
 	unsigned int i;
 	int err;
 
+	/* What is written back is perhaps of an inode that goes as soon as that is done. */
 	if (vol->opts.soft || !io_may_go_on(&vol->room)) {
+		alone = false;
+	} else if (!igrab(io->inode)) {
+		atomic_inc(&vol->room.ahead);
+		alone = false;
+	}
+	if (!alone) {
 		err = pvfs_io_start(io);
 		if (err)
 			return err;
@@ -753,10 +775,10 @@ int pvfs_io_submit(struct pvfs_io *io, void (*done)(struct pvfs_io *io))
 	err = io_prepare(io);
 	if (err) {
 		atomic_inc(&vol->room.ahead);
+		pvfs_iput_later(io->inode);
 		return err;
 	}
 	io->done = done;
-	ihold(io->inode);
 	atomic_inc(&vol->closing);
 	if (io->head) {
 		io_over(io);

@@ -238,6 +238,18 @@ static inline unsigned int pvfs_get_folios_tag(struct address_space *mapping, pg
 #endif
 }
 
+/* The folio that is there, with a reference; or NULL. */
+static inline struct folio *pvfs_folio_there(struct address_space *mapping, pgoff_t index)
+{
+	struct folio *folio = filemap_get_folio(mapping, index);
+
+#if PVFS_KERNEL_SINCE(6, 4)
+	return IS_ERR(folio) ? NULL : folio;
+#else
+	return folio;
+#endif
+}
+
 /* Is the task a helper that does not run the system call that its registers show? */
 static inline bool pvfs_task_is_worker(const struct task_struct *task)
 {

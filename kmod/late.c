@@ -43,7 +43,7 @@ static void late_work(struct work_struct *work)
 	struct inode *inode = late->inode;
 
 	pvfs_draft_settle(inode);
-	filemap_write_and_wait(inode->i_mapping);
+	pvfs_cache_write(inode, 0, LLONG_MAX);
 	if (late->flags)
 		pvfs_close_at_mgr(PVFS_VOL(inode), &PVFS_I(inode)->fid, late->flags, inode);
 	smp_store_release(&late->done, true);	/* pairs with late_done() */

@@ -29,7 +29,7 @@
  * The time that goes on while the machine is suspended: the manager's does. As of the last tick,
  * which an eighth of a lease makes good.
  */
-static u64 lease_boot_ns(void)
+u64 pvfs_boot_ns(void)
 {
 	return ktime_get_coarse_boottime_ns();
 }
@@ -48,7 +48,7 @@ void pvfs_lease_ask(struct pvfs_volume *vol, struct pvfs_ask *ask)
 {
 	struct pvfs_leases *l = &vol->leases;
 
-	ask->sent = lease_boot_ns();
+	ask->sent = pvfs_boot_ns();
 	ask->gen = atomic64_read(&l->gen);
 	ask->owns = atomic64_read(&l->owns);
 	ask->recalls = READ_ONCE(l->recalls);
@@ -101,6 +101,58 @@ static bool lease_recalled_since(struct pvfs_leases *l, u64 ino, u64 since)
 	return ret;
 }
 
+/**
+ * pvfs_ask_stands - has nothing come between a question about an inode and now?
+ * @vol: the volume
+ * @ino: the inode
+ * @ask: from before the question
+ *
+ * Return: no other session or mgr, no change that nobody knows whether it was made, no RECALL of it.
+ */
+bool pvfs_ask_stands(struct pvfs_volume *vol, u64 ino, const struct pvfs_ask *ask)
+{
+	return atomic64_read(&vol->leases.gen) == ask->gen &&
+	       !lease_recalled_since(&vol->leases, ino, ask->recalls);
+}
+
+/**
+ * pvfs_recall_note - an inode is recalled, or was given up: answers to what was asked before bring no lease
+ * @vol: the volume
+ * @ino: the inode
+ */
+void pvfs_recall_note(struct pvfs_volume *vol, u64 ino)
+{
+	struct pvfs_leases *l = &vol->leases;
+
+	spin_lock(&l->lock);
+	l->recalled[l->recalls % ARRAY_SIZE(l->recalled)] = ino;
+	WRITE_ONCE(l->recalls, l->recalls + 1);
+	spin_unlock(&l->lock);
+}
+
+/**
+ * pvfs_session_renewed - the mgr has answered what renews the session
+ * @vol: the volume
+ * @asked: pvfs_boot_ns() before it was asked
+ */
+void pvfs_session_renewed(struct pvfs_volume *vol, u64 asked)
+{
+	WRITE_ONCE(vol->renewed, asked);
+}
+
+/**
+ * pvfs_session_lasts - the mgr can't have given up on this client
+ * @vol: the volume
+ *
+ * It counts from when it was asked to renew the session.
+ */
+bool pvfs_session_lasts(const struct pvfs_volume *vol)
+{
+	u32 ms = READ_ONCE(vol->lease_ms);
+
+	return pvfs_boot_ns() < READ_ONCE(vol->renewed) + (u64)(ms - ms / 8) * NSEC_PER_MSEC;
+}
+
 /* ---------------------------------------------------------------- taking */
 
 /**
@@ -119,9 +171,8 @@ void pvfs_lease_take(struct inode *inode, const struct pvfs_attr *attr, const st
 	if (!ask || !(attr->flags & PVFS_AF_LEASE) || !vol->opts.lease || pi->own_pending)
 		return;
 	end = lease_ask_end(vol, ask);
-	now = lease_boot_ns();
-	if (now >= end || atomic64_read(&l->gen) != ask->gen ||
-	    lease_recalled_since(l, pi->fid.ino, ask->recalls))
+	now = pvfs_boot_ns();
+	if (now >= end || !pvfs_ask_stands(vol, pi->fid.ino, ask))
 		return;
 	if (!pvfs_lease_token(inode)) {
 		WRITE_ONCE(pi->lease_token, 0);
@@ -172,7 +223,7 @@ bool pvfs_lease_lasts(const struct inode *inode)
 {
 	const struct pvfs_inode *pi = PVFS_I(inode);
 
-	return READ_ONCE(pi->lease_token) && lease_boot_ns() < READ_ONCE(pi->lease_end) &&
+	return READ_ONCE(pi->lease_token) && pvfs_boot_ns() < READ_ONCE(pi->lease_end) &&
 	       READ_ONCE(pi->lease_gen) == atomic64_read(&PVFS_VOL(inode)->leases.gen);
 }
 
@@ -191,7 +242,7 @@ unsigned long pvfs_lease_since(struct inode *dir, const struct pvfs_ask *ask)
 
 	spin_lock(&pi->lock);
 	token = pvfs_lease_token(dir);
-	if (pi->lease_gen != ask->gen || lease_boot_ns() >= lease_ask_end(vol, ask) ||
+	if (pi->lease_gen != ask->gen || pvfs_boot_ns() >= lease_ask_end(vol, ask) ||
 	    lease_recalled_since(&vol->leases, pi->fid.ino, ask->recalls))
 		token = 0;
 	spin_unlock(&pi->lock);
@@ -229,7 +280,7 @@ bool pvfs_attrs_leased(const struct inode *inode)
 bool pvfs_lease_may_ask(struct inode *inode)
 {
 	struct pvfs_inode *pi = PVFS_I(inode);
-	u64 now = lease_boot_ns();
+	u64 now = pvfs_boot_ns();
 
 	if (now - READ_ONCE(pi->lease_asked) < LEASE_ASK_NS)
 		return false;
@@ -349,12 +400,11 @@ static int lease_test_ino(struct inode *inode, void *data)
  *
  * Context: where replies are received; does not sleep.
  *
- * Return: 0; -EAGAIN: not of a draft, yet; or -EBADMSG.
+ * Return: 0; -EAGAIN: not of a draft, or a file under a WRITE lease, yet; or -EBADMSG.
  */
 int pvfs_leases_recalled(struct pvfs_volume *vol, const struct pvfs_recall_req *req)
 {
 	struct super_block *sb = READ_ONCE(vol->sb);
-	struct pvfs_leases *l = &vol->leases;
 	int err = 0, answer;
 	struct inode *inode;
 	unsigned int i;
@@ -365,10 +415,7 @@ int pvfs_leases_recalled(struct pvfs_volume *vol, const struct pvfs_recall_req *
 	for (i = 0; i < req->inos.len / 8; i++) {
 		ino = get_unaligned_le64(req->inos.p + 8 * i);
 		/* First, so that who is about to take one finds this, or is found by what follows. */
-		spin_lock(&l->lock);
-		l->recalled[l->recalls % ARRAY_SIZE(l->recalled)] = ino;
-		WRITE_ONCE(l->recalls, l->recalls + 1);
-		spin_unlock(&l->lock);
+		pvfs_recall_note(vol, ino);
 		pvfs_count(vol, PVFS_CNT_RECALLED, 1);
 		if (!sb)
 			continue;
@@ -380,7 +427,7 @@ int pvfs_leases_recalled(struct pvfs_volume *vol, const struct pvfs_recall_req *
 			lease_drop(PVFS_I(inode));
 			spin_unlock(&PVFS_I(inode)->lock);
 			pvfs_deferred_recalled(inode);
-			if (pvfs_draft_recalled(inode))
+			if (pvfs_draft_recalled(inode) || pvfs_wlease_recalled(inode))
 				answer = -EAGAIN;
 		}
 		rcu_read_unlock();

@@ -284,12 +284,13 @@ int pvfs_meta_setattr(struct inode *inode, struct pvfs_setattr_req *m)
 /**
  * pvfs_meta_report - fsync: what we wrote is recorded at the mgr when this returns
  * @inode: the inode
+ * @flags: PVFS_RP_*
  *
  * Return: 0 or -errno, as all here: see vfs.h.
  */
-int pvfs_meta_report(struct inode *inode)
+int pvfs_meta_report(struct inode *inode, u32 flags)
 {
-	struct pvfs_report_req m = { .fid = fid_of(inode) };
+	struct pvfs_report_req m = { .fid = fid_of(inode), .flags = flags };
 	struct pvfs_report_rep r;
 	int err;
 
@@ -306,26 +307,48 @@ int pvfs_meta_report(struct inode *inode)
  * @inode: the inode; to change it is to be between pvfs_unlease() and pvfs_unlease_end()
  * @flags: PVFS_O_*
  * @rep: attributes (taken in already) and capability
+ * @ask: filled, from before the question
  *
  * Return: 0 or -errno, as all here: see vfs.h.
  */
-int pvfs_meta_open(struct inode *inode, u32 flags, struct pvfs_open_rep *rep)
+int pvfs_meta_open(struct inode *inode, u32 flags, struct pvfs_open_rep *rep, struct pvfs_ask *ask)
 {
 	struct pvfs_open_req m = {
 		.fid = fid_of(inode), .flags = flags,
 		.unleased = pvfs_open_changes(flags) ? fid_of(inode).ino : 0,
 	};
-	struct pvfs_ask ask;
 	struct who w;
 	int err;
 
 	err = pvfs_who_get(&w, inode, PVFS_NOP_IDMAP, &m.cred);
 	if (err)
 		return err;
-	pvfs_lease_ask(PVFS_VOL(inode), &ask);
+	pvfs_lease_ask(PVFS_VOL(inode), ask);
 	err = meta_open(PVFS_VOL(inode), room(&w), &m, rep);
 	pvfs_who_put(&w);
-	return pvfs_own_attr_result(inode, err, &rep->attr, &ask);
+	return pvfs_own_attr_result(inode, err, &rep->attr, ask);
+}
+
+/**
+ * pvfs_meta_open_again - the same of what is open already: nobody's leave is asked
+ * @inode: the inode
+ * @flags: PVFS_O_*
+ * @rep: attributes (taken in already) and capability
+ * @ask: filled, from before the question
+ *
+ * Return: 0 or -errno, as all here: see vfs.h.
+ */
+int pvfs_meta_open_again(struct inode *inode, u32 flags, struct pvfs_open_rep *rep, struct pvfs_ask *ask)
+{
+	struct pvfs_open_req m = {
+		.fid = fid_of(inode), .flags = flags, .unleased = fid_of(inode).ino,
+		.cred = { .flags = PVFS_CRED_CHECKED },
+	};
+	int err;
+
+	pvfs_lease_ask(PVFS_VOL(inode), ask);
+	err = meta_open(PVFS_VOL(inode), META_ROOM, &m, rep);
+	return pvfs_own_attr_result(inode, err, &rep->attr, ask);
 }
 
 /**
@@ -357,7 +380,8 @@ int pvfs_meta_open_fid(struct pvfs_volume *vol, const struct pvfs_fid *fid, u32 
  * @inode: the inode
  * @cap: what was given for such an open before
  * @rep: filled with the answer
- * @flags: PVFS_O_READ | PVFS_O_WRITE; PVFS_O_DRAFT: it is a draft
+ * @flags: PVFS_O_READ | PVFS_O_WRITE; PVFS_O_DRAFT: it is a draft, PVFS_O_WLEASE: there is a WRITE
+ *	lease
  * @count: how many opens of this kind there are
  * @recovery: part of recovery: passes while other requests are held
  */

@@ -566,7 +566,8 @@ static int namei_atomic_open(struct inode *dir, struct dentry *dentry, struct fi
 		return -ENOMEM;
 	pvfs_session_sample(vol, &session, &epoch);
 	err = pvfs_meta_create(pvfs_file_idmap(file), dir, &dentry->d_name,
-			       pf->flags | (namei_wants_draft(dir, oflags) ? PVFS_O_DRAFT : 0),
+			       pf->flags | pvfs_wlease_wish(vol, pf->flags) |
+				       (namei_wants_draft(dir, oflags) ? PVFS_O_DRAFT : 0),
 			       mode, 0, &rep, &ask, head);
 	if (err == -ELOOP || err == -EISDIR || err == -ENXIO) {
 		/* A symbolic link, a directory, a fifo or the like: the VFS knows what to do. */
@@ -597,6 +598,7 @@ static int namei_atomic_open(struct inode *dir, struct dentry *dentry, struct fi
 		d_drop(dentry);
 		goto out_free;
 	}
+	pvfs_wlease_take(inode, rep.attr.flags, &ask);
 	pvfs_cache_check(inode);
 	if (rep.created && (rep.attr.flags & PVFS_AF_DRAFT))
 		pvfs_draft_begin(inode, &rep.attr);
@@ -691,8 +693,8 @@ static int pvfs_tmpfile(struct pvfs_idmap *idmap, struct inode *dir, struct file
 	if (!pf)
 		return -ENOMEM;
 	pvfs_session_sample(vol, &session, &epoch);
-	err = pvfs_meta_create(idmap, dir, &(const struct qstr)QSTR_INIT("", 0), pf->flags, mode,
-			       0, &rep, &ask, NULL);
+	err = pvfs_meta_create(idmap, dir, &(const struct qstr)QSTR_INIT("", 0),
+			       pf->flags | pvfs_wlease_wish(vol, pf->flags), mode, 0, &rep, &ask, NULL);
 	if (err)
 		goto out_free;
 	inode = S_ISREG(rep.attr.mode) ?
@@ -708,6 +710,7 @@ static int pvfs_tmpfile(struct pvfs_idmap *idmap, struct inode *dir, struct file
 		iput(inode);
 		goto out_free;
 	}
+	pvfs_wlease_take(inode, rep.attr.flags, &ask);
 	ihold(inode);
 	set_nlink(inode, 1);		/* d_tmpfile() takes it away */
 	d_tmpfile(file, inode);

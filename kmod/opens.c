@@ -66,15 +66,15 @@ static int opens_reclaim_inode(struct inode *inode, bool recovery)
 	struct pvfs_volume *vol = PVFS_VOL(inode);
 	struct pvfs_inode *pi = PVFS_I(inode);
 	struct pvfs_reclaim_rep rep;
+	u32 class, flags, n, also;
 	struct pvfs_cap cap;
-	u32 class, flags, n;
-	bool draft;
+	bool wlease;
 	int err;
+	u64 gen;
 
-	/* One that begins from here on does so under no lease of an older mgr: see draft.c. */
-	spin_lock(&pi->lock);
-	draft = READ_ONCE(pi->draft);
-	spin_unlock(&pi->lock);
+	/* Before there is a capability of another session. */
+	wlease = pvfs_wlease_reclaims(inode, &gen);
+	also = pvfs_draft_reclaims(inode) | (wlease ? PVFS_O_WLEASE : 0);
 	for (class = 1; class < ARRAY_SIZE(pi->nopen); class++) {
 		spin_lock(&vol->open_lock);
 		n = pi->nopen[class];
@@ -82,8 +82,8 @@ static int opens_reclaim_inode(struct inode *inode, bool recovery)
 		if (!n)
 			continue;
 		flags = class;
-		if (draft && (class & PVFS_O_WRITE))
-			flags |= PVFS_O_DRAFT;
+		if (class & PVFS_O_WRITE)
+			flags |= also;
 		opens_old_cap(pi, class, &cap);
 		err = pvfs_meta_reclaim(inode, &cap, flags, n, recovery, &rep);
 		if (err == -ESTALE || err == -EACCES)
@@ -99,6 +99,8 @@ static int opens_reclaim_inode(struct inode *inode, bool recovery)
 			opens_drop_cap(pi, class);
 			continue;
 		}
+		if (!err && wlease && (class & PVFS_O_WRITE))
+			pvfs_wlease_reclaimed(inode, rep.attr.flags, gen);
 		if (!err)
 			err = opens_keep_cap(inode, &rep.cap, class);
 		if (err)
@@ -167,6 +169,8 @@ int pvfs_file_opened(struct inode *inode, struct pvfs_file *pf, const struct pvf
 	if (list_empty(&pi->opened.link))
 		list_add_tail(&pi->opened.link, &vol->open_list);
 	spin_unlock(&vol->open_lock);
+	if (class & PVFS_O_WRITE)
+		pvfs_wlease_opened(inode);
 	/*
 	 * Was it another mgr, or another session, that opened it, or is it another by now? Then
 	 * recovery may have passed before this open was on the list. A RECLAIM sets the count, so

@@ -227,20 +227,23 @@ static loff_t space_seek(struct inode *inode, loff_t pos, bool hole)
 loff_t pvfs_file_llseek(struct file *file, loff_t offset, int whence)
 {
 	struct inode *inode = file_inode(file);
+	/* Under a WRITE lease it ends where we know. */
+	bool known = whence == SEEK_END && pvfs_wlease_token(inode);
+	loff_t size = i_size_read(inode);
 	int err;
 
 	/* All but these depend on where the end is. */
-	if (whence != SEEK_SET && whence != SEEK_CUR) {
+	if (whence != SEEK_SET && whence != SEEK_CUR && !known) {
 		err = pvfs_revalidate(inode);
 		if (err)
 			return err;
+		size = pvfs_size_told(inode);
 	}
 	if (whence == SEEK_DATA || whence == SEEK_HOLE) {
 		offset = space_seek(inode, offset, whence == SEEK_HOLE);
 		return offset < 0 ? offset : vfs_setpos(file, offset, inode->i_sb->s_maxbytes);
 	}
-	return generic_file_llseek_size(file, offset, whence, inode->i_sb->s_maxbytes,
-					whence == SEEK_END ? pvfs_size_told(inode) : 0);
+	return generic_file_llseek_size(file, offset, whence, inode->i_sb->s_maxbytes, size);
 }
 
 /* Under invalidate_lock. */
@@ -316,7 +319,7 @@ long pvfs_fallocate(struct file *file, int mode, loff_t offset, loff_t len)
 	if (grow)
 		err = inode_newsize_ok(inode, end);
 	err = err ?: file_remove_privs(file);
-	err = err ?: pvfs_unstuff(inode);
+	err = err ?: pvfs_unstuff(inode, 0);
 	if (err)
 		goto out;
 	err = pvfs_cache_prepare(inode, offset, len);
@@ -420,7 +423,7 @@ static ssize_t space_copy_by_iods(struct inode *src, loff_t pos_in, struct file 
 	if (len < COPY_MIN)
 		goto out;
 	/* It would not fit a head; and what is laid out anew has to be striped. */
-	ret = pvfs_unstuff(dst);
+	ret = pvfs_unstuff(dst, 0);
 	if (ret)
 		goto out;
 	ret = -EOPNOTSUPP;

@@ -56,6 +56,13 @@ TRACE_EVENT(pvfs_draft_told, TP_PROTO(dev_t dev, u64 ino, u32 bytes, u64 us), TP
 	    TP_printk("dev %d:%d ino %llu bytes %u us %llu", MAJOR(__entry->dev), MINOR(__entry->dev),
 		      __entry->ino, __entry->bytes, __entry->us));
 
+/* All that was written is with the iods, or could not be: @failed. */
+TRACE_EVENT(pvfs_wlease_given, TP_PROTO(dev_t dev, u64 ino, bool failed), TP_ARGS(dev, ino, failed),
+	    TP_STRUCT__entry(__field(dev_t, dev) __field(u64, ino) __field(bool, failed)),
+	    TP_fast_assign(__entry->dev = dev; __entry->ino = ino; __entry->failed = failed;),
+	    TP_printk("dev %d:%d ino %llu%s", MAJOR(__entry->dev), MINOR(__entry->dev), __entry->ino,
+		      __entry->failed ? " failed" : ""));
+
 #endif
 
 #undef TRACE_INCLUDE_PATH

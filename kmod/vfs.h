@@ -16,6 +16,7 @@
  *   lock*.c  file locks                        lease.c  what may be believed, and for how long
  *   export.c file handles                      late.c   what dying tasks leave to be written
  *   leasestat.c how many leases and drafts there are
+ *   wlease.c leases to write without asking     writeback.c  writing to the page cache, and from there
  *
  * What is trusted: by default nothing that was learned before the present system call began. Names
  * are asked by LOOKUP, whose answer brings the attributes along; open files' attributes by GETATTR;
@@ -38,6 +39,8 @@
 #include "internal.h"
 
 struct dir_context;
+struct iov_iter;
+struct kiocb;
 struct lock_owner;
 struct pvfs_head_mem;
 struct pvfs_io;
@@ -90,6 +93,25 @@ struct pvfs_walk {
 	struct pvfs_walked at, end;
 	spinlock_t *lock;
 	size_t offset;
+};
+
+/* A WRITE lease on a file; pvfs_inode.lock protects it: wlease.c */
+enum pvfs_wlease_state { PVFS_WL_NONE, PVFS_WL_HELD, PVFS_WL_GIVING };
+struct pvfs_wlease {
+	enum pvfs_wlease_state state;	/* these two are read without the lock too */
+	unsigned long token;		/* none had it before */
+	u64 gen;			/* of the volume's leases when it was taken */
+	u64 session;			/* in which it was */
+	u32 users;			/* writes to the page cache under way */
+	u32 writers;			/* opens for writing whose close has not begun */
+	bool told;			/* that it was given up the mgr is being told */
+	bool failed;			/* a page could not be written */
+	bool lost;			/* pages from a former session are there. Without the lock, too */
+	bool behind;			/* it was written to the page cache, ever. Without the lock */
+	unsigned long lost_pages;
+	u64 again;			/* boot time, ns: from then on it may be asked for. No lock */
+	u64 pause;			/* until it may be once more, if it is refused, ns */
+	struct work_struct work;	/* gives it up, throws away */
 };
 
 /* An inode; read-only after pvfs_iget() where nothing else is said. */
@@ -156,7 +178,8 @@ struct pvfs_inode {
 	struct pvfs_cap cap[4];		/* by rights; 0: there was none. Older sessions' are kept to RECLAIM */
 	/* version when the page cache was last known to be right or empty */
 	u64 cache_version;
-	atomic_t redirtied;	/* pages that killed tasks had in their hands, and gave back dirty */
+	atomic_t redirtied;	/* pages that were given back dirty by who was to write them */
+	struct pvfs_wlease wl;
 	struct pvfs_use *use;		/* from the first open on; then constant */
 	/* what was written and not synced; vol->unstable.lock. From the first write on, constant */
 	struct pvfs_unstable *unstable;
@@ -249,6 +272,43 @@ void pvfs_own_begin(struct inode *inode);
 void pvfs_own_end(struct inode *inode);
 void pvfs_unlease(struct inode *inode);
 void pvfs_unlease_end(struct inode *inode);
+
+bool pvfs_ask_stands(struct pvfs_volume *vol, u64 ino, const struct pvfs_ask *ask);
+void pvfs_recall_note(struct pvfs_volume *vol, u64 ino);
+bool pvfs_session_lasts(const struct pvfs_volume *vol);
+
+/* ---------------------------------------------------------------- wlease.c */
+
+u32 pvfs_wlease_wish(const struct pvfs_volume *vol, u32 flags);
+void pvfs_wlease_take(struct inode *inode, u32 flags, const struct pvfs_ask *ask);
+void pvfs_wlease_wanted(struct inode *inode);
+unsigned long pvfs_wlease_token(const struct inode *inode);
+bool pvfs_wlease_begin(struct inode *inode, unsigned long token);
+void pvfs_wlease_end(struct inode *inode);
+bool pvfs_wlease_busy(struct inode *inode);
+bool pvfs_wlease_keeps_step(const struct pvfs_inode *pi, const struct pvfs_attr *attr);
+void pvfs_wlease_work(struct work_struct *work);
+bool pvfs_wlease_recalled(struct inode *inode);
+void pvfs_wlease_spoilt(struct inode *inode);
+void pvfs_wlease_opened(struct inode *inode);
+void pvfs_wlease_closing(struct inode *inode);
+bool pvfs_wlease_reclaims(struct inode *inode, u64 *gen);
+void pvfs_wlease_reclaimed(struct inode *inode, u32 flags, u64 gen);
+
+/* Are there pages of a former session, which must not be written? */
+static inline bool pvfs_wlease_lost(const struct inode *inode)
+{
+	return READ_ONCE(PVFS_I(inode)->wl.lost);
+}
+
+/* ---------------------------------------------------------------- writeback.c */
+
+int pvfs_writepages(struct address_space *mapping, struct writeback_control *wbc);
+int pvfs_launder_folio(struct folio *folio);
+bool pvfs_may_write_behind(const struct kiocb *iocb, const struct iov_iter *from);
+ssize_t pvfs_write_behind(struct kiocb *iocb, struct iov_iter *from, unsigned long token, int *err);
+bool pvfs_unwritten(const struct inode *inode);
+int pvfs_behind_settle(struct inode *inode);
 
 /* ---------------------------------------------------------------- leasestat.c */
 
@@ -373,6 +433,8 @@ int pvfs_cache_wait(struct inode *inode, loff_t pos);
 int pvfs_cache_write(struct inode *inode, loff_t pos, loff_t last);
 int pvfs_cache_flush(struct inode *inode, loff_t pos, u64 len);
 int pvfs_cache_prepare(struct inode *inode, loff_t pos, u64 len);
+int pvfs_cache_fill(struct inode *inode, struct folio *folio);
+unsigned long pvfs_cache_token(const struct inode *inode);
 
 ssize_t pvfs_listxattr(struct dentry *dentry, char *list, size_t size);
 bool pvfs_xattr_absent(struct inode *inode, u32 flag);
@@ -456,12 +518,13 @@ int pvfs_meta_readlink(struct inode *inode, char *target);
 int pvfs_meta_readdir(struct inode *dir, u64 cookie, bool attrs, const struct bio_vec *bv,
 		      unsigned int nbv, u32 bytes, struct pvfs_readdir_rep *rep, u32 *ret_len,
 		      struct pvfs_ask *ask, unsigned long *token);
-int pvfs_meta_open(struct inode *inode, u32 flags, struct pvfs_open_rep *rep);
+int pvfs_meta_open(struct inode *inode, u32 flags, struct pvfs_open_rep *rep, struct pvfs_ask *ask);
+int pvfs_meta_open_again(struct inode *inode, u32 flags, struct pvfs_open_rep *rep, struct pvfs_ask *ask);
 int pvfs_meta_open_fid(struct pvfs_volume *vol, const struct pvfs_fid *fid, u32 flags,
 		       struct pvfs_cap *cap);
 int pvfs_meta_reclaim(struct inode *inode, const struct pvfs_cap *cap, u32 flags, u32 count,
 		      bool recovery, struct pvfs_reclaim_rep *rep);
-int pvfs_meta_report(struct inode *inode);
+int pvfs_meta_report(struct inode *inode, u32 flags);
 int pvfs_meta_getlk(struct inode *inode, const struct pvfs_getlk_req *m,
 		    struct pvfs_getlk_rep *rep);
 int pvfs_meta_lock_reclaim(struct pvfs_volume *vol, const struct pvfs_lock_req *m, u8 *state);
@@ -506,6 +569,7 @@ struct pvfs_io {
 	u64 size;			/* and that the file was at least so long in it */
 	struct pvfs_cap cap;
 	u64 session;			/* whose capability that is */
+	u64 bound;			/* in no other one may it be made; 0: in any */
 	bool append;			/* a write at the end; pos is where that seems to be */
 	struct lock_owner *appender;	/* holds the lock that keeps it there; NULL: the mgr finds it */
 	bool head;			/* it went to or came from the mgr */
@@ -593,6 +657,7 @@ void pvfs_draft_begin(struct inode *inode, const struct pvfs_attr *attr);
 int pvfs_draft_end(struct inode *inode);
 int pvfs_draft_settle(struct inode *inode);
 int pvfs_draft_show(struct inode *inode);
+u32 pvfs_draft_reclaims(struct inode *inode);
 bool pvfs_draft_recalled(struct inode *inode);
 ssize_t pvfs_draft_write(struct kiocb *iocb, struct iov_iter *from);
 bool pvfs_draft_setattr(struct inode *inode, const struct pvfs_setattr_req *m);
@@ -620,7 +685,7 @@ int pvfs_head_run(struct pvfs_io *io);
 int pvfs_with_cap(struct inode *inode, u32 rights, bool twice,
 		  int (*once)(struct inode *inode, const struct pvfs_cap *cap, void *arg),
 		  void *arg);
-int pvfs_unstuff(struct inode *inode);
+int pvfs_unstuff(struct inode *inode, u32 flags);
 
 /* ---------------------------------------------------------------- space.c */
 

@@ -123,6 +123,7 @@ static int volume_session_open(struct pvfs_volume *vol, struct pvfs_session_open
 		.flags = vol->opts.lease ? PVFS_SO_LEASES : 0,
 	};
 	struct pvfs_request *req;
+	u64 asked;
 	int err;
 
 	/* For the manager's log: host, user and program. */
@@ -137,12 +138,15 @@ static int volume_session_open(struct pvfs_volume *vol, struct pvfs_session_open
 	req->bv = table->bv;
 	req->nbv = table->nbv;
 	req->bv_len = table->nbv * PAGE_SIZE;
+	asked = pvfs_boot_ns();
 	err = pvfs_req_run(req);
 	if (!err)
 		err = pvfs_session_open_rep_decode(ret, req->rep, req->rep_len);
 	if (!err && (!ret->session || !ret->nslots || ret->nslots > PVFS_SLOTS_MAX || !ret->niods ||
 		     ret->niods > PVFS_IOD_MAX || ret->lease_ms < LEASE_MS_MIN))
 		err = -EBADMSG;
+	if (!err)
+		pvfs_session_renewed(vol, asked);
 	*ret_len = req->in_len;
 	*ret_on = req->connect;
 	pvfs_req_put(req);
@@ -238,6 +242,7 @@ static int volume_learn_lease(struct pvfs_volume *vol)
 	struct pvfs_session_renew_req m = {};
 	struct pvfs_session_renew_rep rep;
 	struct pvfs_request *req;
+	u64 asked;
 	int err;
 
 	req = pvfs_req_alloc(vol->mgr, PVFS_OP_SESSION_RENEW, 0);
@@ -245,6 +250,7 @@ static int volume_learn_lease(struct pvfs_volume *vol)
 		return PTR_ERR(req);
 	req->flags = PVFS_RF_RECOVERY;
 	req->body_len = pvfs_session_renew_req_encode(&m, req->body, req->body_room);
+	asked = pvfs_boot_ns();
 	err = pvfs_req_run(req);
 	if (!err)
 		err = pvfs_session_renew_rep_decode(&rep, req->rep, req->rep_len);
@@ -255,6 +261,8 @@ static int volume_learn_lease(struct pvfs_volume *vol)
 		WRITE_ONCE(vol->lease_ms, rep.lease_ms);
 		pvfs_leases_void(vol);
 	}
+	if (!err)
+		pvfs_session_renewed(vol, asked);
 	return err;
 }
 
@@ -341,7 +349,9 @@ static void volume_renew_done(struct pvfs_request *req)
 {
 	struct pvfs_volume *vol = req->server->vol;
 
-	if (req->err == -ESTALE)
+	if (!req->err)
+		pvfs_session_renewed(vol, vol->renew_asked);
+	else if (req->err == -ESTALE)
 		pvfs_volume_session_lost(vol, req->session);
 	if (!READ_ONCE(vol->dead))
 		queue_delayed_work(vol->recover_wq, &vol->renew_work,
@@ -361,6 +371,7 @@ static void volume_renew_work(struct work_struct *work)
 	req->flags = PVFS_RF_RECOVERY | PVFS_RF_ASYNC;
 	req->body_len = pvfs_session_renew_req_encode(&m, req->body, req->body_room);
 	req->done = volume_renew_done;
+	vol->renew_asked = pvfs_boot_ns();
 	pvfs_req_submit(req);
 	pvfs_req_put(req);
 }

@@ -1,0 +1,441 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * wlease.c - WRITE leases: while this client alone has a striped file open, the manager tells nobody else
+ * anything of it before we have given it up. So what is written to it may stay here for a while
+ * (writeback.c), the page cache is the file, and it ends where we know.
+ *
+ *              take (OPEN, CREATE, UNSTUFF)                      recalled, or a page could not be written
+ *      NONE ---------------------------------> HELD ------------------------------------------+
+ *       ^  ^                                    |  ^                                           v
+ *       |  |  last close for writing, RECLAIM   |  | RECLAIM, OPEN                          GIVING
+ *       |  +------- new session ----------------+--+ say that it stands; or it does not: GIVING |
+ *       +---------- all is with the iods, REPORT says so; or as from HELD ---------------------+
+ *
+ * HELD is usable, that is something may be written under it, and read from the cache, while the session
+ * was renewed lately enough that the manager can't have given up on us, nothing of it is doubtful
+ * (leases.gen, as for other leases), and no change of our own is under way. When it is not, reads and writes
+ * go to the iods, as without a lease; what is dirty they write first.
+ *
+ * A RECALL is answered EAGAIN at once while there is one. A work item waits for those who are just writing,
+ * writes what is dirty, and tells the manager; it has the inode's only work item.
+ *
+ * In another session pages from before never land: others have gone on without us, behind the iods' fence.
+ * They are marked as lost before the new session's capability is there to write them with, thrown away, and
+ * who has the file open is told EIO.
+ */
+#include <linux/pagemap.h>
+#include "vfs.h"
+#include "trace.h"
+
+/* Between two questions for one, ns. */
+#define WLEASE_PAUSE_MIN (1 * (u64)NSEC_PER_SEC)
+#define WLEASE_PAUSE_MAX (32 * (u64)NSEC_PER_SEC)
+
+static bool wlease_mine(const struct pvfs_wlease *wl, const struct pvfs_volume *vol)
+{
+	return wl->gen == atomic64_read(&vol->leases.gen);
+}
+
+/* pvfs_inode.lock is held. */
+static void wlease_set(struct pvfs_inode *pi, enum pvfs_wlease_state state)
+{
+	int more = (state != PVFS_WL_NONE) - (pi->wl.state != PVFS_WL_NONE);
+
+	if (more)
+		atomic_add(more, &PVFS_VOL(&pi->vfs_inode)->leases.writes);
+	/* Pairs with pvfs_wlease_token(). */
+	smp_store_release(&pi->wl.state, state);
+}
+
+/**
+ * pvfs_wlease_wish - what to add to the flags of an open
+ * @vol: the volume
+ * @flags: PVFS_O_*
+ */
+u32 pvfs_wlease_wish(const struct pvfs_volume *vol, u32 flags)
+{
+	return (flags & PVFS_O_WRITE) && vol->opts.cache ? PVFS_O_WLEASE : 0;
+}
+
+/**
+ * pvfs_wlease_take - an answer may have brought a WRITE lease
+ * @inode: a file that is open for writing, and counted as that by pvfs_wlease_opened()
+ * @flags: of the attributes that came
+ * @ask: from before the question
+ */
+void pvfs_wlease_take(struct inode *inode, u32 flags, const struct pvfs_ask *ask)
+{
+	struct pvfs_volume *vol = PVFS_VOL(inode);
+	struct pvfs_inode *pi = PVFS_I(inode);
+	struct pvfs_wlease *wl = &pi->wl;
+
+	if (!(flags & PVFS_AF_WLEASE))
+		WRITE_ONCE(wl->again, pvfs_boot_ns() + WLEASE_PAUSE_MIN);
+	/* Of an unknown size nobody knows where it ends. */
+	if (!(flags & PVFS_AF_WLEASE) || (flags & (PVFS_AF_SIZE_UNKNOWN | PVFS_AF_STUFFED)) ||
+	    !vol->opts.cache)
+		return;
+	spin_lock(&pi->lock);
+	/* While REPORT is under way, or pages are thrown away, what it ends might be this one. */
+	if (!wl->writers || wl->state == PVFS_WL_GIVING || wl->told || wl->lost || pi->stale ||
+	    !pvfs_ask_stands(vol, pi->fid.ino, ask))
+		goto out;
+	if (wl->state == PVFS_WL_NONE || !wlease_mine(wl, vol)) {
+		wl->gen = ask->gen;
+		wl->session = READ_ONCE(vol->session);
+		wl->failed = false;
+		wl->pause = 0;
+		WRITE_ONCE(wl->token, atomic_long_inc_return(&vol->leases.tokens));
+		pvfs_count(vol, PVFS_CNT_WLEASES, 1);
+	}
+	wlease_set(pi, PVFS_WL_HELD);
+out:
+	spin_unlock(&pi->lock);
+}
+
+/**
+ * pvfs_wlease_wanted - one was given up, or not given: others may have gone meanwhile
+ * @inode: a file that is open for writing, and about to be written to
+ *
+ * It is opened once more, and that open closed. Not again and again: somebody else may have it open for
+ * long. Nor while a server is away: the bytes may be written without the mgr.
+ */
+void pvfs_wlease_wanted(struct inode *inode)
+{
+	struct pvfs_file pf = { .flags = PVFS_O_WRITE };
+	struct pvfs_volume *vol = PVFS_VOL(inode);
+	struct pvfs_inode *pi = PVFS_I(inode);
+	u64 now = pvfs_boot_ns(), session, epoch;
+	struct pvfs_open_rep rep;
+	struct pvfs_ask ask;
+	bool may;
+	int err;
+
+	if (READ_ONCE(pi->wl.state) != PVFS_WL_NONE || now < READ_ONCE(pi->wl.again) || !vol->opts.cache ||
+	    pvfs_stuffed(inode) || !pvfs_volume_up(vol))
+		return;
+	spin_lock(&pi->lock);
+	may = pi->wl.writers && now >= pi->wl.again && !pi->wl.told && !pi->wl.lost;
+	if (may) {
+		pi->wl.pause = clamp(2 * pi->wl.pause, WLEASE_PAUSE_MIN, WLEASE_PAUSE_MAX);
+		WRITE_ONCE(pi->wl.again, now + pi->wl.pause);
+	}
+	spin_unlock(&pi->lock);
+	if (!may)
+		return;
+	pvfs_session_sample(vol, &session, &epoch);
+	pvfs_unlease(inode);
+	err = pvfs_meta_open_again(inode, pf.flags | PVFS_O_WLEASE, &rep, &ask);
+	pvfs_unlease_end(inode);
+	if (err || pvfs_file_opened(inode, &pf, &rep.cap, session, epoch))
+		return;
+	pvfs_wlease_take(inode, rep.attr.flags, &ask);
+	pvfs_close_at_mgr(vol, &pi->fid, pf.flags, inode);
+}
+
+/**
+ * pvfs_wlease_token - the WRITE lease on a file that is usable now
+ * @inode: the file
+ *
+ * Return: its token, which no other lease had before; 0: there is none.
+ */
+unsigned long pvfs_wlease_token(const struct inode *inode)
+{
+	const struct pvfs_inode *pi = PVFS_I(inode);
+	const struct pvfs_volume *vol = PVFS_VOL(inode);
+
+	if (smp_load_acquire(&pi->wl.state) != PVFS_WL_HELD ||	/* pairs with wlease_set() */
+	    READ_ONCE(pi->own_pending) || atomic_read(&vol->leases.unsure) ||
+	    !wlease_mine(&pi->wl, vol) || !pvfs_session_lasts(vol))
+		return 0;
+	return READ_ONCE(pi->wl.token);
+}
+
+/**
+ * pvfs_wlease_begin - something is about to be written to the page cache
+ * @inode: the file; its i_rwsem is held exclusively
+ * @token: of pvfs_wlease_token()
+ *
+ * A RECALL waits until pvfs_wlease_end(): between the two nothing is waited for but an iod, for a page that
+ * is written in part.
+ *
+ * Return: whether it may be, as the lease is still that one, and the cache is the file as it is.
+ */
+bool pvfs_wlease_begin(struct inode *inode, unsigned long token)
+{
+	struct pvfs_inode *pi = PVFS_I(inode);
+	bool ret;
+
+	if (!pvfs_cache_check(inode))
+		return false;
+	spin_lock(&pi->lock);
+	ret = token && pvfs_wlease_token(inode) == token && pi->cache_version == pi->version;
+	if (ret)
+		pi->wl.users++;
+	spin_unlock(&pi->lock);
+	return ret;
+}
+
+void pvfs_wlease_end(struct inode *inode)
+{
+	struct pvfs_inode *pi = PVFS_I(inode);
+	bool last;
+
+	spin_lock(&pi->lock);
+	WRITE_ONCE(pi->wl.users, pi->wl.users - 1);
+	last = !pi->wl.users && (pi->wl.state != PVFS_WL_HELD || pi->wl.lost);
+	spin_unlock(&pi->lock);
+	if (last) {
+		smp_mb();		/* as wake_up_var() wants it */
+		wake_up_var(&pi->wl.users);
+	}
+}
+
+/**
+ * pvfs_wlease_busy - is somebody writing to the page cache?
+ * @inode: the file; after pvfs_own_begin() or pvfs_unlease(), from which on nobody begins to
+ */
+bool pvfs_wlease_busy(struct inode *inode)
+{
+	struct pvfs_inode *pi = PVFS_I(inode);
+	bool ret;
+
+	spin_lock(&pi->lock);
+	ret = pi->wl.users;
+	spin_unlock(&pi->lock);
+	return ret;
+}
+
+/**
+ * pvfs_wlease_keeps_step - attributes are about to be taken in: are they of what is in the cache?
+ * @pi: whose; pvfs_inode.lock is held
+ * @attr: they
+ *
+ * Under a WRITE lease another version is what we have written. A truncation is known to who made it.
+ */
+bool pvfs_wlease_keeps_step(const struct pvfs_inode *pi, const struct pvfs_attr *attr)
+{
+	const struct pvfs_wlease *wl = &pi->wl;
+
+	return wl->state != PVFS_WL_NONE && !wl->told && !wl->lost &&
+	       wlease_mine(wl, PVFS_VOL(&pi->vfs_inode)) && pi->trunc_gen == attr->trunc_gen &&
+	       pi->cache_version == pi->version;
+}
+
+/* ---------------------------------------------------------------- giving up */
+
+/* What was not written is not in the file: it may be shorter than we thought, and have other bytes. */
+static void wlease_forget(struct inode *inode)
+{
+	struct pvfs_inode *pi = PVFS_I(inode);
+
+	spin_lock(&pi->lock);
+	pi->cache_version = 0;
+	pi->floor = 0;
+	spin_unlock(&pi->lock);
+	pvfs_meta_getattr(inode);
+}
+
+/* Pages were marked as lost. Nobody is writing any. */
+static void wlease_throw_away(struct inode *inode)
+{
+	struct pvfs_volume *vol = PVFS_VOL(inode);
+	struct pvfs_inode *pi = PVFS_I(inode);
+	unsigned long pages;
+
+	invalidate_inode_pages2(inode->i_mapping);
+	mapping_set_error(inode->i_mapping, -EIO);
+	wlease_forget(inode);
+	/* No lease is taken before, nor on the word of what was known before. */
+	pvfs_recall_note(vol, pi->fid.ino);
+	spin_lock(&pi->lock);
+	pages = pi->wl.lost_pages;
+	pi->wl.lost_pages = 0;
+	WRITE_ONCE(pi->wl.lost, false);
+	spin_unlock(&pi->lock);
+	pr_warn_ratelimited("%s: inode %llu: about %lu KiB that were written here are lost: the manager had given up on this client, and others may have changed the file\n",
+			    vol->opts.volume, pi->fid.ino, pages << (PAGE_SHIFT - 10));
+}
+
+void pvfs_wlease_work(struct work_struct *work)
+{
+	struct pvfs_inode *pi = container_of(work, struct pvfs_inode, wl.work);
+	struct inode *inode = &pi->vfs_inode;
+	struct pvfs_volume *vol = PVFS_VOL(inode);
+	bool tell;
+
+	wait_var_event(&pi->wl.users, !READ_ONCE(pi->wl.users));
+	pvfs_cache_write(inode, 0, LLONG_MAX);	/* errors are kept for fsync and close */
+	if (READ_ONCE(pi->wl.lost))
+		wlease_throw_away(inode);
+	spin_lock(&pi->lock);
+	tell = pi->wl.state == PVFS_WL_GIVING;
+	pi->wl.told |= tell;
+	spin_unlock(&pi->lock);
+	if (tell) {
+		pvfs_meta_report(inode, PVFS_RP_RECALLED);
+		trace_pvfs_wlease_given(inode->i_sb->s_dev, pi->fid.ino, READ_ONCE(pi->wl.failed));
+		if (READ_ONCE(pi->wl.failed))
+			wlease_forget(inode);
+		/* So that no answer to what was asked before counts any more. */
+		pvfs_recall_note(vol, pi->fid.ino);
+		spin_lock(&pi->lock);
+		if (pi->wl.state == PVFS_WL_GIVING)
+			wlease_set(pi, PVFS_WL_NONE);
+		/* Let others get on with it; and a full disk be told by write(2) for a while. */
+		WRITE_ONCE(pi->wl.again, pvfs_boot_ns() + (pi->wl.failed ? WLEASE_PAUSE_MAX : WLEASE_PAUSE_MIN));
+		pi->wl.told = false;
+		pi->wl.failed = false;
+		spin_unlock(&pi->lock);
+	}
+	pvfs_use_iput(pi->use);			/* also counts vol->closing down */
+}
+
+/* pvfs_inode.lock is held; the caller has a reference to the inode, and keeps one for the work if true. */
+static bool wlease_queue(struct inode *inode)
+{
+	struct pvfs_volume *vol = PVFS_VOL(inode);
+	struct pvfs_inode *pi = PVFS_I(inode);
+
+	atomic_inc(&vol->closing);
+	if (queue_work(vol->vfs_wq, &pi->wl.work))
+		return true;
+	/* It is yet to run, and has its reference, which counts. */
+	atomic_dec(&vol->closing);
+	return false;
+}
+
+static bool wlease_give_up(struct inode *inode, bool failed)
+{
+	struct pvfs_inode *pi = PVFS_I(inode);
+	bool ret, put = false;
+
+	if (READ_ONCE(pi->wl.state) == PVFS_WL_NONE || !igrab(inode))
+		return false;
+	put = true;
+	spin_lock(&pi->lock);
+	pi->wl.failed |= failed;
+	ret = pi->wl.state != PVFS_WL_NONE;
+	if (pi->wl.state == PVFS_WL_HELD) {
+		wlease_set(pi, PVFS_WL_GIVING);
+		put = !wlease_queue(inode);
+	}
+	spin_unlock(&pi->lock);
+	if (put)
+		pvfs_iput_later(inode);
+	return ret;
+}
+
+/**
+ * pvfs_wlease_recalled - RECALL names an inode
+ * @inode: the inode, found under RCU
+ *
+ * Context: where replies are received; does not sleep.
+ *
+ * Return: there is one, which will be given up: not yet, is the answer.
+ */
+bool pvfs_wlease_recalled(struct inode *inode)
+{
+	return wlease_give_up(inode, false);
+}
+
+/**
+ * pvfs_wlease_spoilt - a page could not be written
+ * @inode: the file
+ *
+ * What is written from here on goes to the iods at once, so that who writes is told; and what could not be
+ * is not taken for the file.
+ */
+void pvfs_wlease_spoilt(struct inode *inode)
+{
+	wlease_give_up(inode, true);
+}
+
+/**
+ * pvfs_wlease_opened - the file is open for writing once more
+ * @inode: the file
+ */
+void pvfs_wlease_opened(struct inode *inode)
+{
+	struct pvfs_inode *pi = PVFS_I(inode);
+
+	spin_lock(&pi->lock);
+	pi->wl.writers++;
+	spin_unlock(&pi->lock);
+}
+
+/**
+ * pvfs_wlease_closing - CLOSE of an open for writing is about to be sent; that of the last ends the lease
+ * @inode: the file; what was written is with the iods
+ */
+void pvfs_wlease_closing(struct inode *inode)
+{
+	struct pvfs_inode *pi = PVFS_I(inode);
+
+	spin_lock(&pi->lock);
+	if (!--pi->wl.writers && pi->wl.state == PVFS_WL_HELD)
+		wlease_set(pi, PVFS_WL_NONE);
+	spin_unlock(&pi->lock);
+}
+
+/* ---------------------------------------------------------------- another mgr, another session */
+
+/**
+ * pvfs_wlease_reclaims - the mgr is about to be told that a file is open
+ * @inode: the file
+ * @gen: filled, for pvfs_wlease_reclaimed()
+ *
+ * In another session than the lease was given in, it is gone, and what is dirty as well.
+ *
+ * Return: is the mgr to be told that there is one?
+ */
+bool pvfs_wlease_reclaims(struct inode *inode, u64 *gen)
+{
+	struct pvfs_volume *vol = PVFS_VOL(inode);
+	struct pvfs_inode *pi = PVFS_I(inode);
+	struct pvfs_wlease *wl = &pi->wl;
+	bool queued = false, ret;
+
+	*gen = atomic64_read(&vol->leases.gen);
+	if (READ_ONCE(wl->state) == PVFS_WL_NONE)
+		return false;
+	ihold(inode);
+	spin_lock(&pi->lock);
+	if (wl->state != PVFS_WL_NONE && wl->session != READ_ONCE(vol->session)) {
+		wlease_set(pi, PVFS_WL_NONE);
+		pi->cache_version = 0;
+		if (wl->users || mapping_tagged(inode->i_mapping, PAGECACHE_TAG_DIRTY) ||
+		    mapping_tagged(inode->i_mapping, PAGECACHE_TAG_WRITEBACK)) {
+			WRITE_ONCE(wl->lost, true);
+			queued = wlease_queue(inode);
+		}
+	}
+	ret = wl->state != PVFS_WL_NONE && !wl->told;
+	spin_unlock(&pi->lock);
+	if (!queued)
+		pvfs_iput_later(inode);
+	return ret;
+}
+
+/**
+ * pvfs_wlease_reclaimed - and that is what it says
+ * @inode: the file
+ * @flags: of the attributes that came
+ * @gen: from before
+ *
+ * Of a lease that does not stand, in the session that had it, what is dirty is written at once: until
+ * then a RECALL that may come is not answered.
+ */
+void pvfs_wlease_reclaimed(struct inode *inode, u32 flags, u64 gen)
+{
+	struct pvfs_inode *pi = PVFS_I(inode);
+
+	if (!(flags & PVFS_AF_WLEASE)) {
+		wlease_give_up(inode, false);
+		return;
+	}
+	spin_lock(&pi->lock);
+	if (pi->wl.state != PVFS_WL_NONE)
+		pi->wl.gen = gen;
+	spin_unlock(&pi->lock);
+}

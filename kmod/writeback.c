@@ -1,0 +1,370 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * writeback.c - what is written to the page cache, and how it comes to the iods.
+ *
+ * write(2) leaves its bytes in the page cache while there is a WRITE lease (wlease.c), a shared mapping
+ * always. They go to the iods a batch of neighbouring pages at a time, several at once, nobody waiting for
+ * each: when the kernel's flusher finds them old or too many, at fsync, close, and where addr.c says.
+ * What could not be written is told by fsync and close, once to each who has the file open; from then on
+ * the file is written through, so that write(2) says why not.
+ *
+ * What does not go to the cache, but to the iods at once: large calls, which a copy costs more than it
+ * gains; those of descriptors with O_DIRECT or O_SYNC; what would leave a hole, as only the iods know what
+ * space that takes; and a part of a page whose rest can't be read.
+ */
+#include <linux/highmem.h>
+#include <linux/pagemap.h>
+#include <linux/sched/signal.h>
+#include <linux/uio.h>
+#include <linux/writeback.h>
+#include "vfs.h"
+
+#define BEHIND_MAX (256u << 10)	/* bytes of a call from which it goes to the iods at once */
+/* Beyond that an iod's file system may have its end, and write(2) is to say so. */
+#define BEHIND_END (1ll << 40)
+#define WB_BYTES (1u << 20)	/* of one transfer, at most */
+
+/* ---------------------------------------------------------------- from write(2) */
+
+/**
+ * pvfs_may_write_behind - is it worth looking whether a write can go to the page cache?
+ * @iocb: the write
+ * @from: its bytes
+ */
+bool pvfs_may_write_behind(const struct kiocb *iocb, const struct iov_iter *from)
+{
+	struct inode *inode = file_inode(iocb->ki_filp);
+
+	if ((iocb->ki_flags & (IOCB_DIRECT | IOCB_DSYNC | IOCB_SYNC)) || iov_iter_count(from) >= BEHIND_MAX)
+		return false;
+	pvfs_wlease_wanted(inode);
+	return pvfs_wlease_token(inode);
+}
+
+/*
+ * A page that is not there, of which bytes from @off on, @n of them, are about to be written: the rest is
+ * read, unless there is none in the file. Return: 0; the page is up to date, or will be with those bytes;
+ * -EINTR; -EAGAIN: it can't be.
+ */
+static int behind_ready(struct inode *inode, struct folio *folio, size_t off, size_t n)
+{
+	loff_t there = i_size_read(inode) - folio_pos(folio);
+	int err;
+
+	if (there > 0 && (off || n < min_t(loff_t, there, PAGE_SIZE))) {
+		if (!pvfs_cap_current(inode, PVFS_CAP_READ))
+			return -EAGAIN;
+		err = pvfs_cache_fill(inode, folio);
+		return err && err != -EINTR ? -EAGAIN : err;
+	}
+	folio_zero_segments(folio, 0, off, off + n, PAGE_SIZE);
+	return 0;
+}
+
+/* The file is at least that long: what a write behind makes of it. Its page is locked. */
+static void behind_grow(struct inode *inode, loff_t end)
+{
+	struct pvfs_inode *pi = PVFS_I(inode);
+
+	spin_lock(&pi->lock);
+	if (pi->floor_gen != pi->trunc_gen)
+		pi->floor = 0;
+	pi->floor_gen = pi->trunc_gen;
+	pi->floor = max_t(u64, pi->floor, end);
+	if (end > i_size_read(inode))
+		i_size_write(inode, end);
+	pi->attr_valid = false;
+	spin_unlock(&pi->lock);
+}
+
+/* A page to write to, locked; whoever has it locked may be waiting for an iod. Return: it, or ERR_PTR. */
+static struct folio *behind_folio(struct address_space *mapping, pgoff_t index)
+{
+	struct folio *folio = pvfs_folio_there(mapping, index);
+	struct page *page;
+
+	if (folio && folio_lock_killable(folio)) {
+		folio_put(folio);
+		return ERR_PTR(-EINTR);
+	}
+	if (folio && folio->mapping == mapping)
+		return folio;
+	if (folio) {			/* thrown away meanwhile */
+		folio_unlock(folio);
+		folio_put(folio);
+	}
+	page = grab_cache_page_write_begin(mapping, index);
+	return page ? page_folio(page) : ERR_PTR(-ENOMEM);
+}
+
+/*
+ * Return: bytes, of @most, as far as the memory is there, and -errno in *@err. Between pvfs_wlease_begin()
+ * and end.
+ */
+static size_t behind_copy(struct inode *inode, loff_t pos, struct iov_iter *from, size_t most, int *err)
+{
+	size_t done = 0, limit = most, n, copied;
+
+	do {
+		size_t off = offset_in_page(pos);
+		struct folio *folio;
+		bool fresh, again;
+
+		n = min3(most - done, limit, PAGE_SIZE - off);
+		folio = behind_folio(inode->i_mapping, pos >> PAGE_SHIFT);
+		if (IS_ERR(folio)) {
+			*err = PTR_ERR(folio);
+			break;
+		}
+		fresh = !folio_test_uptodate(folio);
+		*err = folio_wait_writeback_killable(folio);
+		if (!*err && fresh)
+			*err = behind_ready(inode, folio, off, n);
+		copied = *err ? 0 : copy_page_from_iter_atomic(folio_page(folio, 0), off, n, from);
+		/* Of a page that was not read the rest is not there: once more, with what there is. */
+		again = copied && copied < n && fresh && !folio_test_uptodate(folio);
+		if (again) {
+			iov_iter_revert(from, copied);
+			limit = copied;
+			n = copied = 0;
+		}
+		if (copied) {
+			folio_mark_uptodate(folio);
+			behind_grow(inode, pos + copied);
+			folio_mark_dirty(folio);
+		}
+		folio_unlock(folio);
+		folio_put(folio);
+		pos += copied;
+		done += copied;
+	} while (copied == n && done < most);
+	return done;
+}
+
+/**
+ * pvfs_write_behind - a write to the page cache
+ * @iocb: the write, checked; its position moves
+ * @from: its bytes
+ * @token: of the WRITE lease
+ * @err: set to why it was not all, if it was not; -EAGAIN: the rest has to go to the iods
+ *
+ * Context: i_rwsem is held exclusively.
+ *
+ * Return: bytes written.
+ */
+ssize_t pvfs_write_behind(struct kiocb *iocb, struct iov_iter *from, unsigned long token, int *err)
+{
+	struct inode *inode = file_inode(iocb->ki_filp);
+	ssize_t total = 0;
+	size_t want, n;
+
+	*err = 0;
+	while (iov_iter_count(from) && !*err) {
+		if (iocb->ki_pos > i_size_read(inode) || iocb->ki_pos >= BEHIND_END) {
+			*err = -EAGAIN;
+			break;
+		}
+		/* Not between begin and end: it may be somebody else who brings it, or a page of this file. */
+		want = iov_iter_count(from);
+		want -= fault_in_iov_iter_readable(from, want);
+		if (!want) {
+			*err = -EFAULT;
+			break;
+		}
+		if (!pvfs_wlease_begin(inode, token)) {
+			*err = -EAGAIN;
+			break;
+		}
+		WRITE_ONCE(PVFS_I(inode)->wl.behind, true);
+		n = behind_copy(inode, iocb->ki_pos, from, want, err);
+		pvfs_wlease_end(inode);
+		iocb->ki_pos += n;
+		total += n;
+		if (!*err && fatal_signal_pending(current))
+			*err = -EINTR;
+		balance_dirty_pages_ratelimited(inode->i_mapping);
+	}
+	pvfs_count(PVFS_VOL(inode), PVFS_CNT_BEHIND, total);
+	pvfs_count(PVFS_VOL(inode), PVFS_CNT_COPIED, total);
+	return total;
+}
+
+/**
+ * pvfs_unwritten - is there anything that was written to a file, and is in its page cache only?
+ * @inode: the inode
+ *
+ * What a mapping stored in it does not count, if write(2) never did.
+ */
+bool pvfs_unwritten(const struct inode *inode)
+{
+	return READ_ONCE(PVFS_I(inode)->wl.behind) &&
+	       (mapping_tagged(inode->i_mapping, PAGECACHE_TAG_DIRTY) ||
+		mapping_tagged(inode->i_mapping, PAGECACHE_TAG_WRITEBACK));
+}
+
+/**
+ * pvfs_behind_settle - what was written is with the iods, for who is about to ask for, or set, attributes
+ * @inode: the inode
+ *
+ * Return: 0 or -EINTR. Errors are told by fsync and close.
+ */
+int pvfs_behind_settle(struct inode *inode)
+{
+	if (likely(!pvfs_unwritten(inode)))
+		return 0;
+	return pvfs_cache_write(inode, 0, LLONG_MAX) == -EINTR ? -EINTR : 0;
+}
+
+/* ---------------------------------------------------------------- to the iods */
+
+/* Pages next to each other, under writeback, that the next transfer is to bring. */
+struct writeback {
+	struct inode *inode;
+	struct pvfs_io *io;		/* NULL: none yet */
+	u32 len;			/* bytes of them; the last may be cut off by the end of the file */
+};
+
+/*
+ * A page is done. It stays to be written by somebody else if who wrote it was killed, or the transfer
+ * became shorter. Any other error is told by fsync, and close; then what was stored is lost, as on any file
+ * system.
+ */
+static void wb_page_end(struct inode *inode, struct folio *folio, int err)
+{
+	if (err == -EINTR) {
+		atomic_inc(&PVFS_I(inode)->redirtied);
+		filemap_dirty_folio(folio->mapping, folio);
+	} else if (err) {
+		mapping_set_error(folio->mapping, err);
+	}
+	folio_end_writeback(folio);
+}
+
+/* From wherever the last answer comes. */
+static void wb_done(struct pvfs_io *io)
+{
+	struct pvfs_inode *pi = PVFS_I(io->inode);
+	unsigned int full, i;
+	u32 len = 0;
+
+	for (i = 0; i < io->nmem; i++)
+		len += io->mem[i].bv_len;
+	full = io->len == len ? io->nmem : io->len / PAGE_SIZE;
+	if (!io->err && !full)
+		io->err = -EIO;			/* not even a page: can't be */
+	if (io->err)
+		full = io->nmem;
+	else
+		WRITE_ONCE(pi->wrote, pi->wrote + full);
+	if (io->err && io->err != -EINTR)
+		pvfs_wlease_spoilt(io->inode);
+	for (i = 0; i < io->nmem; i++)
+		wb_page_end(io->inode, page_folio(io->mem[i].bv_page), i < full ? io->err : -EINTR);
+	pvfs_io_put(io);
+}
+
+static void wb_submit(struct writeback *wb)
+{
+	struct pvfs_io *io = wb->io;
+	int err;
+
+	if (!io)
+		return;
+	wb->io = NULL;
+	io->len = wb->len;
+	err = pvfs_io_submit(io, wb_done);
+	if (err) {
+		io->err = err;
+		wb_done(io);
+	}
+}
+
+/* Is it a page of a former session? See wlease.c. */
+static bool wb_lost(struct inode *inode)
+{
+	struct pvfs_inode *pi = PVFS_I(inode);
+
+	if (!pvfs_wlease_lost(inode))
+		return false;
+	mapping_set_error(inode->i_mapping, -EIO);
+	spin_lock(&pi->lock);
+	pi->wl.lost_pages++;
+	spin_unlock(&pi->lock);
+	return true;
+}
+
+/* A page that is no longer dirty is not written; its mark in the mapping goes, too. It is locked. */
+static void wb_skip(struct folio *folio)
+{
+	folio_start_writeback(folio);
+	folio_end_writeback(folio);
+}
+
+/* @folio: locked, and no longer dirty; not locked on return. */
+static void wb_add(struct writeback *wb, struct folio *folio)
+{
+	loff_t size = i_size_read(wb->inode), pos = folio_pos(folio);
+	struct pvfs_io *io = wb->io;
+	u32 here;
+
+	/* Cut off meanwhile, or not to be written. */
+	if (pos >= size || wb_lost(wb->inode)) {
+		wb_skip(folio);
+		folio_unlock(folio);
+		return;
+	}
+	here = min_t(loff_t, PAGE_SIZE, size - pos);
+	if (io && (io->nmem == io->mem_room || pos != io->pos + wb->len || wb->len + here > io->len)) {
+		wb_submit(wb);
+		io = NULL;
+	}
+	if (!io) {
+		/* Not waiting for other transfers: they may be waiting for these pages. So it does not fail. */
+		io = wb->io = pvfs_io_get(wb->inode, true, pos, WB_BYTES, true);
+		wb->len = 0;
+	}
+	io->mem[io->nmem++] = (struct bio_vec){ .bv_page = folio_page(folio, 0), .bv_len = here };
+	wb->len += here;
+	folio_start_writeback(folio);
+	folio_unlock(folio);
+}
+
+static int wb_page(struct pvfs_writepage_arg *arg, struct writeback_control *wbc, void *data)
+{
+	wb_add(data, pvfs_writepage_folio(arg));
+	return 0;
+}
+
+int pvfs_writepages(struct address_space *mapping, struct writeback_control *wbc)
+{
+	struct writeback wb = { .inode = mapping->host };
+	int err;
+
+	err = write_cache_pages(mapping, wbc, wb_page, &wb);
+	wb_submit(&wb);
+	return err;
+}
+
+/* A dirty page is to be thrown away. Locked. */
+int pvfs_launder_folio(struct folio *folio)
+{
+	struct inode *inode = folio->mapping->host;
+	loff_t size = i_size_read(inode), pos = folio_pos(folio);
+	struct pvfs_io *io;
+	int err;
+
+	folio_wait_writeback(folio);
+	if (!folio_clear_dirty_for_io(folio))
+		return 0;
+	if (pos >= size || wb_lost(inode)) {
+		wb_skip(folio);
+		return 0;
+	}
+	folio_start_writeback(folio);
+	io = pvfs_io_get(inode, true, pos, min_t(loff_t, PAGE_SIZE, size - pos), true);
+	io->mem[io->nmem++] = (struct bio_vec){ .bv_page = folio_page(folio, 0), .bv_len = io->len };
+	err = pvfs_io_run(io);
+	io->err = err;
+	wb_done(io);
+	return err;
+}
