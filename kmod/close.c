@@ -21,7 +21,6 @@ struct batch {
 	struct pvfs_ask ask;		/* from before it was sent */
 	u32 n;
 	struct pvfs_ending end[PVFS_CLOSE_MAX];
-	u8 raw[PVFS_CLOSE_MAX * PVFS_CLOSING_LEN];
 };
 
 static void close_ended(struct pvfs_volume *vol, const struct pvfs_ending *e, int err)
@@ -86,26 +85,30 @@ static void close_done(struct pvfs_request *req)
 static void close_batch_send(struct batch *b)
 {
 	struct pvfs_volume *vol = b->vol;
-	struct pvfs_close_req m = { .closings.p = b->raw };
+	u32 i, room = b->n * PVFS_CLOSING_LEN;
+	/* Not one with @b: more than two pages in a row are not to be had without fail. */
+	u8 *raw = kmalloc(room, GFP_NOFS | __GFP_NOFAIL);
+	struct pvfs_close_req m = { .closings.p = raw };
 	struct pvfs_request *req;
 	struct pvfs_wire w;
-	u32 i;
 
-	pvfs_wire_init(&w, b->raw, sizeof(b->raw));
+	pvfs_wire_init(&w, raw, room);
 	for (i = 0; i < b->n; i++)
 		pvfs_put_closing(&w, &b->end[i].c);
-	m.closings.len = w.p - b->raw;
+	m.closings.len = w.p - raw;
 	req = pvfs_req_alloc(vol->mgr, PVFS_OP_CLOSE, sizeof(u32) + m.closings.len);
 	if (IS_ERR(req)) {		/* every slot is taken, and none comes free */
 		pr_warn_ratelimited("%s: cannot close inode %llu at the mgr\n", vol->opts.volume,
 				    b->end[0].c.fid.ino);
 		close_batch_ended(b, PTR_ERR(req));
+		kfree(raw);
 		return;
 	}
 	req->flags = PVFS_RF_ASYNC;
 	req->done = close_done;
 	req->priv = b;
 	req->body_len = pvfs_close_req_encode(&m, req->body, req->body_room);
+	kfree(raw);
 	pvfs_lease_ask(vol, &b->ask);
 	pvfs_req_submit(req);
 	pvfs_req_put(req);
