@@ -6,9 +6,10 @@
 # shellcheck disable=SC2317 # functions are called by check
 . "${0%/*}/lib.sh"
 . "${0%/*}/counts_open.sh"
+. "${0%/*}/counts_behind.sh"
 
 calls=$tools/calls
-plan 122
+plan 135
 
 # An attribute of the mount M: the value of option $1.
 option()
@@ -331,6 +332,7 @@ asked_again()
 	stat /mnt/leased/d/a
 	[ "$(count_to mgr)" -ge 1 ]
 }
+counts_behind
 counts_open
 # The promises of the new manager are shorter.
 restarted()

@@ -1,0 +1,353 @@
+# SPDX-License-Identifier: GPL-2.0-only
+#
+# Part of counts.sh: what is written to the page cache, while nobody else has the file open, costs no message until
+# somebody wants it. /mnt/leased is mounted, "another" is $M, which writes to the iods. Files below striped are that from
+# the start, those below plain when they have outgrown a head.
+# shellcheck shell=bash disable=SC2154 # S, M, top, wsize, pcount are lib.sh's and counts.sh's
+
+B=/mnt/leased/behind
+behind_interval=$(cat /proc/sys/vm/dirty_writeback_centisecs)
+
+# Pages are written when a row says so: the flusher would look for old ones.
+behind_files()
+{
+	mkdir "$M/behind" "$M/behind/striped" "$M/behind/plain"
+	setfattr -n pvfs.layout -v stuff_max=0 "$M/behind/striped"
+	echo 360000 >/proc/sys/vm/dirty_writeback_centisecs
+}
+
+# python with the words of behind.py; $1: the mount that is looked at. WRITES is how many 1 MiB takes, from the start.
+behind_python()
+{
+	local transfer=$((1024 * 1024)) share
+
+	[ $transfer -le $((pcount * wsize)) ] || transfer=$((pcount * wsize))
+	share=$((transfer / pcount))
+	PYTHONDONTWRITEBYTECODE=1 PYTHONPATH=$top/tests/vm/guest \
+		WRITES=$((1048576 / transfer * pcount * ((share + wsize - 1) / wsize))) PCOUNT=$pcount \
+		python3 - "${1-$B}" "$M/behind" "$S"
+}
+
+behind_new()
+{
+	behind_python <<-'END'
+	from behind import *
+	writes, pcount = int(os.environ['WRITES']), int(os.environ['PCOUNT'])
+	fd = new('striped/many', os.O_WRONLY)
+	same(leases('writes'), 1)
+	data = bytes_of(1 << 20)
+	for i in range(256):
+	    same(os.write(fd, data[i * 4096:(i + 1) * 4096]), 4096)
+	sent()
+	same(counted('written_behind'), 1 << 20)
+	os.fsync(fd)
+	sent(WRITE=writes, FSYNC=pcount, REPORT=1)
+	# It still has the lease, and the second time there is nothing to do.
+	os.fsync(fd)
+	sent(WRITE=writes, FSYNC=pcount, REPORT=1)
+	os.write(fd, b'more')
+	sent(WRITE=writes, FSYNC=pcount, REPORT=1)
+	os.fsync(fd)
+	reset()
+	os.close(fd)
+	eventually(sent, CLOSE=1)
+	same(leases('writes'), 0)
+	same(read(other + '/striped/many'), data + b'more')
+	END
+}
+
+behind_outgrown()
+{
+	local stuff
+
+	stuff=$(getfattr --only-values -n pvfs.layout "$M/behind/plain" | sed -n 's/.*stuff_max=\([0-9]*\).*/\1/p')
+	STUFF=$stuff behind_python <<-'END'
+	from behind import *
+	writes, pcount, stuff = (int(os.environ[x]) for x in ('WRITES', 'PCOUNT', 'STUFF'))
+	assert 0 < stuff <= 65536 and stuff % 4096 == 0, stuff
+	fd = new('plain/many', os.O_WRONLY)
+	data = bytes_of(1 << 20)
+	for i in range(256):
+	    os.write(fd, data[i * 4096:(i + 1) * 4096])
+	    if i < stuff // 4096:
+	        sent()
+	    else:
+	        sent(UNSTUFF=1, WRITE=1)	# of what it was till then
+	same(leases('writes'), 1)
+	same(counted('written_behind'), len(data) - stuff)
+	same(counted('write_leases'), 1)
+	os.fsync(fd)
+	sent(UNSTUFF=1, WRITE=1 + writes, FSYNC=pcount, REPORT=1)
+	reset()
+	os.close(fd)
+	eventually(sent, CLOSE=1)
+	same(read(other + '/plain/many'), data)
+	END
+}
+
+behind_appends()
+{
+	behind_python <<-'END'
+	from behind import *
+	fd = new('striped/log', os.O_WRONLY | os.O_APPEND)
+	for i in range(1000):
+	    same(os.write(fd, b'%03d\n' % i), 4)
+	sent()
+	same(counted('written_behind'), 4000)
+	os.close(fd)
+	eventually(sent, WRITE=1, CLOSE=1)
+	same(read(other + '/striped/log'), b''.join(b'%03d\n' % i for i in range(1000)))
+	END
+}
+
+behind_read_again()
+{
+	behind_python <<-'END'
+	from behind import *
+	fd = new('striped/again')
+	data = bytes_of(300000)
+	for i in range(0, len(data), 10000):
+	    os.write(fd, data[i:i + 10000])
+	same(os.pread(fd, 1 << 20, 0), data)
+	same(os.pread(fd, 1 << 20, 100001), data[100001:])
+	same(os.pread(fd, 10, len(data)), b'')
+	sent()
+	same(counted('written_behind'), len(data))
+	os.close(fd)
+	END
+}
+
+behind_end()
+{
+	behind_python <<-'END'
+	from behind import *
+	fd = new('striped/end')
+	for n in 1, 2, 3:
+	    os.pwrite(fd, bytes_of(5000), (n - 1) * 5000)
+	    same(os.lseek(fd, 0, os.SEEK_END), n * 5000)
+	    same(os.lseek(fd, -1, os.SEEK_END), n * 5000 - 1)
+	sent()
+	same(counted('written_behind'), 15000)
+	os.close(fd)
+	END
+}
+
+behind_part()
+{
+	behind_python <<-'END'
+	from behind import *
+	want = bytearray(bytes_of(3 * 4096 + 100, 7))
+	with open(other + '/striped/old', 'wb') as f:
+	    f.write(want)
+	fd = held('striped/old', os.O_WRONLY)
+	def put(what, at):
+	    same(os.pwrite(fd, what, at), len(what))
+	    want[at:at + len(what)] = what
+	put(b'x' * 10, 5000)
+	sent(READ=1)
+	put(b'y' * 10, 5020)
+	sent(READ=1)
+	# A whole one, and all that the last one has, is not read.
+	put(b'z' * 4096, 8192)
+	put(b'e' * 200, 12288)
+	sent(READ=1)
+	same(counted('written_behind'), 20 + 4096 + 200)
+	os.close(fd)
+	eventually(sent, READ=1, WRITE=1, CLOSE=1)
+	calm()
+	same(read(mine + '/striped/old'), want)
+	same(read(other + '/striped/old'), want)
+	END
+}
+
+behind_at_once()
+{
+	behind_python <<-'END'
+	import mmap
+	from behind import *
+	pcount = int(os.environ['PCOUNT'])
+	large = bytes_of(256 << 10)
+	fd = new('striped/large', os.O_WRONLY)
+	same(os.write(fd, large), len(large))
+	sent(WRITE=pcount)
+	same(counted('written_behind'), 0)
+	# That was the size: the lease is there.
+	same(os.write(fd, large[1:]), len(large) - 1)
+	sent(WRITE=pcount)
+	same(counted('written_behind'), len(large) - 1)
+	os.close(fd)
+	same(read(other + '/striped/large'), large + large[1:])
+
+	fd = new('striped/sync', os.O_WRONLY)
+	same(os.write(fd, b'behind'), 6)
+	sent()
+	synced = os.open(mine + '/striped/sync', os.O_WRONLY | os.O_SYNC)
+	same(leases('writes'), 1)
+	os.fsync(fd)
+	reset()
+	os.pwrite(synced, b'synced', 6)
+	os.pwrite(synced, b'synced', 12)
+	same(requests().get('WRITE'), 2)
+	same(requests().get('FSYNC'), 2)
+	same(counted('written_behind'), 0)
+	os.close(synced)
+	os.close(fd)
+	same(read(other + '/striped/sync'), b'behindsyncedsynced')
+
+	fd = new('striped/direct', os.O_WRONLY)
+	direct = os.open(mine + '/striped/direct', os.O_WRONLY | os.O_DIRECT)
+	same(leases('writes'), 1)
+	reset()
+	page = mmap.mmap(-1, 4096)
+	page[:] = large[:4096]
+	os.pwrite(fd, large[:4096], 0)
+	sent()
+	os.pwrite(direct, page, 4096)
+	os.pwrite(direct, page, 8192)
+	sent(WRITE=2)
+	same(counted('written_behind'), 4096)
+	os.close(direct)
+	os.close(fd)
+	same(read(other + '/striped/direct'), large[:4096] * 3)
+	END
+}
+
+behind_uncached()
+{
+	local S=/proc/fs/pvfs/vol-3
+
+	"$cluster" mount -o cache=none /mnt/none
+	behind_python /mnt/none/behind <<-'END'
+	from behind import *
+	fd = new('striped/none')
+	for i in range(10):
+	    os.write(fd, b'%04d' % i)
+	sent(WRITE=10)
+	same(counted('written_behind'), 0)
+	same(leases('writes'), 0)
+	os.close(fd)
+	END
+	"$cluster" umount /mnt/none
+}
+
+behind_asked_for()
+{
+	behind_python <<-'END'
+	from behind import *
+	data = bytes_of(5000)
+	def ask(name, how):
+	    fd = new(name)
+	    os.write(fd, data)
+	    sent()
+	    same(leases('writes'), 1)
+	    how(other + '/' + name)
+	    # It is asked again after 0.1 s.
+	    times = counted('recalled')
+	    assert times >= 1
+	    eventually(lambda: leases('writes') == 0)
+	    sent(WRITE=1, REPORT=1)
+	    same(counted('written_behind'), len(data))
+	    # From then on nothing is behind, so that the other sees it.
+	    os.write(fd, b'more')
+	    sent(WRITE=2, REPORT=1)
+	    same(os.stat(other + '/' + name).st_size, len(data) + 4)
+	    same(read(other + '/' + name), data + b'more')
+	    os.close(fd)
+	    return times
+	once = lambda how, name: [ask(f'striped/{name}{i}', how) for i in range(4)]
+	def stat(path):
+	    same(os.stat(path).st_size, len(data))
+	def bytes_there(path):
+	    same(read(path), data)
+	assert 1 in once(stat, 'asked')
+	assert 1 in once(bytes_there, 'read')
+	END
+}
+
+behind_two_writers()
+{
+	behind_python <<-'END'
+	from behind import *
+	fd = new('striped/two')
+	for i in range(10):
+	    os.write(fd, b'%04d' % i)
+	sent()
+	there = os.open(other + '/striped/two', os.O_WRONLY)
+	eventually(lambda: leases('writes') == 0)
+	sent(WRITE=1, REPORT=1)
+	reset()
+	for i in range(10):
+	    os.write(fd, b'%04d' % i)
+	    sent(WRITE=i + 1)
+	same(counted('written_behind'), 0)
+	os.close(there)
+	os.close(fd)
+	fd = held('striped/two', os.O_WRONLY)
+	for i in range(10):
+	    os.write(fd, b'%04d' % (100 + i))
+	# The rest of the page.
+	sent(READ=1)
+	same(counted('written_behind'), 40)
+	os.close(fd)
+	same(read(other + '/striped/two'), b''.join(b'%04d' % i for i in (*range(100, 110), *range(10))))
+	END
+}
+
+behind_times_set()
+{
+	behind_python <<-'END'
+	from behind import *
+	for dir in 'striped', 'plain':
+	    name = dir + '/times'
+	    fd = new(name, os.O_WRONLY)
+	    for i in range(10):
+	        os.write(fd, bytes_of(4096))
+	    assert counted('written_behind') > 0
+	    os.utime(fd, ns=(1000000001, 2000000002))
+	    os.close(fd)
+	    for when in 'at once', 'later':
+	        for d in mine, other:
+	            st = os.stat(d + '/' + name)
+	            same((st.st_atime_ns, st.st_mtime_ns, st.st_size), (1000000001, 2000000002, 40960), f'{d}/{name} {when}')
+	        calm()
+	END
+}
+
+behind_stat()
+{
+	behind_python <<-'END'
+	from behind import *
+	COARSE = 5		# the clock of an iod's file system
+	fd = new('striped/stat')
+	for i in range(5):
+	    before = time.clock_gettime_ns(COARSE)
+	    os.write(fd, bytes_of(1000))
+	    same(counted('written_behind'), 1000 * (i + 1))
+	    a = os.fstat(fd)
+	    b = os.stat(mine + '/striped/stat')
+	    same((a.st_size, b.st_size), (1000 * (i + 1),) * 2)
+	    assert before <= a.st_mtime_ns <= time.time_ns(), (before, a.st_mtime_ns)
+	    same((b.st_mtime_ns, b.st_ctime_ns), (a.st_mtime_ns, a.st_ctime_ns))
+	os.close(fd)
+	a = os.stat(mine + '/striped/stat')
+	same((a.st_mtime_ns, a.st_ctime_ns, a.st_size), (b.st_mtime_ns, b.st_ctime_ns, 5000))
+	END
+}
+
+counts_behind()
+{
+	check "write leases: files to write" behind_files
+	check "write leases: 256 writes of 4 KiB: 0 until fsync, then a WRITE to each iod; close: 1" behind_new
+	check "... to a file that outgrows its head: an UNSTUFF, too" behind_outgrown
+	check "... 1000 appends of 4 bytes: 0 until close" behind_appends
+	check "... what was written is read again: 0" behind_read_again
+	check "... where it ends: 0" behind_end
+	check "... a part of a page of an old file, opened to write only: a READ, and the rest stays" behind_part
+	check "... 256 KiB, O_SYNC, O_DIRECT: to the iods at once" behind_at_once
+	check "... cache=none: a WRITE each" behind_uncached
+	check "... another stats it, or reads it: a RECALL, and it is right" behind_asked_for
+	check "... beside another who has it open to write: a WRITE each, and none when that is over" behind_two_writers
+	check "... times that were set after a write stay" behind_times_set
+	check "... a stat after a write: size, and when it was written, which stays" behind_stat
+	echo "$behind_interval" >/proc/sys/vm/dirty_writeback_centisecs
+}
