@@ -9,8 +9,9 @@
 . "${0%/*}/bad_session.sh"
 . "${0%/*}/bad_exit.sh"
 . "${0%/*}/bad_late.sh"
+. "${0%/*}/bad_behind.sh"
 
-plan 70
+plan 78
 KEY=key
 TIMEO=timeo=30
 conf=/run/pvfs-cluster/volume/pvfs.conf
@@ -273,6 +274,7 @@ lost_writes()
 		b = os.open(d + "/open", os.O_RDONLY)
 		c = os.open(d, os.O_RDONLY)
 		os.write(a, bytes(5000))
+		os.fstat(a)		# so that the iod has it
 		print("opened", flush=True)
 		open(fifo).read()
 		print("descriptors", [came(libc.fsync, x) for x in (a, b, a, b)])
@@ -723,6 +725,14 @@ full_iod()
 	rm "$M/fill"
 	eventually 20 eval 'cp "$tmp/keep" "$M/again" 2>/dev/null'
 	cmp "$tmp/keep" "$M/again"
+	mkdir "$M/small"
+	setfattr -n pvfs.layout -v stuff_max=0 "$M/small"
+	behind_full "$M/small"
+	rmdir "$M/small"
+	cmp "$tmp/keep" "$M/keep"
+	within 60 "$cluster" umount
+	"$cluster" mount
+	eventually 20 eval 'cp "$tmp/keep" "$M/again" 2>/dev/null'
 	rm "$M/again" "$M/keep"
 	rmdir "$M/still"
 }
@@ -832,8 +842,11 @@ repair()
 {
 	local d
 
+	pkill -CONT -f gate.pl
 	pkill -f gate.pl
 	echo THAWED >"$tmp/freezer/pvfs/freezer.state"
+	rmdir "$tmp/memory/pvfs"
+	umount "$tmp/memory"
 	by_itself
 	for d in mgr iod0 iod1 iod2 iod3; do
 		"$cluster" kill $d CONT || "$cluster" start $d
@@ -918,6 +931,14 @@ late_two "a file that is opened for writing again before the answer to its CLOSE
 late_two "a file that another changes before the answer to its CLOSE comes" recalled_before_close_answered
 late_try "a name asked about while a rename has its answer, but has not moved it" asked_in_rename
 try "more requests than the pool holds" bounded_pool
+try "written behind by who is killed: it is there for others" behind_killed
+try "written behind, and the iod is away: who writes goes on, who asks waits, and can be killed" behind_iod_stopped
+try "two mounts append, in turns and at once" behind_appenders
+try "20 files, written here, read there at the same time" behind_storm
+try "a page that is stored to and written to" behind_mapped
+try "more is written behind than the writer may have in memory" behind_memory
+try "written behind over a restart of the mgr: that goes on" behind_restart
+try "written behind by a client that was given up: it is lost, and told once to each" behind_evicted
 try "unload leaves no cache behind" unloaded_clean
 try "every byte is still right" eval '"$tools/pario" read "$M/big" 64 2 && diff -r "$src/include/net" "$M/tree"'
 check "down" "$cluster" down

@@ -1,0 +1,534 @@
+# SPDX-License-Identifier: GPL-2.0-only
+#
+# What bad.sh asks of what was written behind, to the page cache, while a server, the writer or its session goes away, or
+# somebody else wants it. Sourced by it, after bad_exit.sh and bad_session.sh.
+# shellcheck shell=bash disable=SC2154
+
+P=/mnt/pool
+NEVER=65535	# no request has that number
+
+# behind_python MINE OTHER PROC [ARGUMENT...]: python with the words of behind.py
+behind_python()
+{
+	PYTHONDONTWRITEBYTECODE=1 PYTHONPATH=$top/tests/vm/guest python3 - "$@"
+}
+
+# hand MINE OTHER PROC: a process, $hand, that does what `does` says, a line of python each. It ends when descriptor 9 is
+# closed, so with the row. put(N) writes N bytes more to fd, want is all of them.
+hand()
+{
+	rm -f "$tmp"/hand*
+	mkfifo "$tmp/hand"
+	# Not by a function: who is killed is to be this process.
+	PYTHONDONTWRITEBYTECODE=1 PYTHONPATH=$top/tests/vm/guest python3 - "$@" "$tmp/hand" >"$tmp/hand.out" 2>&1 <<-'END' &
+		import traceback
+		from behind import *
+		want = bytearray()
+		def put(n):
+		    data = bytes_of(n, len(want))
+		    want.extend(data)
+		    same(os.write(fd, data), n)
+		for n, line in enumerate(open(sys.argv[4]), 1):
+		    how = 'well'
+		    try:
+		        exec(line)
+		    except BaseException:
+		        traceback.print_exc()
+		        how = 'failed'
+		    sys.stdout.flush()
+		    tell(sys.argv[4] + '.did', f'{n} {how}\n')
+	END
+	hand=$!
+	done_lines=0
+	exec 9>"$tmp/hand"
+}
+
+# does LINE: it has done that within 60 s, and it went well
+does()
+{
+	done_lines=$((done_lines + 1))
+	echo "$1" >&9
+	eventually 60 grep -qs "^$done_lines " "$tmp/hand.did"
+	grep -q "^$done_lines well" "$tmp/hand.did" || { echo "$1"; cat "$tmp/hand.out"; return 1; }
+}
+
+hand_ends()
+{
+	exec 9>&-
+	wait "$hand"
+}
+
+# What was written is what FILE has.
+is_wanted()
+{
+	does "open('$tmp/want', 'wb').write(want)"
+	cmp "$tmp/want" "$1"
+}
+
+# The grace after a restart of the mgr is over: it knows again what a file is that nobody writes any more.
+behind_settled()
+{
+	local f=$M/striped/settled
+
+	eventually 100 eval "rm -f $f; : >$f; setfattr -n pvfs.layout -v pcount=1 $f" >/dev/null 2>&1
+	rm "$f"
+}
+
+# Its writes had returned: what becomes of the writer does not matter, nor that an iod is away when he ends.
+behind_killed()
+{
+	local f=striped/killed
+
+	behind_settled
+	"$cluster" mount $P
+	by_hand
+	hand "$M/striped" $P/striped "$S"
+	does 'fd = new("killed", os.O_WRONLY)'
+	does 'for i in range(100): put(1000)'
+	does 'sent(); same(counted("written_behind"), 100000)'
+	does "open('$tmp/want', 'wb').write(want)"
+	kill -KILL "$hand"
+	wait "$hand" || [ $? = 137 ]
+	cmp "$tmp/want" $P/$f
+	rm "$M/$f"
+
+	one_iod_file "$M/$f"
+	hand "$M/striped" $P/striped "$S"
+	does 'fd = held("killed", os.O_WRONLY)'
+	does 'for i in range(100): put(1000)'
+	# Of the page that was there.
+	does 'sent(READ=1); same(counted("written_behind"), 100000)'
+	does "open('$tmp/want', 'wb').write(want)"
+	"$cluster" kill iod0 STOP
+	by_itself
+	kill -KILL "$hand"
+	eventually 30 gone "$hand"
+	"$cluster" kill iod0 CONT
+	eventually 30 cmp "$tmp/want" $P/$f
+	"$cluster" umount $P
+	rm "$M/$f"
+}
+
+# The new mgr hears of the lease, which stands; nothing has to be written for that.
+behind_restart()
+{
+	local f=striped/restart
+
+	"$cluster" mount $P
+	by_hand
+	hand "$M/striped" $P/striped "$S"
+	does 'fd = new("restart", os.O_WRONLY)'
+	does 'for i in range(20): put(1000)'
+	does 'sent(); same(counted("written_behind"), 20000); same(leases("writes"), 1)'
+	restart_mgr
+	within 60 stat "$M/tree"
+	does 'same(leases("writes"), 1)'
+	does 'same(requests().get("WRITE", 0), 0)'
+	# It may not be known yet that the session lasts.
+	does 'eventually(lambda: (reset(), put(10), counted("written_behind") == 10)[-1])'
+	does 'reset()'
+	does 'for i in range(20): put(1000)'
+	does 'sent(); same(counted("written_behind"), 20000)'
+	is_wanted $P/$f
+	does 'eventually(lambda: leases("writes") == 0)'
+	hand_ends
+	by_itself
+	"$cluster" umount $P
+	rm "$M/$f"
+}
+
+# Who writes does not wait for an iod; who asks does, and can be killed.
+behind_iod_stopped()
+{
+	local f=striped/stopped
+
+	"$cluster" mount $P
+	# Its name is known there.
+	stat $P/striped
+	one_iod_file "$M/$f"
+	by_hand
+	hand "$M/striped" $P/striped "$S"
+	does 'fd = held("stopped", os.O_WRONLY | os.O_APPEND); want.extend(bytes(4096))'
+	does 'put(1000)'
+	"$cluster" kill iod0 STOP
+	does 'for i in range(100): put(40)'
+	does 'sent(); same(counted("written_behind"), 5000)'
+	background stat -c %s $P/$f
+	eventually 20 grep '^mgr ' /proc/fs/pvfs/vol-2/requests
+	eventually 20 grep '^iod 0 WRITE' $S/requests
+	does 'assert counted("recalled") >= 1'
+	[ ! -e "$tmp/bg.rc" ]
+	kill -KILL "$(pgrep -x stat)"
+	ended 5
+	[ "$(cat "$tmp/bg.rc")" = 137 ]
+	"$cluster" kill iod0 CONT
+	eventually 30 eval '[ "$(stat -c %s '$P/$f')" = 9096 ]'
+	is_wanted $P/$f
+	hand_ends
+	by_itself
+	"$cluster" umount $P
+	rm "$M/$f"
+}
+
+# How many lines of the kernel's log say that
+said()
+{
+	dmesg | grep -c "$1" || true
+}
+
+# The mgr has given up on a client with dirty pages, and another has changed the file: nothing of them lands, and all
+# who have it open there are told, once.
+behind_evicted()
+{
+	local f=striped/evicted there here lost
+
+	there=$(ends_there)
+	here=$(ends_here)
+	lost=$(said 'written here are lost')
+	cp $conf "$tmp/conf"
+	sed -i 's/^mgr: {/&\n\tlease_ms = 3000;/' $conf
+	grep -q 'lease_ms = 3000' $conf
+	restart_mgr
+	head -c 8192 /dev/zero | tr '\0' a >"$M/$f"
+	sync "$M/$f"
+	through_gate $NEVER 1 ask -o nconnect=1
+	by_hand
+	hand $G/striped "$M/striped" /proc/fs/pvfs/vol-2
+	does 'fd = held("evicted", os.O_RDWR); second = os.open(mine + "/evicted", os.O_RDONLY); reset()'
+	does 'os.pwrite(fd, b"dirty", 0); os.pwrite(fd, bytes_of(12000), 8192)'
+	does 'same(counted("written_behind"), 12005); same(requests().get("WRITE", 0), 0); same(leases("writes"), 1)'
+	kill -STOP $gate
+	printf other | within 100 dd of="$M/$f" conv=notrunc status=none
+	[ "$(ends_there)" -gt "$there" ]
+	kill -CONT $gate
+	eventually 60 eval '[ "$(ends_here)" -gt '"$here"' ]'
+	eventually 60 eval '[ "$(said "written here are lost")" -gt '"$lost"' ]'
+	does 'same([came(x) for x in (fd, second, fd, second)], [5, 5, 0, 0])'
+	# A RECALL that comes with the rest has it tried: the iods refuse.
+	does 'same(done("WRITE"), 0)'
+	(printf other; head -c 8187 /dev/zero | tr '\0' a) >"$tmp/want"
+	cmp "$tmp/want" "$M/$f"
+	does 'same(os.fstat(fd).st_size, 8192)'
+	cmp "$tmp/want" $G/$f
+	# It can be written to again, and then anew under a lease.
+	does 'os.pwrite(fd, b"again", 100); os.fsync(fd)'
+	does 'same(read(other + "/evicted")[100:105], b"again")'
+	does 'os.close(fd); os.close(second)'
+	does 'fd = held("evicted", os.O_WRONLY)'
+	does 'os.pwrite(fd, b"behind", 200); same(counted("written_behind"), 6)'
+	does 'same(read(other + "/evicted")[200:206], b"behind")'
+	hand_ends
+	by_itself
+	umount $G
+	kill $gate
+	rm "$M/$f"
+	cp "$tmp/conf" $conf
+	restart_mgr
+}
+
+# Two mounts append: one after the other, one beside the other, and as leases come and go.
+behind_appenders()
+{
+	"$cluster" mount $P
+	behind_python "$M/striped" $P/striped "$S" <<-'END'
+		from behind import *
+		def append(dir, name):
+		    return os.open(f'{dir}/{name}', os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o644)
+		def records(name):
+		    data = read(f'{other}/{name}')
+		    same(data, read(f'{mine}/{name}'), name)
+		    return [data[i:i + 4] for i in range(0, len(data), 4)]
+		def leased(name):
+		    fd = append(mine, name)
+		    if leases('writes') == 1:
+		        return fd
+		    os.close(fd)
+		    return False
+		want = []
+		def put(fd):
+		    want.append(b'%03d\n' % len(want))
+		    same(os.write(fd, want[-1]), 4)
+		reset()
+		for i in range(20):
+		    # The other's CLOSE may be on its way.
+		    fd = eventually(leased, 'turns')
+		    put(fd)
+		    put(fd)
+		    same(counted('written_behind'), 8 * (i + 1))
+		    there = append(other, 'turns')
+		    put(there)
+		    put(fd)
+		    put(there)
+		    os.close(there)
+		    os.close(fd)
+		same(records('turns'), want)
+		# The first has a lease until the second comes, which finds its bytes.
+		want = []
+		fds = [append(mine, 'open')]
+		reset()
+		for i in range(30):
+		    os.write(fds[0], b'%03d\n' % i)
+		    want.append(b'%03d\n' % i)
+		same(counted('written_behind'), 120)
+		fds.append(append(other, 'open'))
+		for i in range(30, 90):
+		    os.write(fds[i % 2], b'%03d\n' % i)
+		    want.append(b'%03d\n' % i)
+		    same(os.fstat(fds[(i + 1) % 2]).st_size, 4 * (i + 1))
+		same(records('open'), want)
+		def both(name, often):
+		    pids = []
+		    for letter, dir in (b'a', mine), (b'b', other):
+		        pid = os.fork()
+		        if pid:
+		            pids.append(pid)
+		            continue
+		        how = 1
+		        try:
+		            fd = append(dir, name)
+		            for i in range(500):
+		                same(os.write(fd, b'%s%03d' % (letter, i)), 4)
+		                if i % often == often - 1:
+		                    os.close(fd)
+		                    fd = append(dir, name)
+		            os.close(fd)
+		            how = 0
+		        finally:
+		            os._exit(how)
+		    same([os.waitpid(pid, 0)[1] for pid in pids], [0, 0])
+		    is_ = records(name)
+		    for letter in b'a', b'b':
+		        same([r for r in is_ if r[:1] == letter], [b'%s%03d' % (letter, i) for i in range(500)], name)
+		    same(len(is_), 1000)
+		both('beside', 1000)
+		both('changing', 7)
+	END
+	"$cluster" umount $P
+	rm "$M"/striped/{turns,open,beside,changing}
+}
+
+# 20 files are written through one mount, opened anew every now and then, so that there is a lease, and read through another: who
+# was told that something was written finds it.
+behind_storm()
+{
+	"$cluster" mount $P
+	mkdir "$M/striped/storm"
+	behind_python "$M/striped/storm" $P/striped/storm "$S" <<-'END'
+		import mmap, struct
+		from behind import *
+		FILES, WRITERS, ROUNDS = 20, 4, 12
+		# Of each file, how often it was written; how often it was looked at; and whether that is enough.
+		told = mmap.mmap(-1, 4096)
+		get = lambda i: struct.unpack_from('<Q', told, 8 * i)[0]
+		put = lambda i, n: struct.pack_into('<Q', told, 8 * i, n)
+		LOOKED, ENOUGH = FILES, 2 * FILES
+		name = lambda dir, i: f'{dir}/{i}'
+		record = lambda n: b'%07d\n' % n
+		looks = lambda files: sum(get(LOOKED + i) for i in files)
+		def write(files):
+		    for i in files:
+		        os.close(os.open(name(mine, i), os.O_WRONLY | os.O_CREAT))
+		    while not get(ENOUGH):
+		        fds = [os.open(name(mine, i), os.O_WRONLY) for i in files]
+		        for fd, i in zip(fds, files):
+		            for n in range(get(i) + 1, get(i) + 9):
+		                os.pwrite(fd, record(n), 8 * n)
+		                os.pwrite(fd, record(n), 0)
+		                put(i, n)
+		        # They stay open, and as they are, until one is looked at.
+		        seen = looks(files)
+		        eventually(lambda: looks(files) > seen or get(ENOUGH), seconds=100)
+		        for fd in fds:
+		            os.close(fd)
+		def look():
+		    for _ in range(ROUNDS):
+		        for i in range(FILES):
+		            eventually(lambda: get(i) > 0, seconds=100)
+		            n = get(i)
+		            size = os.stat(name(other, i)).st_size
+		            assert size >= 8 * n + 8, f'{i}: {size} bytes after {n}'
+		            n = get(i)
+		            data = read(name(other, i))
+		            assert int(data[:8]) >= n, f'{i}: {data[:8]} after {n}'
+		            assert len(data) >= 8 * n + 8, f'{i}: {len(data)} bytes after {n}'
+		            # What a write is about to be told of may be there.
+		            same(data[8:8 * n + 8], b''.join(record(k) for k in range(1, n + 1)), i)
+		            put(LOOKED + i, get(LOOKED + i) + 1)
+		def start(what, *args):
+		    pid = os.fork()
+		    if not pid:
+		        how = 1
+		        try:
+		            what(*args)
+		            how = 0
+		        finally:
+		            put(ENOUGH, 1)
+		            os._exit(how)
+		    return pid
+		reset()
+		pids = [start(write, range(w, FILES, WRITERS)) for w in range(WRITERS)]
+		looker = start(look)
+		same([os.waitpid(pid, 0)[1] for pid in (looker, *pids)], [0] * (WRITERS + 1))
+		print(*((x, counted(x)) for x in ('written_behind', 'write_leases', 'recalled')))
+		print([get(i) for i in range(FILES)])
+		assert counted('written_behind') > 16 * FILES
+		assert counted('recalled') > FILES
+		for i in range(FILES):
+		    same(read(name(other, i)), record(get(i)) + b''.join(record(k) for k in range(1, get(i) + 1)), i)
+	END
+	rm -r "$M/striped/storm"
+	"$cluster" umount $P
+}
+
+# One page, by write(2) and through a mapping: they are the same page.
+behind_mapped()
+{
+	"$cluster" mount $P
+	one_iod_file "$M/striped/both"
+	by_hand
+	behind_python "$M/striped" $P/striped "$S" <<-'END'
+		import mmap
+		from behind import *
+		fd = held('both', os.O_RDWR)
+		m = mmap.mmap(fd, 4096)
+		m[:6] = b'stored'
+		os.pwrite(fd, b'written', 100)
+		m[200:206] = b'stored'
+		os.pwrite(fd, b'written', 203)
+		want = bytearray(4096)
+		want[:6] = b'stored'
+		want[100:107] = b'written'
+		want[200:210] = b'stowritten'
+		same(m[:], bytes(want))
+		same(os.pread(fd, 5000, 0), bytes(want))
+		same(counted('written_behind'), 14)
+		same(requests().get('WRITE', 0), 0)
+		same(read(other + '/both'), bytes(want))
+		# The mapping is still good, and the other sees what is synced.
+		m[300:306] = b'stored'
+		os.pwrite(fd, b'written', 400)
+		want[300:306] = b'stored'
+		want[400:407] = b'written'
+		m.flush()
+		same(read(other + '/both'), bytes(want))
+		same(m[:], bytes(want))
+	END
+	by_itself
+	"$cluster" umount $P
+	rm "$M/striped/both"
+}
+
+# memory_box: a cgroup, $box, with 64 MiB for who is in it
+memory_box()
+{
+	local f=$tmp/memory
+
+	mkdir -p "$f"
+	mount -t cgroup2 none "$f"
+	if grep -qw memory "$f/cgroup.controllers"; then
+		echo +memory >"$f/cgroup.subtree_control"
+		mkdir "$f/pvfs"
+		echo 64M >"$f/pvfs/memory.max"
+	else
+		umount "$f"
+		mount -t cgroup -o memory none "$f" || return
+		mkdir "$f/pvfs"
+		echo 64M >"$f/pvfs/memory.limit_in_bytes"
+	fi
+	box=$f/pvfs
+}
+
+# Far more is written than the writer may have in memory: it goes to the iods, and nobody is killed for that.
+behind_memory()
+{
+	local box
+
+	if ! grep -qw memory /proc/cgroups; then
+		uname -r | grep debug
+		return 0
+	fi
+	memory_box
+	(
+		echo "$BASHPID" >"$box/cgroup.procs"
+		PYTHONDONTWRITEBYTECODE=1 PYTHONPATH=$top/tests/vm/guest exec python3 - "$M/striped" none "$S" <<-'END'
+			from behind import *
+			fd = new('memory')
+			n = 256 << 6
+			block = lambda i: b'%015d\n' % i * 1024
+			for i in range(n):
+			    same(os.write(fd, block(i)), 16384)
+			same(counted('written_behind'), 256 << 20)
+			os.lseek(fd, 0, os.SEEK_SET)
+			for i in range(n):
+			    assert os.read(fd, 16384) == block(i), i
+			os.fsync(fd)
+			assert counted('WRITE' if 'WRITE' in requests() else 'none') > 0
+		END
+	)
+	head "$box"/memory.{max,peak,events,failcnt,oom_control} 2>/dev/null || true
+	refuse grep '^oom_kill [1-9]' "$box"/memory.{events,oom_control}
+	# It was as much as it may have.
+	grep -h '^max [1-9]' "$box/memory.events" || grep '[1-9]' "$box/memory.failcnt"
+	drop_caches
+	[ "$(stat -c %s "$M/striped/memory")" = 268435456 ]
+	rm "$M/striped/memory"
+	eventually 10 rmdir "$box"
+	umount "${box%/*}"
+}
+
+# No room with the iods: fsync says it, then write(2) itself. $1: a directory of striped files
+behind_full()
+{
+	by_hand
+	behind_python "$1" none "$S" <<-'END'
+		import errno
+		from behind import *
+		fd = new('full', os.O_RDWR)
+		STEP, CALL = 2 << 20, 32768
+		synced, end = 0, 0
+		block = lambda at: b'%015d\n' % at * (CALL // 16)
+		def put():
+		    global end
+		    n = os.write(fd, block(end))
+		    end += n
+		    if n < CALL:	# as far as there was room
+		        os.write(fd, block(end - n)[n:])
+		def step():
+		    for i in range(STEP // CALL):
+		        put()
+		why = 0
+		while not why:
+		    assert end < 400 << 20, 'there is no end'
+		    try:
+		        step()
+		    except OSError as e:	# the flusher was there first
+		        same(e.errno, errno.ENOSPC)
+		        print('write was told first')
+		    why = came(fd)
+		    if not why:
+		        synced = end
+		same(why, errno.ENOSPC)
+		assert synced > 0 and counted('written_behind') >= end - STEP
+		told = 0
+		for i in range(200):
+		    try:
+		        put()
+		    except OSError as e:
+		        told = e.errno
+		        break
+		print('full after', end, 'told by write', i, 'calls later')
+		same(told, errno.ENOSPC)
+		eventually(lambda: leases('writes') == 0)
+		came(fd)
+		same(came(fd), 0)
+		calm()
+		for at in range(0, synced, CALL):
+		    assert os.pread(fd, CALL, at) == block(at), at
+		try:
+		    os.close(fd)
+		except OSError as e:
+		    same(e.errno, errno.ENOSPC)
+	END
+	by_itself
+	rm "$1/full"
+}
