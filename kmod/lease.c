@@ -319,6 +319,19 @@ static void lease_drop(struct pvfs_inode *pi)
 }
 
 /**
+ * pvfs_lease_gone - the mgr takes it that nothing of an inode is believed any more
+ * @inode: the inode
+ */
+void pvfs_lease_gone(struct inode *inode)
+{
+	struct pvfs_inode *pi = PVFS_I(inode);
+
+	spin_lock(&pi->lock);
+	lease_drop(pi);
+	spin_unlock(&pi->lock);
+}
+
+/**
  * pvfs_own_change - we have changed something: attributes that were told before are old
  * @inode: whose; pvfs_inode.lock is held
  */

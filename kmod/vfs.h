@@ -267,6 +267,7 @@ bool pvfs_inode_leased(const struct inode *inode);
 bool pvfs_attrs_leased(const struct inode *inode);
 bool pvfs_lease_wanted(struct inode *inode);
 unsigned long pvfs_lease_since(struct inode *inode, const struct pvfs_ask *ask);
+void pvfs_lease_gone(struct inode *inode);
 void pvfs_own_change(struct inode *inode);
 void pvfs_own_begin(struct inode *inode);
 void pvfs_own_end(struct inode *inode);

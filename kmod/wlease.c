@@ -277,8 +277,9 @@ void pvfs_wlease_work(struct work_struct *work)
 		trace_pvfs_wlease_given(inode->i_sb->s_dev, pi->fid.ino, READ_ONCE(pi->wl.failed));
 		if (READ_ONCE(pi->wl.failed))
 			wlease_forget(inode);
-		/* So that no answer to what was asked before counts any more. */
+		/* It ends what else was leased, too; and no answer to what was asked before counts any more. */
 		pvfs_recall_note(vol, pi->fid.ino);
+		pvfs_lease_gone(inode);
 		spin_lock(&pi->lock);
 		if (pi->wl.state == PVFS_WL_GIVING)
 			wlease_set(pi, PVFS_WL_NONE);
