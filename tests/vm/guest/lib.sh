@@ -175,9 +175,24 @@ drop_caches()
 	echo 3 >/proc/sys/vm/drop_caches
 }
 
-# Forgets these files, and fails unless their inodes are gone: so are marks then that do not hold them. (Of an event that
-# does not come here, as one that did would hold its file.)
+# evict FILE...: forgets these files, and fails unless their inodes are gone: so are marks then that do not hold them. (Of an event that
+# does not come here, as one that did would hold its file.) What was written through the page cache the kernel takes for
+# dirty until its flusher has looked, which is soon here.
 evict()
+{
+	local rc=0 expire=/proc/sys/vm/dirty_expire_centisecs pause=/proc/sys/vm/dirty_writeback_centisecs
+	local was
+
+	was="$(cat $expire) $(cat $pause)"
+	echo 1 >$expire
+	echo 10 >$pause
+	forgotten "$@" || rc=$?
+	echo "${was% *}" >$expire
+	echo "${was#* }" >$pause
+	return $rc
+}
+
+forgotten()
 {
 	python3 - "$@" <<-'END'
 		import ctypes, os, sys, time
