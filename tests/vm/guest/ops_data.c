@@ -436,6 +436,10 @@ static void limits(void)
 	memset(half, 'h', 4096);
 	WANT(pwrite(fd, half, 8192, 0) == 4096 || errno == EFAULT);
 	EQ(pread(fd, &c, 1, 5000), 0);
+	/* The same in the middle of a page of the file that is not there yet. */
+	OK(ftruncate(fd, 4096));
+	WANT(pwrite(fd, half + 3996, 4096, 4096) == 100 || errno == EFAULT);
+	EQ(pread(fd, &c, 1, 4200), 0);
 	ERR(lseek(fd, -1, SEEK_SET), EINVAL);
 }
 
