@@ -240,6 +240,20 @@ static void wb_page_end(struct inode *inode, struct folio *folio, int err)
 	folio_end_writeback(folio);
 }
 
+/* Are pages of a former session? See wlease.c. Then @n more of them are lost. */
+static bool wb_lost(struct inode *inode, unsigned int n)
+{
+	struct pvfs_inode *pi = PVFS_I(inode);
+
+	if (!pvfs_wlease_lost(inode))
+		return false;
+	mapping_set_error(inode->i_mapping, -EIO);
+	spin_lock(&pi->lock);
+	pi->wl.lost_pages += n;
+	spin_unlock(&pi->lock);
+	return true;
+}
+
 /* From wherever the last answer comes. */
 static void wb_done(struct pvfs_io *io)
 {
@@ -256,7 +270,7 @@ static void wb_done(struct pvfs_io *io)
 		full = io->nmem;
 	else
 		WRITE_ONCE(pi->wrote, pi->wrote + full);
-	if (io->err && io->err != -EINTR)
+	if (io->err && io->err != -EINTR && !wb_lost(io->inode, io->nmem))
 		pvfs_wlease_spoilt(io->inode);
 	for (i = 0; i < io->nmem; i++)
 		wb_page_end(io->inode, page_folio(io->mem[i].bv_page), i < full ? io->err : -EINTR);
@@ -279,20 +293,6 @@ static void wb_submit(struct writeback *wb)
 	}
 }
 
-/* Is it a page of a former session? See wlease.c. */
-static bool wb_lost(struct inode *inode)
-{
-	struct pvfs_inode *pi = PVFS_I(inode);
-
-	if (!pvfs_wlease_lost(inode))
-		return false;
-	mapping_set_error(inode->i_mapping, -EIO);
-	spin_lock(&pi->lock);
-	pi->wl.lost_pages++;
-	spin_unlock(&pi->lock);
-	return true;
-}
-
 /* A page that is no longer dirty is not written; its mark in the mapping goes, too. It is locked. */
 static void wb_skip(struct folio *folio)
 {
@@ -308,7 +308,7 @@ static void wb_add(struct writeback *wb, struct folio *folio)
 	u32 here;
 
 	/* Cut off meanwhile, or not to be written. */
-	if (pos >= size || wb_lost(wb->inode)) {
+	if (pos >= size || wb_lost(wb->inode, 1)) {
 		wb_skip(folio);
 		folio_unlock(folio);
 		return;
@@ -356,7 +356,7 @@ int pvfs_launder_folio(struct folio *folio)
 	folio_wait_writeback(folio);
 	if (!folio_clear_dirty_for_io(folio))
 		return 0;
-	if (pos >= size || wb_lost(inode)) {
+	if (pos >= size || wb_lost(inode, 1)) {
 		wb_skip(folio);
 		return 0;
 	}

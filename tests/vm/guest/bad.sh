@@ -11,7 +11,7 @@
 . "${0%/*}/bad_late.sh"
 . "${0%/*}/bad_behind.sh"
 
-plan 78
+plan 79
 KEY=key
 TIMEO=timeo=30
 conf=/run/pvfs-cluster/volume/pvfs.conf
@@ -845,6 +845,7 @@ repair()
 	pkill -CONT -f gate.pl
 	pkill -f gate.pl
 	echo THAWED >"$tmp/freezer/pvfs/freezer.state"
+	! mv "$tmp/conf.long" $conf || "$cluster" kill mgr
 	rmdir "$tmp/memory/pvfs"
 	umount "$tmp/memory"
 	by_itself
@@ -939,6 +940,7 @@ try "a page that is stored to and written to" behind_mapped
 try "more is written behind than the writer may have in memory" behind_memory
 try "written behind over a restart of the mgr: that goes on" behind_restart
 try "written behind by a client that was given up: it is lost, and told once to each" behind_evicted
+try "... also when an fsync was under way" behind_evicted fsync
 try "unload leaves no cache behind" unloaded_clean
 try "every byte is still right" eval '"$tools/pario" read "$M/big" 64 2 && diff -r "$src/include/net" "$M/tree"'
 check "down" "$cluster" down

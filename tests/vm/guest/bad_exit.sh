@@ -165,6 +165,8 @@ killed_behind_flusher()
 		name, told, fifo, calls = sys.argv[1:]
 		libc = ctypes.CDLL(None)
 		fd = os.open(name, os.O_RDWR)
+		# Another read takes the page as it is, under a WRITE lease.
+		direct = os.open(name, os.O_RDONLY | os.O_DIRECT)
 		m = mmap.mmap(fd, 4096)
 		at = ctypes.c_void_p(ctypes.addressof(ctypes.c_char.from_buffer(m)))
 		m[:5] = b"store"
@@ -174,7 +176,7 @@ killed_behind_flusher()
 		for what, call in (("fsync", lambda: os.fsync(fd)),
 				   ("close", lambda: os.close(fd)),
 				   ("munmap", lambda: libc.munmap(at, 4096)),
-				   ("read", lambda: os.pread(fd, 10, 0)),
+				   ("read", lambda: os.preadv(direct, [mmap.mmap(-1, 4096)], 0)),
 				   ("write", lambda: os.pwrite(fd, b"x", 0)),
 				   ("truncate", lambda: os.ftruncate(fd, 1)),
 				   ("store", lambda: m.__setitem__(0, 120))):
