@@ -244,7 +244,6 @@ static void wlease_throw_away(struct inode *inode)
 	unsigned long pages;
 
 	invalidate_inode_pages2(inode->i_mapping);
-	mapping_set_error(inode->i_mapping, -EIO);
 	wlease_forget(inode);
 	/* No lease is taken before, nor on the word of what was known before. */
 	pvfs_recall_note(vol, pi->fid.ino);
@@ -407,6 +406,8 @@ bool pvfs_wlease_reclaims(struct inode *inode, u64 *gen)
 		pi->cache_version = 0;
 		if (wl->users || mapping_tagged(inode->i_mapping, PAGECACHE_TAG_DIRTY) ||
 		    mapping_tagged(inode->i_mapping, PAGECACHE_TAG_WRITEBACK)) {
+			/* Told here, once: who waits for them now finds it when they have ended. */
+			mapping_set_error(inode->i_mapping, -EIO);
 			WRITE_ONCE(wl->lost, true);
 			queued = wlease_queue(inode);
 		}

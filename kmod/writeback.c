@@ -247,7 +247,6 @@ static bool wb_lost(struct inode *inode, unsigned int n)
 
 	if (!pvfs_wlease_lost(inode))
 		return false;
-	mapping_set_error(inode->i_mapping, -EIO);
 	spin_lock(&pi->lock);
 	pi->wl.lost_pages += n;
 	spin_unlock(&pi->lock);
@@ -259,6 +258,7 @@ static void wb_done(struct pvfs_io *io)
 {
 	struct pvfs_inode *pi = PVFS_I(io->inode);
 	unsigned int full, i;
+	bool lost = false;
 	u32 len = 0;
 
 	for (i = 0; i < io->nmem; i++)
@@ -270,10 +270,14 @@ static void wb_done(struct pvfs_io *io)
 		full = io->nmem;
 	else
 		WRITE_ONCE(pi->wrote, pi->wrote + full);
-	if (io->err && io->err != -EINTR && !wb_lost(io->inode, io->nmem))
-		pvfs_wlease_spoilt(io->inode);
+	if (io->err && io->err != -EINTR) {
+		lost = wb_lost(io->inode, io->nmem);	/* that has been told */
+		if (!lost)
+			pvfs_wlease_spoilt(io->inode);
+	}
 	for (i = 0; i < io->nmem; i++)
-		wb_page_end(io->inode, page_folio(io->mem[i].bv_page), i < full ? io->err : -EINTR);
+		wb_page_end(io->inode, page_folio(io->mem[i].bv_page),
+			    i >= full ? -EINTR : lost ? 0 : io->err);
 	pvfs_io_put(io);
 }
 

@@ -265,7 +265,8 @@ looks_anew()
 	looks $looks "$1"
 }
 
-# late_writer FILE: a process, $writer, that writes a page that begins with "new", when told to by descriptor 9
+# late_writer FILE: a process, $writer, that writes a page that begins with "new", to the iods at once, when told to by
+# descriptor 9
 late_writer()
 {
 	rm -f "$tmp/writer" "$tmp/opened" "$tmp/begun"
@@ -273,7 +274,7 @@ late_writer()
 	python3 - "$1" "$tmp/opened" "$tmp/begun" "$tmp/writer" <<-'END' &
 		import os, sys
 		name, opened, begun, fifo = sys.argv[1:]
-		fd = os.open(name, os.O_RDWR)
+		fd = os.open(name, os.O_RDWR | os.O_DSYNC)
 		open(opened, "w").close()
 		open(fifo).readline()
 		open(begun, "w").close()
