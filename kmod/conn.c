@@ -19,6 +19,8 @@
 #include "conn.h"
 #include "trace.h"
 
+#define CREDITS_KEPT 8u		/* of a channel to the mgr: see conn_may_send() */
+
 static bool conn_may_move(enum pvfs_conn_state from, enum pvfs_conn_state to)
 {
 	switch (to) {
@@ -583,18 +585,38 @@ static bool conn_held_back(struct pvfs_conn *c)
 	       (READ_ONCE(vol->recovering) || c->session != READ_ONCE(vol->session));
 }
 
+/*
+ * The next request that may be sent now; c->lock is held. Those that the mgr answers when another client has
+ * given something up may be as many as there are credits, and that client may be waiting for us in the
+ * same way. So some credits are kept for heartbeats, and for what ends such waiting, whose answers wait
+ * for nobody.
+ */
+static struct pvfs_request *conn_may_send(struct pvfs_conn *c)
+{
+	bool mgr = c->server->role == PVFS_ROLE_MGR;
+	struct pvfs_request *req;
+
+	if (c->state != PVFS_CONN_UP || c->fault || c->nposted >= c->credits)
+		return NULL;
+	req = list_first_entry_or_null(&c->urgent, struct pvfs_request, link);
+	if (req || conn_held_back(c))
+		return req;
+	if (!mgr || c->nposted + min_t(u32, CREDITS_KEPT, c->credits / 2) < c->credits)
+		return list_first_entry_or_null(&c->queue, struct pvfs_request, link);
+	list_for_each_entry(req, &c->queue, link)
+		if (req->op == PVFS_OP_REPORT || req->op == PVFS_OP_CLOSE)
+			return req;
+	return NULL;
+}
+
 /* The next thing to send, POSTED and with its header made; NULL: nothing may be sent now. */
 static struct pvfs_request *conn_next_request(struct pvfs_conn *c)
 {
-	struct pvfs_request *req = NULL;
+	struct pvfs_request *req;
 	struct pvfs_header h = {};
 
 	spin_lock_bh(&c->lock);
-	if (c->state != PVFS_CONN_UP || c->fault || c->nposted >= c->credits)
-		goto out;
-	req = list_first_entry_or_null(&c->urgent, struct pvfs_request, link);
-	if (!req && !conn_held_back(c))
-		req = list_first_entry_or_null(&c->queue, struct pvfs_request, link);
+	req = conn_may_send(c);
 	if (!req)
 		goto out;
 	if (!conn_tag_take(c, req)) {
@@ -729,9 +751,7 @@ static bool conn_can_send(struct pvfs_conn *c)
 
 	spin_lock_bh(&c->lock);
 	can = c->state == PVFS_CONN_UP && !c->fault && !READ_ONCE(c->tx_full) &&
-	      (!list_empty(&c->answers) ||
-	       (c->nposted < c->credits &&
-		(!list_empty(&c->urgent) || (!list_empty(&c->queue) && !conn_held_back(c)))));
+	      (!list_empty(&c->answers) || conn_may_send(c));
 	spin_unlock_bh(&c->lock);
 	return can;
 }

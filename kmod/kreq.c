@@ -44,14 +44,16 @@ void pvfs_kreq_room_fini(struct pvfs_volume *vol)
 }
 
 /*
- * Closes, locks, heartbeat and recovery. A close that were lost would keep the file open at the
- * mgr; there are at most as many of them as files were open. Of locks there are at most as many as
+ * Closes, reports, locks, heartbeat and recovery. A close that were lost would keep the file open at the
+ * mgr; there are at most as many of them as files were open. Who gives up a lease reports what was written
+ * for others, who may be what all else waits for. Of locks there are at most as many as
  * tasks ask for one, and a few that were left.
  */
 static bool kreq_unbounded(enum pvfs_op op)
 {
 	switch (op) {
 	case PVFS_OP_CLOSE:
+	case PVFS_OP_REPORT:
 	case PVFS_OP_LOCK:
 	case PVFS_OP_LOCK_CANCEL:
 	case PVFS_OP_RECLAIM:
