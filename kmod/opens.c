@@ -39,23 +39,36 @@ static int opens_keep_cap(struct inode *inode, const struct pvfs_cap *cap, u32 c
 	return 0;
 }
 
-/* What was open for @class the mgr does not take for open any more. */
+/*
+ * What was open for @class the mgr does not take for open any more. Its capability may have come with more
+ * rights, which those of another class still show.
+ */
 static void opens_drop_cap(struct pvfs_inode *pi, u32 class)
 {
+	u32 i;
+
 	spin_lock(&pi->lock);
-	pi->cap[class].rights = 0;
+	for (i = class; i < ARRAY_SIZE(pi->cap); i++)
+		if ((i & class) == class && (i == class || !READ_ONCE(pi->nopen[i])))
+			pi->cap[i].rights = 0;
 	spin_unlock(&pi->lock);
 }
 
-/* One that was given for an open of that class, by whichever mgr and in whichever session. */
-static void opens_old_cap(struct pvfs_inode *pi, u32 class, struct pvfs_cap *ret)
+/*
+ * One that was given for an open of that class, by whichever mgr; in this session, if there is one: only
+ * what was leased in it can still be.
+ */
+static void opens_old_cap(struct inode *inode, u32 class, struct pvfs_cap *ret)
 {
+	u64 now = READ_ONCE(PVFS_VOL(inode)->session);
+	struct pvfs_inode *pi = PVFS_I(inode);
 	u32 i;
 
 	memset(ret, 0, sizeof(*ret));
 	spin_lock(&pi->lock);
-	for (i = class; i < ARRAY_SIZE(pi->cap) && !ret->rights; i++)
-		if ((i & class) == class)
+	for (i = class; i < ARRAY_SIZE(pi->cap); i++)
+		if ((i & class) == class && pi->cap[i].rights &&
+		    (!ret->rights || (ret->session != now && pi->cap[i].session == now)))
 			*ret = pi->cap[i];
 	spin_unlock(&pi->lock);
 }
@@ -84,7 +97,7 @@ static int opens_reclaim_inode(struct inode *inode, bool recovery)
 		flags = class;
 		if (class & PVFS_O_WRITE)
 			flags |= also;
-		opens_old_cap(pi, class, &cap);
+		opens_old_cap(inode, class, &cap);
 		err = pvfs_meta_reclaim(inode, &cap, flags, n, recovery, &rep);
 		if (err == -ESTALE || err == -EACCES)
 			pr_warn_ratelimited("%s: inode %llu was open here, and %s\n",
