@@ -168,7 +168,7 @@ void pvfs_lease_take(struct inode *inode, const struct pvfs_attr *attr, const st
 	struct pvfs_leases *l = &vol->leases;
 	u64 end, now;
 
-	if (!ask || !(attr->flags & PVFS_AF_LEASE) || !vol->opts.lease || pi->own_pending)
+	if (!ask || !(attr->flags & PVFS_AF_LEASE) || !vol->opts.lease || pi->own_pending || pi->wl.told)
 		return;
 	end = lease_ask_end(vol, ask);
 	now = pvfs_boot_ns();

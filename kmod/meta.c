@@ -336,8 +336,7 @@ int pvfs_meta_open(struct inode *inode, u32 flags, struct pvfs_open_rep *rep, st
  * @rep: attributes (taken in already) and capability
  * @ask: filled, from before the question
  *
- * Return: 0 or -errno, as all here: see vfs.h. But -EAGAIN, not now, as after a restart of the mgr, is not
- * asked again: the caller can do without.
+ * Return: 0 or -errno, as all here: see vfs.h.
  */
 int pvfs_meta_open_again(struct inode *inode, u32 flags, struct pvfs_open_rep *rep, struct pvfs_ask *ask)
 {
@@ -345,23 +344,11 @@ int pvfs_meta_open_again(struct inode *inode, u32 flags, struct pvfs_open_rep *r
 		.fid = fid_of(inode), .flags = flags, .unleased = fid_of(inode).ino,
 		.cred = { .flags = PVFS_CRED_CHECKED },
 	};
-	struct pvfs_volume *vol = PVFS_VOL(inode);
-	struct pvfs_request *req;
 	int err;
 
-	req = pvfs_req_alloc(vol->mgr, PVFS_OP_OPEN, META_ROOM);
-	if (IS_ERR(req))
-		return PTR_ERR(req);
-	err = pvfs_open_req_encode(&m, req->body, req->body_room);
-	if (err >= 0) {
-		req->body_len = err;
-		pvfs_lease_ask(vol, ask);
-		err = pvfs_req_run(req);
-	}
-	if (!err)
-		err = pvfs_open_rep_decode(rep, req->rep, req->rep_len);
-	pvfs_req_put(req);
-	return pvfs_own_attr_result(inode, pvfs_final_error(vol, PVFS_OP_OPEN, err), &rep->attr, ask);
+	pvfs_lease_ask(PVFS_VOL(inode), ask);
+	err = meta_open(PVFS_VOL(inode), META_ROOM, &m, rep);
+	return pvfs_own_attr_result(inode, err, &rep->attr, ask);
 }
 
 /**

@@ -120,6 +120,24 @@ bool pvfs_writes_reported(struct inode *inode, const struct pvfs_ask *ask)
 }
 
 /**
+ * pvfs_file_grown - a file is at least so long with the present trunc_gen: our writes
+ * @inode: the file; pvfs_inode.lock is held
+ * @end: bytes
+ */
+void pvfs_file_grown(struct inode *inode, u64 end)
+{
+	struct pvfs_inode *pi = PVFS_I(inode);
+
+	if (pi->floor_gen != pi->trunc_gen)
+		pi->floor = 0;
+	pi->floor_gen = pi->trunc_gen;
+	pi->floor = max(pi->floor, end);
+	if (end > i_size_read(inode))
+		i_size_write(inode, end);
+	pi->attr_valid = false;
+}
+
+/**
  * pvfs_writes_note - a write was answered by the iods
  * @inode: the file
  * @end: its end in the file, bytes
@@ -150,14 +168,8 @@ void pvfs_writes_note(struct inode *inode, u64 end, const struct pvfs_ts *wtime,
 		spin_unlock(&w->lock);
 	}
 	spin_lock(&pi->lock);
-	if (pi->trunc_gen == trunc_gen) {
-		if (pi->floor_gen != trunc_gen)
-			pi->floor = 0;
-		pi->floor_gen = trunc_gen;
-		pi->floor = max(pi->floor, end);
-		if (end > i_size_read(inode))
-			i_size_write(inode, end);
-	}
+	if (pi->trunc_gen == trunc_gen)
+		pvfs_file_grown(inode, end);
 	m = pvfs_mtime(inode);
 	if (timespec64_compare(&t, &m) > 0) {
 		pvfs_set_mtime(inode, t);

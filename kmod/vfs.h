@@ -109,8 +109,11 @@ struct pvfs_wlease {
 	bool lost;			/* pages from a former session are there. Without the lock, too */
 	bool behind;			/* it was written to the page cache, ever. Without the lock */
 	unsigned long lost_pages;
-	u64 again;			/* boot time, ns: from then on it may be asked for. No lock */
+	bool asking;			/* @ask is queued, or under way */
+	u32 missed;			/* small writes without one, since it was asked for */
+	u64 again;			/* boot time, ns: from then on it may be asked for */
 	u64 pause;			/* until it may be once more, if it is refused, ns */
+	struct work_struct ask;
 	struct work_struct work;	/* gives it up, throws away */
 };
 
@@ -282,7 +285,8 @@ bool pvfs_session_lasts(const struct pvfs_volume *vol);
 
 u32 pvfs_wlease_wish(const struct pvfs_volume *vol, u32 flags);
 void pvfs_wlease_take(struct inode *inode, u32 flags, const struct pvfs_ask *ask);
-void pvfs_wlease_wanted(struct inode *inode);
+void pvfs_wlease_ask_work(struct work_struct *work);
+void pvfs_wlease_missed(struct inode *inode);
 unsigned long pvfs_wlease_token(const struct inode *inode);
 bool pvfs_wlease_begin(struct inode *inode, unsigned long token);
 void pvfs_wlease_end(struct inode *inode);
@@ -383,6 +387,7 @@ void pvfs_writes_report(struct inode *inode, struct pvfs_wreport *ret);
 void pvfs_writes_ack(struct pvfs_use *use, const struct pvfs_wreport *sent);
 void pvfs_writes_note(struct inode *inode, u64 end, const struct pvfs_ts *wtime, u32 trunc_gen,
 		      bool ask);
+void pvfs_file_grown(struct inode *inode, u64 end);
 bool pvfs_writes_pending(struct inode *inode);
 bool pvfs_writes_reported(struct inode *inode, const struct pvfs_ask *ask);
 void pvfs_inode_update_cached(struct super_block *sb, const struct pvfs_attr *attr);

@@ -17,7 +17,7 @@
  * go to the iods, as without a lease; what is dirty they write first.
  *
  * A RECALL is answered EAGAIN at once while there is one. A work item waits for those who are just writing,
- * writes what is dirty, and tells the manager; it has the inode's only work item.
+ * writes what is dirty, and tells the manager.
  *
  * In another session pages from before never land: others have gone on without us, behind the iods' fence.
  * They are marked as lost before the new session's capability is there to write them with, thrown away, and
@@ -30,6 +30,7 @@
 /* Between two questions for one, ns. */
 #define WLEASE_PAUSE_MIN (1 * (u64)NSEC_PER_SEC)
 #define WLEASE_PAUSE_MAX (32 * (u64)NSEC_PER_SEC)
+#define WLEASE_WORTH 16u		/* small writes without one that are worth a question */
 
 static bool wlease_mine(const struct pvfs_wlease *wl, const struct pvfs_volume *vol)
 {
@@ -69,8 +70,6 @@ void pvfs_wlease_take(struct inode *inode, u32 flags, const struct pvfs_ask *ask
 	struct pvfs_inode *pi = PVFS_I(inode);
 	struct pvfs_wlease *wl = &pi->wl;
 
-	if (!(flags & PVFS_AF_WLEASE))
-		WRITE_ONCE(wl->again, pvfs_boot_ns() + WLEASE_PAUSE_MIN);
 	/* Of an unknown size nobody knows where it ends. */
 	if (!(flags & PVFS_AF_WLEASE) || (flags & (PVFS_AF_SIZE_UNKNOWN | PVFS_AF_STUFFED)) ||
 	    !vol->opts.cache)
@@ -93,44 +92,62 @@ out:
 	spin_unlock(&pi->lock);
 }
 
-/**
- * pvfs_wlease_wanted - one was given up, or not given: others may have gone meanwhile
- * @inode: a file that is open for writing, and about to be written to
- *
- * It is opened once more, and that open closed. Not again and again: somebody else may have it open for
- * long. Nor while a server is away: the bytes may be written without the mgr.
- */
-void pvfs_wlease_wanted(struct inode *inode)
+/* It is opened once more, for the lease that may come with that, and that open closed. */
+void pvfs_wlease_ask_work(struct work_struct *work)
 {
+	struct pvfs_inode *pi = container_of(work, struct pvfs_inode, wl.ask);
 	struct pvfs_file pf = { .flags = PVFS_O_WRITE };
+	struct inode *inode = &pi->vfs_inode;
 	struct pvfs_volume *vol = PVFS_VOL(inode);
-	struct pvfs_inode *pi = PVFS_I(inode);
-	u64 now = pvfs_boot_ns(), session, epoch;
 	struct pvfs_open_rep rep;
 	struct pvfs_ask ask;
-	bool may;
+	u64 session, epoch;
 	int err;
 
-	if (READ_ONCE(pi->wl.state) != PVFS_WL_NONE || now < READ_ONCE(pi->wl.again) || !vol->opts.cache ||
-	    pvfs_stuffed(inode) || !pvfs_volume_up(vol))
-		return;
-	spin_lock(&pi->lock);
-	may = pi->wl.writers && now >= pi->wl.again && !pi->wl.told && !pi->wl.lost;
-	if (may) {
-		pi->wl.pause = clamp(2 * pi->wl.pause, WLEASE_PAUSE_MIN, WLEASE_PAUSE_MAX);
-		WRITE_ONCE(pi->wl.again, now + pi->wl.pause);
-	}
-	spin_unlock(&pi->lock);
-	if (!may)
-		return;
 	pvfs_session_sample(vol, &session, &epoch);
 	pvfs_unlease(inode);
 	err = pvfs_meta_open_again(inode, pf.flags | PVFS_O_WLEASE, &rep, &ask);
 	pvfs_unlease_end(inode);
-	if (err || pvfs_file_opened(inode, &pf, &rep.cap, session, epoch))
+	if (!err && !pvfs_file_opened(inode, &pf, &rep.cap, session, epoch)) {
+		pvfs_wlease_take(inode, rep.attr.flags, &ask);
+		pvfs_close_at_mgr(vol, &pi->fid, pf.flags, inode);
+	}
+	spin_lock(&pi->lock);
+	pi->wl.asking = false;
+	spin_unlock(&pi->lock);
+	pvfs_use_iput(pi->use);			/* also counts vol->closing down */
+}
+
+/**
+ * pvfs_wlease_missed - a small write is about to go to the iods, for want of a WRITE lease
+ * @inode: a file that is open for writing
+ *
+ * One was given up, or not given, and others may have gone meanwhile: after some such writes it is asked for,
+ * by somebody else, who may have to wait for what the write need not. Not again and again: another client
+ * may have the file open for long.
+ */
+void pvfs_wlease_missed(struct inode *inode)
+{
+	struct pvfs_volume *vol = PVFS_VOL(inode);
+	struct pvfs_inode *pi = PVFS_I(inode);
+	struct pvfs_wlease *wl = &pi->wl;
+	u64 now = pvfs_boot_ns();
+
+	if (!vol->opts.cache || pvfs_stuffed(inode) || !pvfs_volume_up(vol))
 		return;
-	pvfs_wlease_take(inode, rep.attr.flags, &ask);
-	pvfs_close_at_mgr(vol, &pi->fid, pf.flags, inode);
+	spin_lock(&pi->lock);
+	/* Or it is doubtful for good, and told anew. */
+	if ((wl->state == PVFS_WL_NONE || (wl->state == PVFS_WL_HELD && !wlease_mine(wl, vol))) && wl->writers && !wl->asking && !wl->lost && ++wl->missed >= WLEASE_WORTH &&
+	    now >= wl->again) {
+		wl->asking = true;
+		wl->missed = 0;
+		wl->pause = clamp(2 * wl->pause, WLEASE_PAUSE_MIN, WLEASE_PAUSE_MAX);
+		wl->again = now + wl->pause;
+		ihold(inode);
+		atomic_inc(&vol->closing);
+		queue_work(vol->vfs_wq, &wl->ask);
+	}
+	spin_unlock(&pi->lock);
 }
 
 /**
@@ -211,13 +228,14 @@ bool pvfs_wlease_busy(struct inode *inode)
  * @pi: whose; pvfs_inode.lock is held
  * @attr: they
  *
- * Under a WRITE lease another version is what we have written. A truncation is known to who made it.
+ * Under a WRITE lease another version is what we have written. A truncation is known to who made it; and
+ * the last CLOSE ends the lease at the mgr, also while it is being given up here.
  */
 bool pvfs_wlease_keeps_step(const struct pvfs_inode *pi, const struct pvfs_attr *attr)
 {
 	const struct pvfs_wlease *wl = &pi->wl;
 
-	return wl->state != PVFS_WL_NONE && !wl->told && !wl->lost &&
+	return wl->state != PVFS_WL_NONE && wl->writers && !wl->told && !wl->lost &&
 	       wlease_mine(wl, PVFS_VOL(&pi->vfs_inode)) && pi->trunc_gen == attr->trunc_gen &&
 	       pi->cache_version == pi->version;
 }
@@ -272,18 +290,19 @@ void pvfs_wlease_work(struct work_struct *work)
 	pi->wl.told |= tell;
 	spin_unlock(&pi->lock);
 	if (tell) {
+		/* It ends what else was leased, too, and is taken for the answer to a RECALL of that. */
+		pvfs_lease_gone(inode);
 		pvfs_meta_report(inode, PVFS_RP_RECALLED);
 		trace_pvfs_wlease_given(inode->i_sb->s_dev, pi->fid.ino, READ_ONCE(pi->wl.failed));
 		if (READ_ONCE(pi->wl.failed))
 			wlease_forget(inode);
-		/* It ends what else was leased, too; and no answer to what was asked before counts any more. */
+		/* No answer to what was asked before counts any more. */
 		pvfs_recall_note(vol, pi->fid.ino);
-		pvfs_lease_gone(inode);
 		spin_lock(&pi->lock);
 		if (pi->wl.state == PVFS_WL_GIVING)
 			wlease_set(pi, PVFS_WL_NONE);
 		/* Let others get on with it; and a full disk be told by write(2) for a while. */
-		WRITE_ONCE(pi->wl.again, pvfs_boot_ns() + (pi->wl.failed ? WLEASE_PAUSE_MAX : WLEASE_PAUSE_MIN));
+		pi->wl.again = pvfs_boot_ns() + (pi->wl.failed ? WLEASE_PAUSE_MAX : WLEASE_PAUSE_MIN);
 		pi->wl.told = false;
 		pi->wl.failed = false;
 		spin_unlock(&pi->lock);
@@ -308,11 +327,10 @@ static bool wlease_queue(struct inode *inode)
 static bool wlease_give_up(struct inode *inode, bool failed)
 {
 	struct pvfs_inode *pi = PVFS_I(inode);
-	bool ret, put = false;
+	bool ret, put = true;
 
 	if (READ_ONCE(pi->wl.state) == PVFS_WL_NONE || !igrab(inode))
 		return false;
-	put = true;
 	spin_lock(&pi->lock);
 	pi->wl.failed |= failed;
 	ret = pi->wl.state != PVFS_WL_NONE;

@@ -37,8 +37,10 @@ bool pvfs_may_write_behind(const struct kiocb *iocb, const struct iov_iter *from
 
 	if ((iocb->ki_flags & (IOCB_DIRECT | IOCB_DSYNC | IOCB_SYNC)) || iov_iter_count(from) >= BEHIND_MAX)
 		return false;
-	pvfs_wlease_wanted(inode);
-	return pvfs_wlease_token(inode);
+	if (pvfs_wlease_token(inode))
+		return true;
+	pvfs_wlease_missed(inode);
+	return false;
 }
 
 /*
@@ -59,22 +61,6 @@ static int behind_ready(struct inode *inode, struct folio *folio, size_t off, si
 	}
 	folio_zero_segments(folio, 0, off, off + n, PAGE_SIZE);
 	return 0;
-}
-
-/* The file is at least that long: what a write behind makes of it. Its page is locked. */
-static void behind_grow(struct inode *inode, loff_t end)
-{
-	struct pvfs_inode *pi = PVFS_I(inode);
-
-	spin_lock(&pi->lock);
-	if (pi->floor_gen != pi->trunc_gen)
-		pi->floor = 0;
-	pi->floor_gen = pi->trunc_gen;
-	pi->floor = max_t(u64, pi->floor, end);
-	if (end > i_size_read(inode))
-		i_size_write(inode, end);
-	pi->attr_valid = false;
-	spin_unlock(&pi->lock);
 }
 
 /* A page to write to, locked; whoever has it locked may be waiting for an iod. Return: it, or ERR_PTR. */
@@ -103,6 +89,7 @@ static struct folio *behind_folio(struct address_space *mapping, pgoff_t index)
  */
 static size_t behind_copy(struct inode *inode, loff_t pos, struct iov_iter *from, size_t most, int *err)
 {
+	struct pvfs_inode *pi = PVFS_I(inode);
 	size_t done = 0, limit = most, n, copied;
 
 	do {
@@ -130,7 +117,10 @@ static size_t behind_copy(struct inode *inode, loff_t pos, struct iov_iter *from
 		}
 		if (copied) {
 			folio_mark_uptodate(folio);
-			behind_grow(inode, pos + copied);
+			/* Before it can be written back: how much of it is the file. */
+			spin_lock(&pi->lock);
+			pvfs_file_grown(inode, pos + copied);
+			spin_unlock(&pi->lock);
 			folio_mark_dirty(folio);
 		}
 		folio_unlock(folio);

@@ -293,6 +293,39 @@ behind_two_writers()
 	END
 }
 
+# Who has lost the lease gets it again without closing the file, when the other has gone: after a second at the earliest, and
+# some writes.
+behind_regained()
+{
+	behind_python <<-'END'
+	from behind import *
+	fd = new('striped/regained')
+	want = bytearray()
+	def put():
+	    want.extend(b'%07d\n' % len(want))
+	    os.write(fd, want[-8:])
+	put()
+	same(os.stat(other + '/striped/regained').st_size, 8)
+	eventually(lambda: leases('writes') == 0)
+	reset()
+	for i in range(15):
+	    put()
+	# So many are not worth it, however long ago it was.
+	same((counted('written_behind'), requests()), (0, {'WRITE': 15}))
+	def regained():
+	    put()
+	    return counted('written_behind') > 0
+	eventually(regained)
+	same((requests()['OPEN'], leases('writes')), (1, 1))
+	reset()
+	for i in range(20):
+	    put()
+	sent()
+	os.close(fd)
+	same(read(other + '/striped/regained'), bytes(want))
+	END
+}
+
 behind_times_set()
 {
 	behind_python <<-'END'
@@ -347,6 +380,7 @@ counts_behind()
 	check "... cache=none: a WRITE each" behind_uncached
 	check "... another stats it, or reads it: a RECALL, and it is right" behind_asked_for
 	check "... beside another who has it open to write: a WRITE each, and none when that is over" behind_two_writers
+	check "... lost, and got again without an open: an OPEN, after some writes" behind_regained
 	check "... times that were set after a write stay" behind_times_set
 	check "... a stat after a write: size, and when it was written, which stays" behind_stat
 	echo "$behind_interval" >/proc/sys/vm/dirty_writeback_centisecs
