@@ -48,7 +48,7 @@ struct mgr_bar {
 struct recall_batch {
 	struct recall_batch *next;
 	u64 session;
-	bool write;
+	bool write, open;	/* of WRITE leases; takes more of them */
 	u32 n;
 	u64 inos[PVFS_RECALL_MAX];
 };
@@ -237,15 +237,20 @@ static void batch_add(struct mgr_recalls *r, struct recall_batch **list, struct 
 {
 	struct recall_batch *b;
 
-	/* One answer is for all that is in it, and of WRITE leases that is: not yet. */
+	/*
+	 * One answer is for all that is in it, and of WRITE leases that is: not yet. Of several one may be stuck
+	 * for long, and another have nothing to give up: those that were answered so go by themselves.
+	 */
 	for (b = *list; b; b = b->next)
-		if (b->session == c->session && b->write == c->write && b->n < PVFS_RECALL_MAX)
+		if (b->session == c->session && b->write == c->write && !(c->write && c->again) && b->open &&
+		    b->n < PVFS_RECALL_MAX)
 			break;
 	if (!b) {
 		b = malloc(sizeof(*b));
 		if (!b)
 			return;
-		*b = (struct recall_batch){ .next = *list, .session = c->session, .write = c->write };
+		*b = (struct recall_batch){ .next = *list, .session = c->session, .write = c->write,
+					    .open = !(c->write && c->again) };
 		*list = b;
 	}
 	b->inos[b->n++] = c->ino;
@@ -385,6 +390,8 @@ static void told(struct mgr *m, u64 session, const u64 *inos, u32 n, int err, u6
 			r->unsent += c->sent;
 			c->sent = false;
 			c->again = err == -EAGAIN;
+			/* It may have become one before it was barred. */
+			c->write |= mgr_leases_end(&m->leases, c->ino, session) == MGR_LEASE_NEVER;
 			continue;
 		}
 		/* No new one was granted since: it is barred. */

@@ -612,18 +612,26 @@ static inline int do_open(struct fx_client *c, struct pvfs_fid fid, u32 flags, s
 	return err;
 }
 
-static inline int do_close(struct fx_client *c, struct pvfs_fid fid, u32 flags,
-			   const struct pvfs_wreport *r)
+/* @rp: what the answer tells */
+static inline int do_close_told(struct fx_client *c, struct pvfs_fid fid, u32 flags,
+				const struct pvfs_wreport *r, struct pvfs_close_rep *rp)
 {
 	struct pvfs_closing cl = { .fid = fid, .flags = flags };
 	u8 raw[PVFS_CLOSING_LEN];
 	struct pvfs_close_req rq;
-	struct pvfs_close_rep rp;
 
 	if (r)
 		cl.report = *r;
 	pvfs_close_req_one(&rq, &cl, raw);
-	return fx_close(c, &rq, &rp);
+	return fx_close(c, &rq, rp);
+}
+
+static inline int do_close(struct fx_client *c, struct pvfs_fid fid, u32 flags,
+			   const struct pvfs_wreport *r)
+{
+	struct pvfs_close_rep rp;
+
+	return do_close_told(c, fid, flags, r, &rp);
 }
 
 /* A file, made and closed. */
