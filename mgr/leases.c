@@ -88,12 +88,17 @@ static struct mgr_lease *lease_find(struct mgr_lease_stripe *s, u64 ino, u64 ses
 }
 
 /* Leaves its inode in place. */
+static bool kept(const struct mgr_lease *e)
+{
+	return e->draft || e->write;
+}
+
 static void lease_free(struct mgr_leases *l, struct mgr_lease *e)
 {
 	LIST_REMOVE(e, link);
 	TAILQ_REMOVE(&e->on->list, e, in_inode);
 	mgr_held_del(&l->of, &e->held, e->session);
-	atomic_fetch_sub(&l->kept, e->draft || e->write);
+	atomic_fetch_sub(&l->kept, kept(e));
 	atomic_fetch_sub(&l->writes, e->write);
 	free(e);
 	atomic_fetch_sub_explicit(&l->count, 1, memory_order_relaxed);
@@ -119,11 +124,6 @@ static void lease_order(struct mgr_leased *f, struct mgr_lease *e)
 		TAILQ_INSERT_AFTER(&f->list, last, e, in_inode);
 	else
 		TAILQ_INSERT_HEAD(&f->list, e, in_inode);
-}
-
-static bool kept(const struct mgr_lease *e)
-{
-	return e->draft || e->write;
 }
 
 /* Also what it is changes the order; it may be in none. */
@@ -338,19 +338,36 @@ bool mgr_leases_write(struct mgr_leases *l, u64 ino, u64 session, u64 now, bool 
 	return ret;
 }
 
-bool mgr_leases_writes(struct mgr_leases *l, u64 ino, u64 session)
+/* Has a session one that is, of those that @n counts, what @is says? */
+static bool lease_of(struct mgr_leases *l, const atomic_uint *n, u64 ino, u64 session,
+		     bool (*is)(const struct mgr_lease *e))
 {
 	struct mgr_lease_stripe *s;
 	struct mgr_lease *e;
 	bool ret;
 
-	if (!atomic_load(&l->writes))
+	if (!atomic_load(n))
 		return false;
 	s = stripe_lock(l, ino);
 	e = lease_find(s, ino, session);
-	ret = e && e->write;
+	ret = e && is(e);
 	pthread_mutex_unlock(&s->lock);
 	return ret;
+}
+
+static bool is_write(const struct mgr_lease *e)
+{
+	return e->write;
+}
+
+bool mgr_leases_writes(struct mgr_leases *l, u64 ino, u64 session)
+{
+	return lease_of(l, &l->writes, ino, session, is_write);
+}
+
+bool mgr_leases_draft_of(struct mgr_leases *l, u64 ino, u64 session)
+{
+	return lease_of(l, &l->kept, ino, session, kept);
 }
 
 bool mgr_leases_unwrite(struct mgr_leases *l, u64 ino, u64 session, u64 now, bool (*over)(void *arg),
@@ -383,21 +400,6 @@ u64 mgr_leases_end(struct mgr_leases *l, u64 ino, u64 session)
 
 	pthread_mutex_unlock(&s->lock);
 	return end;
-}
-
-bool mgr_leases_draft_of(struct mgr_leases *l, u64 ino, u64 session)
-{
-	struct mgr_lease_stripe *s;
-	struct mgr_lease *e;
-	bool ret;
-
-	if (!atomic_load(&l->kept))
-		return false;
-	s = stripe_lock(l, ino);
-	e = lease_find(s, ino, session);
-	ret = e && kept(e);
-	pthread_mutex_unlock(&s->lock);
-	return ret;
 }
 
 bool mgr_leases_drafted(struct mgr_leases *l, u64 ino, u64 but, u64 now)
