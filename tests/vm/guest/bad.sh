@@ -11,7 +11,7 @@
 . "${0%/*}/bad_late.sh"
 . "${0%/*}/bad_behind.sh"
 
-plan 79
+plan 81
 KEY=key
 TIMEO=timeo=30
 conf=/run/pvfs-cluster/volume/pvfs.conf
@@ -249,6 +249,18 @@ reboot_iod()
 	umount /proc/sys/kernel/random/boot_id
 }
 
+# said_after_reboot FILTER: what the program in the background says, as FILTER leaves it, when it is told to go on after iod0's
+# machine was started anew. As the input.
+said_after_reboot()
+{
+	eventually 20 grep -s opened "$tmp/bg"
+	reboot_iod iod0
+	echo go >"$tmp/fifo"
+	ended 60
+	cat "$tmp/bg"
+	diff - <("$1" "$tmp/bg")
+}
+
 # What an iod may have lost is told once to each descriptor of the file, and to the next syncfs; also when the file had
 # been forgotten here meanwhile.
 lost_writes()
@@ -285,12 +297,7 @@ lost_writes()
 		    fd = os.open(d + "/" + name, os.O_RDONLY)
 		    print(name, [came(libc.fsync, fd) for _ in "12"])
 	END
-	eventually 20 grep -s opened "$tmp/bg"
-	reboot_iod iod0
-	echo go >"$tmp/fifo"
-	ended 60
-	cat "$tmp/bg"
-	diff - "$tmp/bg" <<-'END'
+	said_after_reboot cat <<-'END'
 		opened
 		descriptors [5, 5, 0, 0]
 		syncfs [5, 0]
@@ -332,12 +339,7 @@ lost_forgotten()
 		    print("fsync", came(libc.fsync, fds + fds))
 		print("opened later", came(libc.fsync, [os.open(d + "/a", os.O_RDWR)]))
 	END
-	eventually 20 grep -s opened "$tmp/bg"
-	reboot_iod iod0
-	echo go >"$tmp/fifo"
-	ended 60
-	cat "$tmp/bg"
-	diff <(sort "$tmp/bg") - <<-'END'
+	said_after_reboot sort <<-'END'
 		fsync [5, 5, 0, 0]
 		opened
 		opened later [0]
@@ -941,6 +943,8 @@ try "more is written behind than the writer may have in memory" behind_memory
 try "written behind over a restart of the mgr: that goes on" behind_restart
 try "written behind by a client that was given up: it is lost, and told once to each" behind_evicted
 try "... also when an fsync was under way" behind_evicted fsync
+try "a lease of a third session stands over a restart of the mgr" behind_third_session
+try "two clients with all their credits wait for each other's files" behind_crossed
 try "unload leaves no cache behind" unloaded_clean
 try "every byte is still right" eval '"$tools/pario" read "$M/big" 64 2 && diff -r "$src/include/net" "$M/tree"'
 check "down" "$cluster" down
