@@ -186,7 +186,7 @@ void pvfs_leasestat_show(struct seq_file *m, struct pvfs_volume *vol)
 {
 	static const char * const kinds[PVFS_LEASED_KINDS] = { "files", "directories", "others" };
 	struct pvfs_leases *l = &vol->leases;
-	u64 now = ktime_get_coarse_boottime_ns(), sum[PVFS_LEASED_KINDS] = { };
+	u64 now = pvfs_boot_ns(), sum[PVFS_LEASED_KINDS] = { };
 	struct pvfs_lease_counts *c = &l->counts;
 	struct pvfs_draft_times t;
 	unsigned int i, kind;

@@ -133,12 +133,12 @@ void pvfs_wlease_missed(struct inode *inode)
 	struct pvfs_wlease *wl = &pi->wl;
 	u64 now = pvfs_boot_ns();
 
-	if (!vol->opts.cache || pvfs_stuffed(inode) || !pvfs_volume_up(vol))
+	if (!vol->opts.cache || pvfs_stuffed(inode))
 		return;
 	spin_lock(&pi->lock);
 	/* Or it is doubtful for good, and told anew. */
 	if ((wl->state == PVFS_WL_NONE || (wl->state == PVFS_WL_HELD && !wlease_mine(wl, vol))) && wl->writers && !wl->asking && !wl->lost && ++wl->missed >= WLEASE_WORTH &&
-	    now >= wl->again) {
+	    now >= wl->again && pvfs_volume_up(vol)) {
 		wl->asking = true;
 		wl->missed = 0;
 		wl->pause = clamp(2 * wl->pause, WLEASE_PAUSE_MIN, WLEASE_PAUSE_MAX);
