@@ -7,16 +7,15 @@
  * Pages are of one version of the file (pvfs_inode.cache_version). They are right when the file is opened
  * (pvfs_cache_check()), while there is a lease on that version, or to write, which is when read(2) takes
  * them (pvfs_cache_reads()), and after a write of this client (pvfs_cache_drop()); a write of another client
- * shows in a mapping at the next open. What is
- * stored in a mapping, or written under a lease, goes to the iods at msync, munmap, fsync, close and exit
- * (late.c), before a read or write of this client that may touch it and goes past the cache, and when
- * memory is wanted.
+ * shows in a mapping at the next open. What is stored in a mapping, or written under a lease, goes to the
+ * iods at msync, munmap, fsync, close and exit (late.c), before a read or write of this client that may touch
+ * it and goes past the cache, and when memory is wanted.
  *
  * Without a lease, and in large calls, write(2) goes past the cache. So that a page which was filled before
- * such a write is not written
- * back after it, a page becomes dirty only while no write is under way: such writers hold i_rwsem, and the
- * mapping's invalidate_lock shared from throwing the pages away to the iods' answer; page_mkwrite takes this
- * one exclusively, and who writes to the cache the other. A truncation holds both exclusively.
+ * such a write is not written back after it, a page becomes dirty only while none is under way: such writers
+ * hold i_rwsem, and the mapping's invalidate_lock shared from throwing the pages away to the iods' answer;
+ * page_mkwrite takes this one exclusively, and who writes to the cache the other. A truncation holds both
+ * exclusively.
  *
  * The kernel's own waits for pages that are being written cannot be ended; an iod may be away for long.
  * So whoever can be killed waits here first, see addr_wait().

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
  * trace.h - tracepoints of a request's life: submit, post, reply, done; and of a lease's: it was taken,
- * recalled, and what a draft had kept back was told after that.
+ * recalled, and what a draft, or a WRITE lease, had kept back was told after that.
  */
 #undef TRACE_SYSTEM
 #define TRACE_SYSTEM pvfs
@@ -42,7 +42,7 @@ TRACE_EVENT(pvfs_lease, TP_PROTO(dev_t dev, u64 ino, umode_t mode, u32 ms), TP_A
 		      __entry->ino, S_ISREG(__entry->mode) ? "file" :
 		      S_ISDIR(__entry->mode) ? "directory" : "other", __entry->ms));
 
-/* Answer: 0, or -EAGAIN for a draft. */
+/* Answer: 0, or -EAGAIN for a draft, or a WRITE lease. */
 TRACE_EVENT(pvfs_recall, TP_PROTO(dev_t dev, u64 ino, int answer), TP_ARGS(dev, ino, answer),
 	    TP_STRUCT__entry(__field(dev_t, dev) __field(u64, ino) __field(int, answer)),
 	    TP_fast_assign(__entry->dev = dev; __entry->ino = ino; __entry->answer = answer;),
