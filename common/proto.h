@@ -12,7 +12,7 @@
 
 #define PVFS_MAGIC		0x53465650u	/* "PVFS" as little-endian bytes */
 #define PVFS_HDR_VERSION	1		/* of the framing below */
-#define PVFS_PROTO_VERSION	7		/* of the operations; exchanged in AUTH */
+#define PVFS_PROTO_VERSION	8		/* of the operations; exchanged in AUTH */
 #define PVFS_PORT_MGR		7100
 #define PVFS_PORT_IOD		7101		/* the first iod of a node */
 
@@ -191,6 +191,7 @@ enum pvfs_role {
 #define PVFS_AF_STUFFED		0x80u	/* its bytes are with the mgr: HEAD_READ, HEAD_WRITE */
 #define PVFS_AF_DRAFT		0x100u	/* nobody else is told of it before this session is asked */
 #define PVFS_AF_WLEASE		0x200u	/* nor what it writes to it: it has a WRITE lease */
+#define PVFS_AF_KEPT		0x400u	/* LEASE came before the WRITE lease went that a CLOSE has ended */
 
 /* pvfs_session_open_req.flags */
 #define PVFS_SO_LEASES		0x1u	/* the client answers RECALL: it may be given leases */

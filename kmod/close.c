@@ -8,7 +8,8 @@
  * many.
  *
  * The answer to one that goes alone brings the file's attributes, with a lease, when nobody writes the
- * file any more: who has made a file is likely to look at it.
+ * file any more: who has made a file is likely to look at it. If it says that nobody has come between that
+ * and the WRITE lease, what was written stays in the page cache, too.
  */
 #include <linux/slab.h>
 #include "vfs.h"
@@ -110,6 +111,7 @@ static void close_batch_send(struct batch *b)
 	req->body_len = pvfs_close_req_encode(&m, req->body, req->body_room);
 	kfree(raw);
 	pvfs_lease_ask(vol, &b->ask);
+	b->ask.kept = b->n == 1 ? b->end[0].kept : 0;
 	pvfs_req_submit(req);
 	pvfs_req_put(req);
 }
@@ -215,7 +217,7 @@ void pvfs_close_at_mgr(struct pvfs_volume *vol, const struct pvfs_fid *fid, u32 
 	if (inode) {
 		atomic_dec(&PVFS_I(inode)->nlive);
 		if (flags & PVFS_O_WRITE)
-			pvfs_wlease_closing(inode);
+			e.kept = pvfs_wlease_closing(inode);
 		e.use = PVFS_I(inode)->use;
 	}
 	if (e.use) {

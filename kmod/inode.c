@@ -323,6 +323,7 @@ int pvfs_inode_update(struct inode *inode, const struct pvfs_attr *attr, const s
 		inode_set_flags(inode, 0, S_DEAD);
 	pi->stale = false;
 	pvfs_lease_take(inode, attr, ask);
+	pvfs_wlease_closed(inode, attr, ask);
 	spin_unlock(&pi->lock);
 	return 0;
 }

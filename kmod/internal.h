@@ -253,6 +253,7 @@ struct pvfs_unstables {
 struct pvfs_ending {
 	struct pvfs_use *use;		/* of its inode, a reference; NULL: it was not counted */
 	struct pvfs_closing c;
+	u64 kept;			/* of what pvfs_wlease_closing() says */
 };
 
 /* Those that wait for more of them: close.c. */

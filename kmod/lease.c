@@ -53,6 +53,7 @@ void pvfs_lease_ask(struct pvfs_volume *vol, struct pvfs_ask *ask)
 	ask->owns = atomic64_read(&l->owns);
 	ask->recalls = READ_ONCE(l->recalls);
 	ask->reports = atomic64_read(&vol->reports);
+	ask->kept = 0;
 }
 
 /**

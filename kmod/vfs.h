@@ -259,6 +259,7 @@ struct pvfs_ask {
 	u64 sent;			/* boot time, ns */
 	u64 gen, owns, recalls;
 	u64 reports;
+	u64 kept;			/* as in struct pvfs_ending, if it is a CLOSE; else 0 */
 };
 
 void pvfs_lease_ask(struct pvfs_volume *vol, struct pvfs_ask *ask);
@@ -296,7 +297,8 @@ void pvfs_wlease_work(struct work_struct *work);
 bool pvfs_wlease_recalled(struct inode *inode);
 void pvfs_wlease_spoilt(struct inode *inode);
 void pvfs_wlease_opened(struct inode *inode);
-void pvfs_wlease_closing(struct inode *inode);
+u64 pvfs_wlease_closing(struct inode *inode);
+void pvfs_wlease_closed(struct inode *inode, const struct pvfs_attr *attr, const struct pvfs_ask *ask);
 bool pvfs_wlease_reclaims(struct inode *inode, u64 *gen);
 void pvfs_wlease_reclaimed(struct inode *inode, u32 flags, u64 gen);
 

@@ -385,15 +385,43 @@ void pvfs_wlease_opened(struct inode *inode)
 /**
  * pvfs_wlease_closing - CLOSE of an open for writing is about to be sent; that of the last ends the lease
  * @inode: the file; what was written is with the iods
+ *
+ * Return: the version that the pages in the cache are of, if they are the file as the lease ends; else 0.
  */
-void pvfs_wlease_closing(struct inode *inode)
+u64 pvfs_wlease_closing(struct inode *inode)
+{
+	struct pvfs_inode *pi = PVFS_I(inode);
+	struct pvfs_wlease *wl = &pi->wl;
+	u64 kept = 0;
+
+	spin_lock(&pi->lock);
+	if (!--wl->writers && wl->state == PVFS_WL_HELD) {
+		if (wlease_mine(wl, PVFS_VOL(inode)) && !wl->lost && pi->cache_version == pi->version &&
+		    !mapping_tagged(inode->i_mapping, PAGECACHE_TAG_DIRTY) &&
+		    !mapping_tagged(inode->i_mapping, PAGECACHE_TAG_WRITEBACK))
+			kept = pi->cache_version;
+		wlease_set(pi, PVFS_WL_NONE);
+	}
+	spin_unlock(&pi->lock);
+	return kept;
+}
+
+/**
+ * pvfs_wlease_closed - attributes were taken in, and maybe a lease, that came with the answer to a CLOSE
+ * @inode: the file; pvfs_inode.lock is held
+ * @attr: they
+ * @ask: of the CLOSE, or of another question, or NULL
+ *
+ * If the mgr has made that a lease to read before it ended the one to write, nobody else has changed the
+ * file, and what we have changed since would not have let us take it: the pages are of this version.
+ */
+void pvfs_wlease_closed(struct inode *inode, const struct pvfs_attr *attr, const struct pvfs_ask *ask)
 {
 	struct pvfs_inode *pi = PVFS_I(inode);
 
-	spin_lock(&pi->lock);
-	if (!--pi->wl.writers && pi->wl.state == PVFS_WL_HELD)
-		wlease_set(pi, PVFS_WL_NONE);
-	spin_unlock(&pi->lock);
+	if (ask && ask->kept && (attr->flags & PVFS_AF_KEPT) && ask->kept == pi->cache_version &&
+	    pvfs_inode_leased(inode))
+		pi->cache_version = attr->version;
 }
 
 /* ---------------------------------------------------------------- another mgr, another session */

@@ -635,13 +635,29 @@ int mgr_orphan_release(struct mgr_op *op, u64 ino, u64 session)
 	return err;
 }
 
-static int close_one(struct mgr_op *op, const struct pvfs_closing *req)
+/*
+ * The last close for writing ends the session's WRITE lease. It has another one first, to read, if it may:
+ * then nobody has come between the two, and all that it knows of the file's bytes is so still.
+ *
+ * Return: is that so?
+ */
+static bool write_lease_over(struct mgr_op *op, u64 ino)
+{
+	u64 session = mgr_op_session(op);
+	bool kept = mgr_leases_writes(&op->m->leases, ino, session) && mgr_lease_begin(op, ino);
+
+	mgr_write_trim(op, ino, session);
+	return kept && !mgr_leases_writes(&op->m->leases, ino, session);
+}
+
+static int close_one(struct mgr_op *op, const struct pvfs_closing *req, bool *kept)
 {
 	u64 session = mgr_op_session(op), ino = req->fid.ino;
 	struct mgr_opens_view v;
 	bool released;
 	int err;
 
+	*kept = false;
 	/* It was read, and is not closed. */
 	if (!(req->flags & O_ACCESS))
 		return 0;
@@ -655,7 +671,7 @@ static int close_one(struct mgr_op *op, const struct pvfs_closing *req)
 		if (mgr_opens_close_begin(&op->m->opens, session, ino, req->flags, &req->report))
 			mgr_size_settle(op, &req->fid);
 		released = mgr_opens_close_end(&op->m->opens, session, ino, req->flags);
-		mgr_write_trim(op, ino, session);
+		*kept = write_lease_over(op, ino);
 	} else {
 		released = mgr_opens_del(&op->m->opens, session, ino, req->flags);
 	}
@@ -678,7 +694,8 @@ static int close_one(struct mgr_op *op, const struct pvfs_closing *req)
  *
  * That no draft of another session's is told of, whatever op->recalls says, mgr_lease_begin() sees to.
  */
-static int closed_attr(struct mgr_op *op, const struct pvfs_closing *req, struct pvfs_attr *ret)
+static int closed_attr(struct mgr_op *op, const struct pvfs_closing *req, bool kept,
+		       struct pvfs_attr *ret)
 {
 	struct opening o = { .fid = req->fid, .had = true };
 	struct mgr_opens_view v;
@@ -694,6 +711,8 @@ static int closed_attr(struct mgr_op *op, const struct pvfs_closing *req, struct
 	mgr_lease_attr(op, true, &o.in, ret);
 	if (!(ret->flags & PVFS_AF_LEASE))
 		memset(ret, 0, sizeof(*ret));
+	else if (kept)
+		ret->flags |= PVFS_AF_KEPT;
 	return 0;
 }
 
@@ -702,6 +721,7 @@ int mgr_op_close(struct mgr_op *op, const struct pvfs_close_req *req, struct pvf
 	struct pvfs_closing c[PVFS_CLOSE_MAX];
 	u32 i, n = req->closings.len / PVFS_CLOSING_LEN;
 	struct pvfs_wire w;
+	bool kept = false;
 	int err;
 
 	if (!n || req->closings.len % PVFS_CLOSING_LEN)
@@ -720,13 +740,13 @@ int mgr_op_close(struct mgr_op *op, const struct pvfs_close_req *req, struct pvf
 	 */
 	op->recalls = false;
 	while (op->nclosed < n) {
-		err = close_one(op, &c[op->nclosed]);
+		err = close_one(op, &c[op->nclosed], &kept);
 		if (err)
 			return err;
 		op->nclosed++;
 	}
 	/* Of many it would be a read each, of files that their writer has mostly a lease on: drafts. */
-	return n == 1 && (c[0].flags & PVFS_O_WRITE) ? closed_attr(op, &c[0], &rep->attr) : 0;
+	return n == 1 && (c[0].flags & PVFS_O_WRITE) ? closed_attr(op, &c[0], kept, &rep->attr) : 0;
 }
 
 int mgr_op_report(struct mgr_op *op, const struct pvfs_report_req *req, struct pvfs_report_rep *rep)

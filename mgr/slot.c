@@ -62,7 +62,7 @@ static int unleased(struct mgr_op *op, struct pvfs_create_rep *rep)
 {
 	int n;
 
-	rep->attr.flags &= ~(PVFS_AF_LEASE | PVFS_AF_DRAFT | PVFS_AF_WLEASE);
+	rep->attr.flags &= ~(PVFS_AF_LEASE | PVFS_AF_DRAFT | PVFS_AF_WLEASE | PVFS_AF_KEPT);
 	n = pvfs_create_rep_encode(rep, op->body, sizeof(op->body));
 	if (n < 0)
 		return n;

@@ -446,7 +446,8 @@ static void closed_to_read(void **state)
 	assert_false(writes(t, &t->a, ino));
 	assert_int_equal(at.fid.ino, ino);
 	assert_int_equal(at.size, 70000);
-	assert_int_equal(at.flags & (PVFS_AF_LEASE | PVFS_AF_WLEASE | PVFS_AF_WRITERS), PVFS_AF_LEASE);
+	assert_int_equal(at.flags & (PVFS_AF_LEASE | PVFS_AF_WLEASE | PVFS_AF_WRITERS | PVFS_AF_KEPT),
+			 PVFS_AF_LEASE | PVFS_AF_KEPT);
 	assert_int_equal(mgr_leases_held(&m->leases, ino, 0, mgr_mono_ms(), NULL, 0), 1);
 	/* Others may read it along with that, and it is recalled as any. */
 	assert_int_equal(do_getattr(&t->b, h.at.fid, NULL, &at), 0);
@@ -467,12 +468,17 @@ static void closed_to_read(void **state)
 	assert_int_equal(seen.nresumed, 1);
 	assert_int_equal(mgr_leases_held(&m->leases, ino, 0, mgr_mono_ms(), NULL, 0), 0);
 	over(t);
-	/* Given up before. */
+	/* Given up before: somebody may have come. */
 	assert_int_equal(do_open(&t->a, h.at.fid, WL, &at), 0);
 	assert_true(granted(&at));
 	assert_int_equal(report(&t->a, h.at.fid, NULL, PVFS_RP_RECALLED), 0);
 	at = closed(&t->a, h.at.fid, NULL);
 	assert_true(at.flags & PVFS_AF_LEASE);
+	assert_false(at.flags & PVFS_AF_KEPT);
+	/* Nor is it said of what was no WRITE lease. */
+	assert_int_equal(do_open(&t->a, h.at.fid, RW, &at), 0);
+	at = closed(&t->a, h.at.fid, NULL);
+	assert_int_equal(at.flags & (PVFS_AF_LEASE | PVFS_AF_KEPT), PVFS_AF_LEASE);
 	assert_int_equal(atomic_load(&m->leases.kept) + atomic_load(&m->leases.writes), 0);
 }
 

@@ -367,6 +367,70 @@ behind_stat()
 	END
 }
 
+behind_outlives()
+{
+	behind_python <<-'END'
+	from behind import *
+	name = 'striped/outlives'
+	want = bytearray(bytes_of(600000))
+	def closed(fd):
+	    os.close(fd)
+	    # With it has come a lease to read: nobody has to ask for that.
+	    eventually(lambda: requests().get('CLOSE') == 1 and not lines('requests'))
+	    reset()
+	def again():
+	    same(read(mine + '/' + name), want)
+	    sent(OPEN=1)
+	    same(read(mine + '/' + name), want)
+	    sent(OPEN=1)
+	fd = new(name, os.O_WRONLY)
+	for i in range(0, len(want), 4096):
+	    os.write(fd, want[i:i + 4096])
+	closed(fd)
+	again()
+	# Opened to write again, with what is there.
+	fd = held(name, os.O_RDWR)
+	def put(what, at):
+	    same(os.pwrite(fd, what, at), len(what))
+	    want[at:at + len(what)] = what
+	same(os.pread(fd, 1 << 20, 0), want)
+	reset()
+	put(b'x' * 100, 5000)
+	put(b'y' * 5000, len(want))
+	sent()
+	closed(fd)
+	again()
+	# Cut, and longer, under the lease.
+	fd = held(name, os.O_RDWR)
+	same(os.pread(fd, 1 << 20, 0), want)
+	put(b'z' * 10, 30)
+	os.ftruncate(fd, 300001)
+	del want[300001:]
+	put(b'e' * 4096, len(want))
+	reset()
+	closed(fd)
+	same(read(mine + '/' + name), want)
+	# Another has written it meanwhile.
+	there = os.open(other + '/' + name, os.O_WRONLY)
+	os.pwrite(there, b'other', 10000)
+	want[10000:10005] = b'other'
+	os.close(there)
+	same(read(mine + '/' + name), want)
+	# Has it open while we close it.
+	fd = held(name, os.O_WRONLY)
+	put(b'v' * 4096, 4096)
+	there = os.open(other + '/' + name, os.O_WRONLY)
+	put(b'w' * 10, 8192)
+	os.close(fd)
+	os.pwrite(there, b'u' * 10, 4100)
+	want[4100:4110] = b'u' * 10
+	same(read(mine + '/' + name), want)
+	os.close(there)
+	same(read(mine + '/' + name), want)
+	same(read(other + '/' + name), want)
+	END
+}
+
 counts_behind()
 {
 	check "write leases: files to write" behind_files
@@ -382,6 +446,7 @@ counts_behind()
 	check "... beside another who has it open to write: a WRITE each, and none when that is over" behind_two_writers
 	check "... lost, and got again without an open: an OPEN, after some writes" behind_regained
 	check "... times that were set after a write stay" behind_times_set
+	check "... written, closed, opened, read: no READ, until another has written" behind_outlives
 	check "... a stat after a write: size, and when it was written, which stays" behind_stat
 	echo "$behind_interval" >/proc/sys/vm/dirty_writeback_centisecs
 }
