@@ -232,9 +232,11 @@ enum pvfs_role {
 #define PVFS_FL_RECALLED	0x1u	/* because of a RECALL: the lease has been given up */
 /* whatever the version: it may have been done, in a session that is over */
 #define PVFS_FL_AGAIN		0x2u
+#define PVFS_FL_WLEASE		0x4u	/* it is to be under a WRITE lease from now on */
 
 /* pvfs_head_write_req.flags */
 #define PVFS_HW_APPEND		0x1u	/* at the end, wherever that is: attr.size tells */
+#define PVFS_HW_WLEASE		0x2u	/* a WRITE lease is wanted */
 
 /* pvfs_setattr_req.valid */
 #define PVFS_SA_MODE		0x001u

@@ -242,15 +242,17 @@ bool pvfs_cache_check(struct inode *inode)
 }
 
 /**
- * pvfs_cache_reads - may a striped file be read from the page cache?
+ * pvfs_cache_reads - may a file be read from the page cache, and what is not there come into it?
  * @inode: the file
  *
- * Under a lease, which is asked for if need be: nobody else has it open for writing then.
+ * Under a lease, which is asked for if need be: nobody else has it open for writing then. A stuffed one only
+ * under one to write: see pvfs_head_kept().
  */
 bool pvfs_cache_reads(struct inode *inode)
 {
-	return PVFS_VOL(inode)->opts.cache && !pvfs_stuffed(inode) &&
-	       (pvfs_wlease_token(inode) || pvfs_lease_wanted(inode)) && pvfs_cache_check(inode);
+	return PVFS_VOL(inode)->opts.cache &&
+	       (pvfs_wlease_token(inode) || (!pvfs_stuffed(inode) && pvfs_lease_wanted(inode))) &&
+	       pvfs_cache_check(inode);
 }
 
 /**

@@ -33,7 +33,7 @@ struct pvfs_draft {
 	u64 version, session;		/* of the inode, and in which it was made */
 	bool outgrown;			/* what comes does not fit a head */
 	bool again;			/* a FLUSH was sent, and nobody knows whether it was done */
-	bool unstuffing;		/* a WRITE lease was asked for. Read without the mutex */
+	bool asking;			/* a WRITE lease was asked for. Read without the mutex */
 	u32 len;			/* bytes written, from the start of the file */
 	unsigned int npages;
 	struct page *page[PVFS_STUFF_MAX / PAGE_SIZE];
@@ -75,6 +75,7 @@ static int draft_flush_once(struct inode *inode, const struct pvfs_cap *cap, voi
 	};
 	struct payload p = { .bv = bv, .len = d->len, .write = true };
 	struct pvfs_flush_rep r = { };
+	struct pvfs_ask ask;
 	struct who w;
 	int err;
 
@@ -88,11 +89,14 @@ static int draft_flush_once(struct inode *inode, const struct pvfs_cap *cap, voi
 	err = pvfs_who_get(&w, inode, PVFS_NOP_IDMAP, &m.cred);
 	if (err)
 		return err;
+	pvfs_lease_ask(PVFS_VOL(inode), &ask);
 	pvfs_own_begin(inode);
 	err = data_flush(PVFS_VOL(inode), room(&w), &m, &r, d->len ? &p : NULL);
 	err = pvfs_own_changed(inode, err, &r.attr);
 	pvfs_who_put(&w);
 	f->done = r.done;
+	if (!err && r.done)
+		pvfs_wlease_take(inode, r.attr.flags, &ask);
 	/* Its session ended under it, or this task was killed and the request goes on alone. */
 	d->again |= err == -EIO || err == -EINTR;
 	return err;
@@ -125,12 +129,10 @@ static int draft_flush(struct pvfs_draft *d, u32 flags)
  */
 static int draft_write_striped(struct pvfs_draft *d, u32 flags)
 {
-	bool wlease = !(flags & PVFS_FL_RECALLED) && PVFS_VOL(d->inode)->opts.cache;
 	u32 done = 0;
 	int err;
 
-	d->unstuffing |= wlease;
-	err = pvfs_unstuff(d->inode, wlease ? PVFS_US_WLEASE : 0);
+	err = pvfs_unstuff(d->inode, flags & PVFS_FL_WLEASE ? PVFS_US_WLEASE : 0);
 	while (done < d->len && !err) {
 		struct pvfs_io *io = pvfs_io_get(d->inode, true, done, d->len - done, true);
 		u32 n, at;
@@ -154,7 +156,10 @@ static int draft_write_striped(struct pvfs_draft *d, u32 flags)
 	return err;
 }
 
-/* Takes it from the inode, which it does not come back to. The mutex is held. */
+/*
+ * Takes it from the inode, which it does not come back to. The mutex is held. @flags: PVFS_FL_*; WLEASE: it is
+ * likely to be written again.
+ */
 static int draft_end_held(struct inode *inode, u32 flags)
 {
 	struct pvfs_inode *pi = PVFS_I(inode);
@@ -164,8 +169,12 @@ static int draft_end_held(struct inode *inode, u32 flags)
 	if (!d)
 		return 0;
 	/* Also with nothing in it, if it was recalled: that answers the RECALL. */
-	if (draft_dirty(d) || flags)
+	if (draft_dirty(d) || (flags & PVFS_FL_RECALLED)) {
+		if (!PVFS_VOL(inode)->opts.cache)
+			flags &= ~PVFS_FL_WLEASE;
+		d->asking |= flags & PVFS_FL_WLEASE;
 		err = d->outgrown ? draft_write_striped(d, flags) : draft_flush(d, flags);
+	}
 	if (err == -EINTR)		/* killed: it stays for somebody else */
 		return err;
 	spin_lock(&pi->lock);		/* see pvfs_draft_reclaims() */
@@ -195,15 +204,17 @@ static int draft_end(struct inode *inode, u32 flags)
 /**
  * pvfs_draft_end - what is known of an inode here only is told to the mgr
  * @inode: the inode; most have no draft
+ * @closing: for close(2)
  *
  * Context: the caller has a reference. May sleep.
  *
  * Return: 0; -EINTR: killed, and the draft is still there; or why it could not be written. That is
  * told once: to fsync and close. Others want pvfs_draft_settle().
  */
-int pvfs_draft_end(struct inode *inode)
+int pvfs_draft_end(struct inode *inode, bool closing)
 {
-	return likely(!READ_ONCE(PVFS_I(inode)->draft)) ? 0 : draft_end(inode, 0);
+	return likely(!READ_ONCE(PVFS_I(inode)->draft)) ? 0 :
+	       draft_end(inode, closing ? 0 : PVFS_FL_WLEASE);
 }
 
 /* @flags: of the FLUSH */
@@ -225,7 +236,7 @@ static int draft_settle(struct inode *inode, u32 flags)
  */
 int pvfs_draft_settle(struct inode *inode)
 {
-	return likely(!READ_ONCE(PVFS_I(inode)->draft)) ? 0 : draft_settle(inode, 0);
+	return likely(!READ_ONCE(PVFS_I(inode)->draft)) ? 0 : draft_settle(inode, PVFS_FL_WLEASE);
 }
 
 /**
@@ -247,7 +258,7 @@ int pvfs_draft_show(struct inode *inode)
 		return -EINTR;
 	told = !pi->draft || !draft_dirty(pi->draft);
 	mutex_unlock(&pi->draft_mutex);
-	return told ? 0 : draft_settle(inode, 0);
+	return told ? 0 : draft_settle(inode, PVFS_FL_WLEASE);
 }
 
 static void draft_work(struct work_struct *work)
@@ -256,7 +267,7 @@ static void draft_work(struct work_struct *work)
 	struct pvfs_inode *pi = PVFS_I(d->inode);
 
 	/* Or somebody else is ending it: that is over when we get the mutex. */
-	if (draft_settle(d->inode, 0)) {
+	if (draft_settle(d->inode, PVFS_FL_WLEASE)) {
 		queue_delayed_work(PVFS_VOL(d->inode)->vfs_wq, &d->work,
 				   msecs_to_jiffies(DRAFT_MS));
 		return;
@@ -281,7 +292,7 @@ u32 pvfs_draft_reclaims(struct inode *inode)
 	spin_lock(&pi->lock);
 	d = READ_ONCE(pi->draft);
 	if (d)
-		ret = PVFS_O_DRAFT | (READ_ONCE(d->unstuffing) ? PVFS_O_WLEASE : 0);
+		ret = PVFS_O_DRAFT | (READ_ONCE(d->asking) ? PVFS_O_WLEASE : 0);
 	spin_unlock(&pi->lock);
 	return ret;
 }
@@ -438,7 +449,7 @@ static ssize_t draft_write_some(struct inode *inode, loff_t pos, struct iov_iter
 	/* What was set comes after what was written. */
 	if (d && !d->set.valid && draft_takes(d)) {
 		d->outgrown |= !draft_fits(inode, d, pos, iov_iter_count(from));
-		n = d->outgrown ? draft_end_held(inode, 0) ?: -EAGAIN : draft_fill(d, pos, from);
+		n = d->outgrown ? draft_end_held(inode, PVFS_FL_WLEASE) ?: -EAGAIN : draft_fill(d, pos, from);
 	}
 	mutex_unlock(&pi->draft_mutex);
 	return n;
@@ -457,8 +468,7 @@ ssize_t pvfs_draft_write(struct kiocb *iocb, struct iov_iter *from)
 	ssize_t n, total = 0;
 	size_t want;
 
-	/* Who appends writes a log, which is to be there when he has written it. */
-	if ((iocb->ki_flags & (IOCB_APPEND | IOCB_DIRECT)) || (inode->i_mode & (S_ISUID | S_ISGID)))
+	if ((iocb->ki_flags & IOCB_DIRECT) || (inode->i_mode & (S_ISUID | S_ISGID)))
 		return -EAGAIN;
 	if (down_write_killable(&inode->i_rwsem))
 		return -EINTR;

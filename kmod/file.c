@@ -250,7 +250,7 @@ int pvfs_file_flush(struct file *file, fl_owner_t id)
 			pvfs_late_write(file_inode(file), 0, true);
 		return 0;
 	}
-	err = pvfs_draft_end(file_inode(file));
+	err = pvfs_draft_end(file_inode(file), true);
 	err2 = pvfs_cache_write(file_inode(file), 0, LLONG_MAX);
 	err = err ?: err2;
 	err2 = file_check_and_advance_wb_err(file);
@@ -820,7 +820,7 @@ static int pvfs_fsync(struct file *file, loff_t start, loff_t end, int datasync)
 	struct inode *inode = file_inode(file);
 	int err, lost;
 
-	err = pvfs_draft_end(inode);
+	err = pvfs_draft_end(inode, false);
 	err = err ?: pvfs_cache_write(inode, start, end);
 	err = err ?: file_check_and_advance_wb_err(file);
 	err = err ?: pvfs_unstable_fsync(inode, datasync);

@@ -189,13 +189,28 @@ static int head_write_head(struct pvfs_io *io, const struct pvfs_cap *cap)
 	};
 	struct payload p = { .bv = io->mem, .nbv = io->nmem, .len = io->len, .write = true };
 	struct pvfs_head_write_rep r;
+	struct pvfs_ask ask;
 	int err;
 
-	pvfs_own_begin(io->inode);
+	/* From the page cache: it stays what it is meanwhile. */
+	if (io->fill)
+		pvfs_flush_begin(io->inode);
+	else
+		pvfs_own_begin(io->inode);
+	if (!io->fill && pvfs_wlease_wanted(io->inode))
+		m.flags |= PVFS_HW_WLEASE;
+	pvfs_lease_ask(PVFS_VOL(io->inode), &ask);
 	err = data_head_write(PVFS_VOL(io->inode), META_ROOM, &m, &r, &p);
-	err = pvfs_own_changed(io->inode, err, &r.attr);
+	err = pvfs_own_attr_result(io->inode, err, &r.attr, NULL);
+	if (err)	/* it may have been made */
+		pvfs_attr_distrust(io->inode);
+	if (io->fill)
+		pvfs_flush_end(io->inode);
+	else
+		pvfs_own_end(io->inode);
 	if (err)
 		return err;
+	pvfs_wlease_take(io->inode, r.attr.flags, &ask);
 	if (!r.done)
 		return -EREMCHG;
 	if (io->append && r.attr.size < io->len)
@@ -282,6 +297,9 @@ static int head_transfer(struct inode *inode, const struct pvfs_cap *cap, void *
 		return -EAGAIN;
 	if (!io->write)
 		return head_read_head(io, cap);
+	/* Pages from before the session that @cap is of: others have gone on without them. */
+	if (io->fill && pvfs_wlease_lost(inode))
+		return -EIO;
 	if (io->pos + io->len > READ_ONCE(PVFS_I(inode)->layout.stuff_max))
 		return head_unstuff(inode, cap, &none) ?: -EREMCHG;
 	return head_write_head(io, cap);

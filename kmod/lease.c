@@ -169,7 +169,8 @@ void pvfs_lease_take(struct inode *inode, const struct pvfs_attr *attr, const st
 	struct pvfs_leases *l = &vol->leases;
 	u64 end, now;
 
-	if (!ask || !(attr->flags & PVFS_AF_LEASE) || !vol->opts.lease || pi->own_pending || pi->wl.told)
+	if (!ask || !(attr->flags & PVFS_AF_LEASE) || !vol->opts.lease || pi->own_pending || pi->flushes ||
+	    pi->wl.told)
 		return;
 	end = lease_ask_end(vol, ask);
 	now = pvfs_boot_ns();
@@ -208,8 +209,8 @@ unsigned long pvfs_lease_token(const struct inode *inode)
 	const struct pvfs_inode *pi = PVFS_I(inode);
 	unsigned long token = smp_load_acquire(&pi->lease_token);	/* pairs with take */
 
-	if (!token || READ_ONCE(pi->own_pending) || atomic_read(&PVFS_VOL(inode)->leases.unsure) ||
-	    !pvfs_lease_lasts(inode))
+	if (!token || READ_ONCE(pi->own_pending) || READ_ONCE(pi->flushes) ||
+	    atomic_read(&PVFS_VOL(inode)->leases.unsure) || !pvfs_lease_lasts(inode))
 		return 0;
 	return token;
 }
@@ -302,7 +303,7 @@ bool pvfs_lease_wanted(struct inode *inode)
 
 	if (pvfs_inode_leased(inode))
 		return true;
-	if (!PVFS_VOL(inode)->opts.lease || READ_ONCE(pi->own_pending) ||
+	if (!PVFS_VOL(inode)->opts.lease || READ_ONCE(pi->own_pending) || READ_ONCE(pi->flushes) ||
 	    (READ_ONCE(pi->nopen[PVFS_O_WRITE]) | READ_ONCE(pi->nopen[PVFS_O_READ | PVFS_O_WRITE])) ||
 	    !pvfs_volume_up(PVFS_VOL(inode)) || !pvfs_lease_may_ask(inode))
 		return false;
@@ -373,6 +374,34 @@ void pvfs_own_end(struct inode *inode)
 
 	spin_lock(&pi->lock);
 	WRITE_ONCE(pi->own_pending, pi->own_pending - 1);
+	spin_unlock(&pi->lock);
+}
+
+/**
+ * pvfs_flush_begin - what is in the page cache of a stuffed file is about to be told to the mgr
+ * @inode: the file
+ *
+ * As pvfs_own_begin(), but under a WRITE lease the page cache stays what the file is, and is written to.
+ */
+void pvfs_flush_begin(struct inode *inode)
+{
+	struct pvfs_inode *pi = PVFS_I(inode);
+
+	spin_lock(&pi->lock);
+	WRITE_ONCE(pi->flushes, pi->flushes + 1);
+	spin_unlock(&pi->lock);
+}
+
+/**
+ * pvfs_flush_end - as pvfs_own_end()
+ * @inode: the file
+ */
+void pvfs_flush_end(struct inode *inode)
+{
+	struct pvfs_inode *pi = PVFS_I(inode);
+
+	spin_lock(&pi->lock);
+	WRITE_ONCE(pi->flushes, pi->flushes - 1);
 	spin_unlock(&pi->lock);
 }
 

@@ -170,6 +170,7 @@ struct pvfs_inode {
 	u64 lease_span;			/* where leasestat.c counts it; 0: nowhere */
 	u64 lease_span_gen;		/* of the volume when it was counted */
 	u32 own_pending;		/* changes of our own under way: none is taken, or believed */
+	u32 flushes;			/* the same of what is written back to a head */
 	u64 owns_begun;			/* how many began so far */
 	struct pvfs_listing *listing;	/* vol->listings.lock. Looked for without, too */
 	struct mutex draft_mutex;	/* protects what is in the draft */
@@ -275,6 +276,8 @@ void pvfs_lease_gone(struct inode *inode);
 void pvfs_own_change(struct inode *inode);
 void pvfs_own_begin(struct inode *inode);
 void pvfs_own_end(struct inode *inode);
+void pvfs_flush_begin(struct inode *inode);
+void pvfs_flush_end(struct inode *inode);
 void pvfs_unlease(struct inode *inode);
 void pvfs_unlease_end(struct inode *inode);
 
@@ -287,6 +290,7 @@ bool pvfs_session_lasts(const struct pvfs_volume *vol);
 u32 pvfs_wlease_wish(const struct pvfs_volume *vol, u32 flags);
 void pvfs_wlease_take(struct inode *inode, u32 flags, const struct pvfs_ask *ask);
 void pvfs_wlease_ask_work(struct work_struct *work);
+bool pvfs_wlease_wanted(struct inode *inode);
 void pvfs_wlease_missed(struct inode *inode);
 unsigned long pvfs_wlease_token(const struct inode *inode);
 bool pvfs_wlease_begin(struct inode *inode, unsigned long token);
@@ -662,7 +666,7 @@ void pvfs_late_write(struct inode *inode, u32 flags, bool wait);
 struct pvfs_setattr_req;
 
 void pvfs_draft_begin(struct inode *inode, const struct pvfs_attr *attr);
-int pvfs_draft_end(struct inode *inode);
+int pvfs_draft_end(struct inode *inode, bool closing);
 int pvfs_draft_settle(struct inode *inode);
 int pvfs_draft_show(struct inode *inode);
 u32 pvfs_draft_reclaims(struct inode *inode);

@@ -1,15 +1,18 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * wlease.c - WRITE leases: while this client alone has a striped file open, the manager tells nobody else
+ * wlease.c - WRITE leases: while this client alone has a file open, the manager tells nobody else
  * anything of it before we have given it up. So what is written to it may stay here for a while
  * (writeback.c), the page cache is the file, and it ends where we know.
  *
- *              take (OPEN, CREATE, UNSTUFF)                      recalled, or a page could not be written
+ *              take (with the answer to what is below)           recalled, or a page could not be written
  *      NONE ---------------------------------> HELD ------------------------------------------+
  *       ^  ^                                    |  ^                                           v
  *       |  |  last close for writing, RECLAIM   |  | RECLAIM, OPEN                          GIVING
  *       |  +------- new session ----------------+--+ say that it stands; or it does not: GIVING |
  *       +---------- all is with the iods, REPORT says so; or as from HELD ---------------------+
+ *
+ * A striped file's comes with OPEN, CREATE and UNSTUFF, a stuffed one's with the first HEAD_WRITE, which the
+ * mgr has to write down anyway, or with the FLUSH of a draft.
  *
  * HELD is usable, that is something may be written under it, and read from the cache, while the session
  * was renewed lately enough that the manager can't have given up on us, nothing of it is doubtful
@@ -71,8 +74,7 @@ void pvfs_wlease_take(struct inode *inode, u32 flags, const struct pvfs_ask *ask
 	struct pvfs_wlease *wl = &pi->wl;
 
 	/* Of an unknown size nobody knows where it ends. */
-	if (!(flags & PVFS_AF_WLEASE) || (flags & (PVFS_AF_SIZE_UNKNOWN | PVFS_AF_STUFFED)) ||
-	    !vol->opts.cache)
+	if (!(flags & PVFS_AF_WLEASE) || (flags & PVFS_AF_SIZE_UNKNOWN) || !vol->opts.cache)
 		return;
 	spin_lock(&pi->lock);
 	/* While REPORT is under way, or pages are thrown away, what it ends might be this one. */
@@ -119,6 +121,18 @@ void pvfs_wlease_ask_work(struct work_struct *work)
 }
 
 /**
+ * pvfs_wlease_wanted - a stuffed file is about to be written at the mgr: is a WRITE lease to come with that?
+ * @inode: the file
+ */
+bool pvfs_wlease_wanted(struct inode *inode)
+{
+	const struct pvfs_wlease *wl = &PVFS_I(inode)->wl;
+
+	return PVFS_VOL(inode)->opts.cache && READ_ONCE(wl->state) == PVFS_WL_NONE && READ_ONCE(wl->writers) &&
+	       pvfs_boot_ns() >= READ_ONCE(wl->again);
+}
+
+/**
  * pvfs_wlease_missed - a small write is about to go to the iods, for want of a WRITE lease
  * @inode: a file that is open for writing
  *
@@ -137,7 +151,8 @@ void pvfs_wlease_missed(struct inode *inode)
 		return;
 	spin_lock(&pi->lock);
 	/* Or it is doubtful for good, and told anew. */
-	if ((wl->state == PVFS_WL_NONE || (wl->state == PVFS_WL_HELD && !wlease_mine(wl, vol))) && wl->writers && !wl->asking && !wl->lost && ++wl->missed >= WLEASE_WORTH &&
+	if ((wl->state == PVFS_WL_NONE || (wl->state == PVFS_WL_HELD && !wlease_mine(wl, vol))) &&
+	    wl->writers && !wl->asking && !wl->lost && ++wl->missed >= WLEASE_WORTH &&
 	    now >= wl->again && pvfs_volume_up(vol)) {
 		wl->asking = true;
 		wl->missed = 0;

@@ -10,7 +10,8 @@
  *
  * What does not go to the cache, but to the iods at once: large calls, which a copy costs more than it
  * gains; those of descriptors with O_DIRECT or O_SYNC; what would leave a hole, as only the iods know what
- * space that takes; and a part of a page whose rest can't be read.
+ * space that takes; what makes a stuffed file too long to be one; and a part of a page whose rest can't be
+ * read. Of a stuffed file all that is dirty goes to the mgr at once, in one message if it is in one piece.
  */
 #include <linux/highmem.h>
 #include <linux/pagemap.h>
@@ -131,6 +132,12 @@ static size_t behind_copy(struct inode *inode, loff_t pos, struct iov_iter *from
 	return done;
 }
 
+/* A head that becomes too long is unstuffed at the mgr before that is written. */
+static bool behind_outgrows(struct inode *inode, loff_t end)
+{
+	return pvfs_stuffed(inode) && end > READ_ONCE(PVFS_I(inode)->layout.stuff_max);
+}
+
 /**
  * pvfs_write_behind - a write to the page cache
  * @iocb: the write, checked; its position moves
@@ -150,7 +157,8 @@ ssize_t pvfs_write_behind(struct kiocb *iocb, struct iov_iter *from, unsigned lo
 
 	*err = 0;
 	while (iov_iter_count(from) && !*err) {
-		if (iocb->ki_pos > i_size_read(inode) || iocb->ki_pos >= BEHIND_END) {
+		if (iocb->ki_pos > i_size_read(inode) || iocb->ki_pos >= BEHIND_END ||
+		    behind_outgrows(inode, iocb->ki_pos + iov_iter_count(from))) {
 			*err = -EAGAIN;
 			break;
 		}
@@ -334,6 +342,13 @@ int pvfs_writepages(struct address_space *mapping, struct writeback_control *wbc
 	struct writeback wb = { .inode = mapping->host };
 	int err;
 
+	/* It has few pages, and must not become longer than what is before the end at the mgr: no holes. */
+	if (pvfs_stuffed(wb.inode)) {
+		wbc->range_start = 0;
+		wbc->range_end = LLONG_MAX;
+		wbc->range_cyclic = false;
+		wbc->nr_to_write = max_t(long, wbc->nr_to_write, PVFS_STUFF_MAX / PAGE_SIZE);
+	}
 	err = write_cache_pages(mapping, wbc, wb_page, &wb);
 	wb_submit(&wb);
 	return err;

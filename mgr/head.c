@@ -140,7 +140,21 @@ struct head_write {
 	struct pvfs_head_write_rep *rep;
 	struct mgr_inode in;
 	bool unfit;
+	bool wlease;		/* the session has a WRITE lease, and is to be told so */
 };
+
+/*
+ * A session may have a WRITE lease on a head: its holder has bytes that we don't have. After a restart that
+ * has to be known before anybody else is told of the file, so it is written down with what brings the lease;
+ * and taken back when somebody writes who has none, if ever.
+ */
+static void mark_behind(struct mgr_op *op, struct mgr_inode *in, bool wlease)
+{
+	if (wlease || mgr_leases_writes(&op->m->leases, in->ino, mgr_op_session(op)))
+		in->flags |= MGR_IF_BEHIND;
+	else
+		in->flags &= ~MGR_IF_BEHIND;
+}
 
 static int head_write_fn(struct mgr_op *op, void *arg)
 {
@@ -167,6 +181,7 @@ static int head_write_fn(struct mgr_op *op, void *arg)
 	if (err)
 		return err;
 	ns_touch_mtime(op, in);
+	mark_behind(op, in, w->wlease);
 	ns_attr(in, &w->rep->attr);
 	w->rep->done = 1;
 	op->final = true;
@@ -179,12 +194,17 @@ int mgr_op_head_write(struct mgr_op *op, const struct pvfs_head_write_req *req,
 	struct head_write w = { .req = req, .rep = rep };
 	int err;
 
-	if (!op->data_len || op->data_len > PVFS_STUFF_MAX || (req->flags & ~PVFS_HW_APPEND) ||
+	if (!op->data_len || op->data_len > PVFS_STUFF_MAX ||
+	    (req->flags & ~(PVFS_HW_APPEND | PVFS_HW_WLEASE)) ||
 	    ((req->flags & PVFS_HW_APPEND) && req->off))
 		return -EINVAL;
 	if (!may(op, &req->fid, &req->cap, PVFS_CAP_WRITE))
 		return -EACCES;
+	/* Before it is read, as for an OPEN. */
+	w.wlease = (req->flags & PVFS_HW_WLEASE) && mgr_write_begin(op, req->fid.ino);
 	err = mgr_run(op, head_write_fn, &w, MGR_RUN_GROWS | MGR_RUN_SYNC);
+	if (!err && rep->done && w.wlease)
+		rep->attr.flags |= PVFS_AF_WLEASE;
 	if (err || rep->done)
 		return err;
 	if (w.unfit) {
@@ -229,10 +249,11 @@ static int flush_fn(struct mgr_op *op, void *arg)
 	err = f->set.valid ? mgr_setattr_apply(op, in, &f->set, &in->wtime) : 0;
 	if (err)
 		return err;
+	mark_behind(op, in, f->req->flags & PVFS_FL_WLEASE);
 	f->rep->done = 1;
 	ns_attr(in, &f->rep->attr);
 	op->final = true;
-	return op->data_len || f->set.valid ? ns_inode_put(op, in) : 0;
+	return op->data_len || f->set.valid || (in->flags & MGR_IF_BEHIND) ? ns_inode_put(op, in) : 0;
 }
 
 #define FLUSH_ALL (PVFS_SA_MODE | PVFS_SA_UID | PVFS_SA_GID | PVFS_SA_ATIME | PVFS_SA_MTIME | \
@@ -250,14 +271,18 @@ int mgr_op_flush(struct mgr_op *op, const struct pvfs_flush_req *req, struct pvf
 	int err;
 
 	if (op->data_len > PVFS_STUFF_MAX || (req->valid & ~FLUSH_ALL) ||
-	    (req->flags & ~(PVFS_FL_RECALLED | PVFS_FL_AGAIN)) || req->atime.nsec >= 1000000000u ||
-	    req->mtime.nsec >= 1000000000u)
+	    (req->flags & ~(PVFS_FL_RECALLED | PVFS_FL_AGAIN | PVFS_FL_WLEASE)) ||
+	    ((req->flags & PVFS_FL_RECALLED) && (req->flags & PVFS_FL_WLEASE)) ||
+	    req->atime.nsec >= 1000000000u || req->mtime.nsec >= 1000000000u)
 		return -EINVAL;
 	if (!may(op, &req->fid, &req->cap, PVFS_CAP_WRITE))
 		return -EACCES;
 	err = mgr_run(op, flush_fn, &f, MGR_RUN_GROWS | MGR_RUN_SYNC);
 	if (err == -EINPROGRESS || err == -ERESTART || err == -EAGAIN)	/* it comes again */
 		return err;
+	/* As a draft it was nobody else's all the time. */
+	if (!err && rep->done && (req->flags & PVFS_FL_WLEASE) && mgr_write_of_draft(op, req->fid.ino))
+		rep->attr.flags |= PVFS_AF_WLEASE;
 	/* Whatever else came of it: the session does not keep it back any more. */
 	mgr_draft_over(op, req->fid.ino, req->flags & PVFS_FL_RECALLED);
 	if (err || rep->done)
@@ -279,7 +304,7 @@ static int become_striped(struct mgr_op *op, struct mgr_inode *in)
 	bool grace = mgr_in_grace(op->m);
 	struct mgr_opens_view v;
 
-	in->flags &= ~(MGR_IF_STUFFED | MGR_IF_SPILL);
+	in->flags &= ~(MGR_IF_STUFFED | MGR_IF_SPILL | MGR_IF_BEHIND);
 	mgr_opens_view(&op->m->opens, in->ino, mgr_op_session(op), &v);
 	if (v.writers || grace) {
 		in->flags |= MGR_IF_UNCERTAIN;

@@ -119,15 +119,15 @@ static int reclaim_fn(struct mgr_op *op, void *arg)
 		if (err)
 			return err;
 	}
-	if (r->req->flags & PVFS_O_WRITE) {
+	/* Of a stuffed file nothing is written that we don't hear of. */
+	if ((r->req->flags & PVFS_O_WRITE) && !(in->flags & MGR_IF_STUFFED)) {
 		/*
 		 * Whose session ended, and whose file was settled, comes back: others may have been told
 		 * since then that nobody writes it. That is recalled, as for an OPEN; in the grace, when
 		 * nobody knows who they are, their leases are waited for. A session that went on all the time
 		 * is one whose CLOSE settled the file, and was not answered: nobody writes.
 		 */
-		if (!(in->flags & (MGR_IF_UNCERTAIN | MGR_IF_STUFFED)) &&
-		    (!op->recalls || op->only_kept) &&
+		if (!(in->flags & MGR_IF_UNCERTAIN) && (!op->recalls || op->only_kept) &&
 		    (!r->proved || r->req->cap.session != mgr_op_session(op)))
 			return -EAGAIN;
 		/* It may have written what no report tells us of any more. */
@@ -191,7 +191,7 @@ int mgr_op_reclaim(struct mgr_op *op, const struct pvfs_reclaim_req *req,
 	if ((req->flags & PVFS_O_DRAFT) && (r.in.flags & MGR_IF_STUFFED) && !r.in.size &&
 	    mgr_lease_begin(op, r.in.ino))
 		mgr_leases_draft(&op->m->leases, r.in.ino, op->s->id, true);
-	if ((req->flags & PVFS_O_WLEASE) && same && !(r.in.flags & (MGR_IF_STUFFED | MGR_IF_TRIM)))
+	else if ((req->flags & PVFS_O_WLEASE) && same && !(r.in.flags & (MGR_IF_SPILL | MGR_IF_TRIM)))
 		wlease = mgr_write_reclaim(op, r.in.ino);
 	pvfs_cap_make(&op->m->server_key, op->m->uuid, op->s->id, &req->fid, rights, &rep->cap);
 	err = mgr_size_attr(op, &r.in, NULL, &rep->attr);

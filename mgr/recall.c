@@ -131,13 +131,14 @@ void mgr_lease_note(struct mgr_op *op, u64 ino, bool own)
 	op->noted[i].own |= own && !mgr_leases_draft_of(&op->m->leases, ino, mgr_op_session(op));
 }
 
-/* Drafts are empty, to us; what is under a WRITE lease is open for writing. */
+/* Drafts are empty, to us; a striped file under a WRITE lease is open for writing. */
 bool mgr_draft_unsure(struct mgr_op *op, const struct mgr_inode *in)
 {
 	struct mgr_opens_view v;
 
 	if (!S_ISREG(in->mode) || !mgr_leases_in_grace(op->m) ||
-	    !(in->flags & MGR_IF_STUFFED ? !in->size : in->flags & MGR_IF_UNCERTAIN))
+	    !(in->flags & MGR_IF_STUFFED ? !in->size || (in->flags & MGR_IF_BEHIND) :
+					   in->flags & MGR_IF_UNCERTAIN))
 		return false;
 	/* Who had it open all the time: then nobody else kept anything back. */
 	mgr_opens_view(&op->m->opens, in->ino, mgr_op_session(op), &v);

@@ -24,7 +24,8 @@
 #define MGR_IF_SPARSE		0x100u	/* takes other space than its size says: blocks */
 #define MGR_IF_STUFFED		0x200u	/* its bytes are its head, in our table */
 #define MGR_IF_SPILL		0x400u	/* STUFFED, being unstuffed: the head stays as it is */
-#define MGR_IF_ALL		0x7ffu
+#define MGR_IF_BEHIND		0x800u	/* STUFFED, and a session may have bytes of it that we don't */
+#define MGR_IF_ALL		0xfffu
 
 #define MGR_BASE_ANY		0xffffu	/* of directories: each new file starts on the next iod */
 

@@ -712,6 +712,8 @@ static int truncate_fn(struct mgr_op *op, void *arg)
 		if ((in->flags & MGR_IF_SPILL) || !cut_fits(in, t->size))
 			return -EREMCHG;
 		t->need_trim = false;
+		/* Who remembers how long it was at least is told that it is not. */
+		in->trunc_gen += t->size < in->size;
 		err = mgr_head_change(op, in, t->size, NULL, 0, 0);
 		if (err)
 			return err;

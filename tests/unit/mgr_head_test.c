@@ -64,7 +64,7 @@ static void refused(void **state)
 	/* Nothing, too much, flags that are none, an offset that is not wanted. */
 	assert_int_equal(head_write(&t->a, &h, 0, 0, "x", 0, &done), -EINVAL);
 	assert_int_equal(head_write(&t->a, &h, 0, 0, t->bytes, PVFS_STUFF_MAX + 1, &done), -EINVAL);
-	assert_int_equal(head_write(&t->a, &h, 2, 0, "x", 1, &done), -EINVAL);
+	assert_int_equal(head_write(&t->a, &h, 4, 0, "x", 1, &done), -EINVAL);
 	assert_int_equal(head_write(&t->a, &h, PVFS_HW_APPEND, 1, "x", 1, &done), -EINVAL);
 	is(&t->a, &h, "abc", 3);
 	/* A limit beyond the limit. */
@@ -434,7 +434,9 @@ static void drafts(void **state)
 	assert_int_equal(do_getattr(&b, h.at.fid, NULL, &at), 0);
 	assert_int_equal(atomic_load(&l->kept), 0);
 	/* Nonsense. */
-	set.flags = 4;
+	set.flags = 8;
+	assert_int_equal(flush(&c, &h, set, "x", 1, &rp), -EINVAL);
+	set.flags = PVFS_FL_RECALLED | PVFS_FL_WLEASE;
 	assert_int_equal(flush(&c, &h, set, "x", 1, &rp), -EINVAL);
 	set.flags = 0;
 	assert_int_equal(flush(&c, &h, set, t->bytes, PVFS_STUFF_MAX + 1, &rp), -EINVAL);

@@ -476,6 +476,7 @@ static void closed_to_read(void **state)
 	assert_true(at.flags & PVFS_AF_LEASE);
 	assert_false(at.flags & PVFS_AF_KEPT);
 	/* Nor is it said of what was no WRITE lease. */
+	mgr_leases_drop(&m->leases, ino, t->a.session);
 	assert_int_equal(do_open(&t->a, h.at.fid, RW, &at), 0);
 	at = closed(&t->a, h.at.fid, NULL);
 	assert_int_equal(at.flags & (PVFS_AF_LEASE | PVFS_AF_KEPT), PVFS_AF_LEASE);
@@ -650,6 +651,129 @@ static void unstuffed(void **state)
 	assert_int_equal(atomic_load(&m->leases.kept), 0);
 }
 
+/* ---- stuffed files ---- */
+
+static bool head_put(struct fx_client *c, struct hf *h, u32 flags, u64 off, const char *p)
+{
+	bool done = false;
+
+	assert_int_equal(head_write(c, h, flags, off, p, strlen(p), &done), 0);
+	return done;
+}
+
+static int draft_flush(struct fx_client *c, const struct hf *h, u32 flags, const char *p,
+		       struct pvfs_flush_rep *rp)
+{
+	struct pvfs_flush_req rq = { .cred = fx_cred(c), .fid = h->at.fid, .cap = h->cap,
+				     .version = h->at.version, .flags = flags };
+
+	c->data = p;
+	c->data_len = strlen(p);
+	return fx_flush(c, &rq, rp);
+}
+
+/* Theirs comes with the first HEAD_WRITE, or the FLUSH of a draft. */
+static void heads(void **state)
+{
+	struct wl *t = *state;
+	struct mgr *m = t->f->m;
+	struct pvfs_flush_rep fr;
+	struct pvfs_attr at;
+	struct hf h, other;
+	bool done;
+	u64 ino;
+
+	assert_int_equal(set_layout(&t->a, fx_root, small_units), 0);
+	h = make(&t->a, "f", PVFS_O_WLEASE);
+	ino = h.at.fid.ino;
+	assert_true(h.at.flags & PVFS_AF_STUFFED);
+	assert_false(granted(&h.at));
+	assert_true(head_put(&t->a, &h, 0, 0, "one "));
+	assert_false(granted(&h.at));
+	assert_true(head_put(&t->a, &h, PVFS_HW_WLEASE, 4, "two "));
+	assert_true(granted(&h.at));
+	assert_true(writes(t, &t->a, ino));
+	/* Its holder goes on, and is not asked; who else wants to know anything waits. */
+	assert_true(head_put(&t->a, &h, 0, 8, "three "));
+	assert_int_equal(do_getattr(&t->a, h.at.fid, NULL, &at), 0);
+	assert_int_equal(seen.n, 0);
+	assert_int_equal(do_getattr(&t->b, h.at.fid, NULL, &at), -EINPROGRESS);
+	park(&t->b, ino);
+	assert_int_equal(seen.n, 1);
+	mgr_recall_told(m, t->a.session, &ino, 1, -EAGAIN);
+	assert_true(head_put(&t->a, &h, PVFS_HW_WLEASE, 14, "four"));
+	/* It is being given up. */
+	assert_false(granted(&h.at));
+	assert_int_equal(report(&t->a, h.at.fid, NULL, PVFS_RP_RECALLED), 0);
+	assert_int_equal(seen.nresumed, 1);
+	over(t);
+	assert_false(writes(t, &t->a, ino));
+	assert_int_equal(do_getattr(&t->b, h.at.fid, NULL, &at), 0);
+	assert_int_equal(at.size, 18);
+	mgr_leases_drop(&m->leases, ino, t->b.session);
+	/* Not while another has it open. */
+	other = open_it(&t->plain, h.at.fid, PVFS_O_READ);
+	assert_true(head_put(&t->a, &h, PVFS_HW_WLEASE, 0, "ONE"));
+	assert_false(granted(&h.at));
+	assert_int_equal(do_close(&t->plain, other.at.fid, PVFS_O_READ, NULL), 0);
+	assert_true(head_put(&t->a, &h, PVFS_HW_WLEASE | PVFS_HW_APPEND, 0, " five"));
+	assert_true(granted(&h.at));
+	/* Unstuffed it goes on; the last CLOSE ends it. */
+	assert_int_equal(head_write(&t->a, &h, 0, h.at.layout.stuff_max, "x", 1, &done), 0);
+	assert_false(done);
+	assert_false(h.at.flags & PVFS_AF_STUFFED);
+	assert_true(writes(t, &t->a, ino));
+	assert_int_equal(do_close(&t->a, h.at.fid, RW, NULL), 0);
+	assert_false(writes(t, &t->a, ino));
+	/* A draft; one that is asked for is given up with it. */
+	other = make(&t->a, "e", PVFS_O_DRAFT | PVFS_O_WLEASE);
+	h = make(&t->a, "d", PVFS_O_DRAFT | PVFS_O_WLEASE);
+	assert_true(h.at.flags & PVFS_AF_DRAFT);
+	assert_int_equal(draft_flush(&t->a, &h, PVFS_FL_WLEASE, "draft", &fr), 0);
+	assert_true(fr.done);
+	assert_true(granted(&fr.attr));
+	assert_int_equal(do_lookup(&t->b, fx_root, "d", &at), -EINPROGRESS);
+	assert_int_equal(do_close(&t->a, h.at.fid, RW, NULL), 0);
+	assert_int_equal(do_lookup(&t->b, fx_root, "d", &at), 0);
+	h = other;
+	assert_int_equal(do_lookup(&t->b, fx_root, "e", &at), -EINPROGRESS);
+	park(&t->b, h.at.fid.ino);
+	ino = h.at.fid.ino;
+	mgr_recall_told(m, t->a.session, &ino, 1, -EAGAIN);
+	assert_int_equal(draft_flush(&t->a, &h, PVFS_FL_WLEASE, "draft", &fr), 0);
+	assert_true(fr.done);
+	assert_false(granted(&fr.attr));
+	assert_false(writes(t, &t->a, ino));
+	mgr_recall_told(m, t->a.session, &ino, 1, 0);
+	over(t);
+	assert_int_equal(atomic_load(&m->leases.kept) + atomic_load(&m->leases.writes), 0);
+}
+
+/* Cut, it is another file, to who remembers how long it was. */
+static void head_cut(void **state)
+{
+	struct wl *t = *state;
+	struct pvfs_attr at;
+	struct hf h;
+	u32 gen;
+
+	assert_int_equal(set_layout(&t->a, fx_root, small_units), 0);
+	h = make(&t->a, "f", 0);
+	assert_true(head_put(&t->a, &h, 0, 0, "a few bytes"));
+	gen = h.at.trunc_gen;
+	assert_int_equal(do_truncate(&t->a, h.at.fid, 20, NULL, &at), 0);
+	assert_int_equal(at.trunc_gen, gen);
+	assert_int_equal(do_truncate(&t->a, h.at.fid, 5, NULL, &at), 0);
+	assert_true(at.trunc_gen > gen);
+	gen = at.trunc_gen;
+	assert_true(head_put(&t->a, &h, 0, 3, "more"));
+	assert_int_equal(h.at.trunc_gen, gen);
+	/* Nor is what is written to it as a striped one from before. */
+	assert_int_equal(do_truncate(&t->a, h.at.fid, h.at.layout.stuff_max + 1, NULL, &at), 0);
+	assert_false(at.flags & PVFS_AF_STUFFED);
+	assert_true(at.trunc_gen >= gen);
+}
+
 /* ---- a restart ---- */
 
 static int reclaim(struct fx_client *c, const struct hf *h, u32 flags, struct pvfs_attr *at)
@@ -739,6 +863,51 @@ static void restart(void **state)
 	fx_end_grace(t->f);
 }
 
+/* Of a head the mgr has all bytes, unless somebody may have a WRITE lease: that is written down with it. */
+static void restart_heads(void **state)
+{
+	struct wl *t = *state;
+	struct pvfs_flush_rep fr;
+	struct pvfs_attr at;
+	struct hf h, g, p, d;
+
+	assert_int_equal(set_layout(&t->a, fx_root, small_units), 0);
+	h = make(&t->a, "h", PVFS_O_WLEASE);
+	assert_true(head_put(&t->a, &h, PVFS_HW_WLEASE, 0, "behind"));
+	g = make(&t->a, "g", PVFS_O_WLEASE);
+	assert_true(head_put(&t->a, &g, PVFS_HW_WLEASE, 0, "once"));
+	assert_int_equal(report(&t->a, g.at.fid, NULL, PVFS_RP_RECALLED), 0);
+	assert_true(head_put(&t->a, &g, 0, 0, "at once"));
+	p = make(&t->a, "p", 0);
+	assert_true(head_put(&t->a, &p, 0, 0, "plain"));
+	d = make(&t->a, "d", PVFS_O_DRAFT | PVFS_O_WLEASE);
+	assert_int_equal(draft_flush(&t->a, &d, PVFS_FL_WLEASE, "draft", &fr), 0);
+	assert_true(granted(&fr.attr));
+	fx_reopen(t->f);
+	hook(t);
+	t->a.no_retry = t->b.no_retry = t->plain.no_retry = true;
+	assert_int_equal(come_back(&t->b), 0);
+	assert_int_equal(come_back(&t->plain), 0);
+	assert_int_equal(do_getattr(&t->b, p.at.fid, NULL, &at), 0);
+	assert_int_equal(do_getattr(&t->b, g.at.fid, NULL, &at), 0);
+	assert_int_equal(do_getattr(&t->b, h.at.fid, NULL, &at), -EAGAIN);
+	assert_int_equal(do_getattr(&t->b, d.at.fid, NULL, &at), -EAGAIN);
+	assert_int_equal(reclaim(&t->a, &h, WL, &at), 0);
+	assert_true(granted(&at));
+	/* The answer to the FLUSH may be on its way yet. */
+	assert_int_equal(reclaim(&t->a, &d, WL | PVFS_O_DRAFT, &at), 0);
+	assert_true(granted(&at));
+	assert_int_equal(come_back(&t->a), 0);
+	/* It was noted before it was found that nothing can be told. */
+	mgr_leases_drop(&t->f->m->leases, h.at.fid.ino, t->b.session);
+	assert_true(head_put(&t->a, &h, 0, 6, " it"));
+	assert_int_equal(do_getattr(&t->b, h.at.fid, NULL, &at), -EINPROGRESS);
+	assert_int_equal(report(&t->a, h.at.fid, NULL, PVFS_RP_RECALLED), 0);
+	assert_int_equal(do_getattr(&t->b, h.at.fid, NULL, &at), 0);
+	assert_int_equal(at.size, 9);
+	fx_end_grace(t->f);
+}
+
 /* Whose session is another one by then has lost it; and comes back to what is another's by now. */
 static void restart_with_others(void **state)
 {
@@ -814,8 +983,8 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		T(grants), T(not_beside), T(waits), T(many), T(closes), T(closed_to_read),
-		T(end_of_session), T(races), T(for_others), T(unstuffed), T(restart), T(restart_with_others),
-		T(replayed),
+		T(end_of_session), T(races), T(for_others), T(unstuffed), T(heads), T(head_cut), T(restart),
+		T(restart_heads), T(restart_with_others), T(replayed),
 	};
 
 	cmocka_set_message_output(CM_OUTPUT_TAP);

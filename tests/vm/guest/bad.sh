@@ -11,7 +11,7 @@
 . "${0%/*}/bad_late.sh"
 . "${0%/*}/bad_behind.sh"
 
-plan 81
+plan 85
 KEY=key
 TIMEO=timeo=30
 conf=/run/pvfs-cluster/volume/pvfs.conf
@@ -937,12 +937,16 @@ try "more requests than the pool holds" bounded_pool
 try "written behind by who is killed: it is there for others" behind_killed
 try "written behind, and the iod is away: who writes goes on, who asks waits, and can be killed" behind_iod_stopped
 try "two mounts append, in turns and at once" behind_appenders
-try "20 files, written here, read there at the same time" behind_storm
+try "two mounts append to a small file at once, also one that becomes large" behind_head_appenders
+try "20 files, written here, read there at the same time" behind_storm striped/storm
+try "... small ones" behind_storm storm
 try "a page that is stored to and written to" behind_mapped
 try "more is written behind than the writer may have in memory" behind_memory
 try "written behind over a restart of the mgr: that goes on" behind_restart
+try "... to a small file" behind_head_restart
 try "written behind by a client that was given up: it is lost, and told once to each" behind_evicted
 try "... also when an fsync was under way" behind_evicted fsync
+try "... to a small file" behind_head_evicted
 try "a lease of a third session stands over a restart of the mgr" behind_third_session
 try "two clients with all their credits wait for each other's files" behind_crossed
 try "unload leaves no cache behind" unloaded_clean

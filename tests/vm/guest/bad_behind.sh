@@ -351,6 +351,92 @@ behind_third_session()
 	long_leases
 }
 
+# The new mgr knows that a small file may be somebody's as well.
+behind_head_restart()
+{
+	local f=heads/restart
+
+	mkdir -p "$M/heads"
+	"$cluster" mount $P
+	by_hand
+	hand "$M/heads" $P/heads "$S"
+	does 'fd = new("restart", os.O_WRONLY)'
+	does 'put(100); os.fsync(fd); reset()'
+	does 'for i in range(20): put(100)'
+	does 'same(counted("written_behind"), 2000); same(requests().get("HEAD_WRITE", 0), 0); same(leases("writes"), 1)'
+	restart_mgr
+	within 60 stat "$M/tree"
+	does 'same(leases("writes"), 1)'
+	does 'same(requests().get("HEAD_WRITE", 0), 0)'
+	does 'eventually(lambda: (reset(), put(10), counted("written_behind") == 10)[-1])'
+	does 'reset()'
+	does 'for i in range(20): put(100)'
+	does 'same(requests().get("HEAD_WRITE", 0), 0)'
+	is_wanted $P/$f
+	does 'eventually(lambda: leases("writes") == 0)'
+	does 'put(100)'
+	is_wanted $P/$f
+	hand_ends
+	by_itself
+	"$cluster" umount $P
+	rm -r "$M/heads"
+}
+
+# As behind_evicted(): what was kept of a head does not land in another session.
+behind_head_evicted()
+{
+	local f=heads/evicted there here lost
+
+	mkdir -p "$M/heads"
+	there=$(ends_there)
+	here=$(ends_here)
+	lost=$(said 'written here are lost')
+	short_leases
+	head -c 3000 /dev/zero | tr '\0' a >"$M/$f"
+	through_gate $NEVER 1 ask -o nconnect=1
+	by_hand
+	hand $G/heads "$M/heads" /proc/fs/pvfs/vol-2
+	does 'calm(); fd = os.open(mine + "/evicted", os.O_RDWR); second = os.open(mine + "/evicted", os.O_RDONLY)'
+	does 'eventually(lambda: (os.pwrite(fd, b"aa", 0), leases("writes") == 1)[-1]); reset()'
+	does 'os.pwrite(fd, b"dirty", 0); os.pwrite(fd, bytes_of(5000), 3000)'
+	does 'same(counted("written_behind"), 5005); same(requests().get("HEAD_WRITE", 0), 0)'
+	kill -STOP $gate
+	printf other | within 100 dd of="$M/$f" conv=notrunc status=none
+	[ "$(ends_there)" -gt "$there" ]
+	kill -CONT $gate
+	eventually 60 eval '[ "$(ends_here)" -gt '"$here"' ]'
+	eventually 60 eval '[ "$(said "written here are lost")" -gt '"$lost"' ]'
+	does 'same([came(x) for x in (fd, second, fd, second)], [5, 5, 0, 0])'
+	does 'same(done("HEAD_WRITE"), 0)'
+	(printf other; head -c 2995 /dev/zero | tr '\0' a) >"$tmp/want"
+	cmp "$tmp/want" "$M/$f"
+	does 'same(os.fstat(fd).st_size, 3000)'
+	cmp "$tmp/want" $G/$f
+	does 'os.pwrite(fd, b"again", 100); os.fsync(fd)'
+	does 'same(read(other + "/evicted")[100:105], b"again")'
+	hand_ends
+	by_itself
+	umount $G
+	kill $gate
+	rm -r "$M/heads"
+	long_leases
+}
+
+# Two mounts append to a small file, also while it becomes a large one.
+behind_head_appenders()
+{
+	mkdir "$M/heads"
+	"$cluster" mount $P
+	behind_python "$M/heads" $P/heads "$S" <<-'END'
+		from behind import *
+		append_at_once('beside', 1000)
+		append_at_once('changing', 7)
+		append_at_once('long', 1000, 100)
+	END
+	"$cluster" umount $P
+	rm -r "$M/heads"
+}
+
 # Two mounts append: one after the other, one beside the other, and as leases come and go.
 behind_appenders()
 {
@@ -401,44 +487,20 @@ behind_appenders()
 		    want.append(b'%03d\n' % i)
 		    same(os.fstat(fds[(i + 1) % 2]).st_size, 4 * (i + 1))
 		same(records('open'), want)
-		def both(name, often):
-		    pids = []
-		    for letter, dir in (b'a', mine), (b'b', other):
-		        pid = os.fork()
-		        if pid:
-		            pids.append(pid)
-		            continue
-		        how = 1
-		        try:
-		            fd = append(dir, name)
-		            for i in range(500):
-		                same(os.write(fd, b'%s%03d' % (letter, i)), 4)
-		                if i % often == often - 1:
-		                    os.close(fd)
-		                    fd = append(dir, name)
-		            os.close(fd)
-		            how = 0
-		        finally:
-		            os._exit(how)
-		    same([os.waitpid(pid, 0)[1] for pid in pids], [0, 0])
-		    is_ = records(name)
-		    for letter in b'a', b'b':
-		        same([r for r in is_ if r[:1] == letter], [b'%s%03d' % (letter, i) for i in range(500)], name)
-		    same(len(is_), 1000)
-		both('beside', 1000)
-		both('changing', 7)
+		append_at_once('beside', 1000)
+		append_at_once('changing', 7)
 	END
 	"$cluster" umount $P
 	rm "$M"/striped/{turns,open,beside,changing}
 }
 
-# 20 files are written through one mount, opened anew every now and then, so that there is a lease, and read through another: who
+# $1: their directory, below the mounts. 20 files are written through one mount, opened anew every now and then, so that there is a lease, and read through another: who
 # was told that something was written finds it.
 behind_storm()
 {
 	"$cluster" mount $P
-	mkdir "$M/striped/storm"
-	behind_python "$M/striped/storm" $P/striped/storm "$S" <<-'END'
+	mkdir -p "$M/$1"
+	behind_python "$M/$1" "$P/$1" "$S" <<-'END'
 		import mmap, struct
 		from behind import *
 		FILES, WRITERS, ROUNDS = 20, 4, 12
@@ -501,7 +563,7 @@ behind_storm()
 		for i in range(FILES):
 		    same(read(name(other, i)), record(get(i)) + b''.join(record(k) for k in range(1, get(i) + 1)), i)
 	END
-	rm -r "$M/striped/storm"
+	rm -r "${M:?}/$1"
 	"$cluster" umount $P
 }
 

@@ -122,3 +122,37 @@ def came(fd):
     except OSError as e:
         return e.errno
     return 0
+
+
+def append_at_once(name, often, size=4):
+    """A process on each mount appends 500 records, and opens the file anew after so many of them: all are there, each
+    one's in order."""
+    def record(letter, i):
+        return b'%s%03d' % (letter, i) * (size // 4)
+    pids = []
+    for letter, dir in (b'a', mine), (b'b', other):
+        pid = os.fork()
+        if pid:
+            pids.append(pid)
+            continue
+        how = 1
+        try:
+            def opened():
+                return os.open(f'{dir}/{name}', os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o644)
+            fd = opened()
+            for i in range(500):
+                same(os.write(fd, record(letter, i)), size)
+                if i % often == often - 1:
+                    os.close(fd)
+                    fd = opened()
+            os.close(fd)
+            how = 0
+        finally:
+            os._exit(how)
+    same([os.waitpid(pid, 0)[1] for pid in pids], [0, 0])
+    data = read(f'{other}/{name}')
+    same(data, read(f'{mine}/{name}'), name)
+    all = [data[i:i + size] for i in range(0, len(data), size)]
+    for letter in b'a', b'b':
+        same([r for r in all if r[:1] == letter], [record(letter, i) for i in range(500)], name)
+    same(len(all), 1000)

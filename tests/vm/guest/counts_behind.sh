@@ -379,10 +379,10 @@ behind_outlives()
 	    eventually(lambda: requests().get('CLOSE') == 1 and not lines('requests'))
 	    reset()
 	def again():
-	    same(read(mine + '/' + name), want)
-	    sent(OPEN=1)
-	    same(read(mine + '/' + name), want)
-	    sent(OPEN=1)
+	    for i in range(2):
+	        same(read(mine + '/' + name), want)
+	        # An open, by name.
+	        sent(CREATE=1)
 	fd = new(name, os.O_WRONLY)
 	for i in range(0, len(want), 4096):
 	    os.write(fd, want[i:i + 4096])
@@ -431,6 +431,142 @@ behind_outlives()
 	END
 }
 
+# Small files, whose bytes are with the mgr: the lease comes with the first write, or with the FLUSH of a new one.
+behind_head()
+{
+	behind_python <<-'END'
+	from behind import *
+	name = 'plain/head'
+	fd = new(name, os.O_WRONLY | os.O_APPEND)
+	want = bytearray()
+	def put(n=4):
+	    data = bytes_of(n, len(want))
+	    want.extend(data)
+	    same(os.write(fd, data), n)
+	put(100)
+	os.close(fd)
+	calm()
+	fd = os.open(mine + '/' + name, os.O_WRONLY | os.O_APPEND)
+	reset()
+	put()
+	sent(HEAD_WRITE=1)
+	same(leases('writes'), 1)
+	for i in range(1000):
+	    put()
+	# The page that it ends in is read.
+	sent(HEAD_WRITE=1, HEAD_READ=1)
+	same(counted('written_behind'), 4000)
+	os.fsync(fd)
+	os.fsync(fd)
+	sent(HEAD_WRITE=2, HEAD_READ=1)
+	put()
+	sent(HEAD_WRITE=2, HEAD_READ=1)
+	os.close(fd)
+	eventually(sent, HEAD_WRITE=3, HEAD_READ=1, CLOSE=1)
+	same(leases('writes'), 0)
+	same(read(other + '/' + name), want)
+	same(read(mine + '/' + name), want)
+	END
+}
+
+behind_head_draft()
+{
+	behind_python <<-'END'
+	from behind import *
+	name = 'plain/draft'
+	fd = new(name)
+	want = bytearray(bytes_of(10000))
+	os.write(fd, want)
+	os.fsync(fd)
+	sent(FLUSH=1)
+	same(leases('writes'), 1)
+	def put(what, at):
+	    same(os.pwrite(fd, what, at), len(what))
+	    want[at:at + len(what)] = what
+	for i in range(100):
+	    put(b'%04d' % i, 50 + 4 * i)
+	put(b'w' * 4096, 4096)
+	sent(FLUSH=1, HEAD_READ=1)
+	same(os.pread(fd, 8192, 0), want[:8192])
+	sent(FLUSH=1, HEAD_READ=1)
+	# One piece.
+	os.fsync(fd)
+	sent(FLUSH=1, HEAD_READ=1, HEAD_WRITE=1)
+	same(read(other + '/' + name), want)
+	os.close(fd)
+	END
+}
+
+behind_head_outgrown()
+{
+	local stuff
+
+	stuff=$(getfattr --only-values -n pvfs.layout "$M/behind/plain" | sed -n 's/.*stuff_max=\([0-9]*\).*/\1/p')
+	STUFF=$stuff behind_python <<-'END'
+	from behind import *
+	stuff = int(os.environ['STUFF'])
+	name = 'plain/head_outgrown'
+	fd = new(name)
+	want = bytearray(bytes_of(1000))
+	os.write(fd, want)
+	os.fsync(fd)
+	reset()
+	while len(want) < stuff + 50000:
+	    data = bytes_of(1000, len(want))
+	    want.extend(data)
+	    same(os.write(fd, data), 1000)
+	is_ = requests()
+	same(is_.get('UNSTUFF'), 1)
+	assert is_.get('HEAD_WRITE', 0) <= 1 and is_.get('WRITE', 0) <= 2, is_
+	same(leases('writes'), 1)
+	assert counted('written_behind') >= len(want) - 3000
+	same(os.pread(fd, len(want), 0), want)
+	same(os.fstat(fd).st_size, len(want))
+	same(read(other + '/' + name), want)
+	os.close(fd)
+	END
+}
+
+# Another looks at it, writes it, cuts it: it is what the two have made of it.
+behind_head_others()
+{
+	behind_python <<-'END'
+	from behind import *
+	name = 'plain/head_others'
+	there = other + '/' + name
+	fd = new(name, os.O_RDWR | os.O_APPEND)
+	want = bytearray()
+	def put(n=7):
+	    data = bytes_of(n, len(want))
+	    want.extend(data)
+	    same(os.write(fd, data), n)
+	def both():
+	    for p in there, mine + '/' + name:
+	        same(os.stat(p).st_size, len(want))
+	        same(read(p), want)
+	put()
+	os.fsync(fd)
+	for i in range(10):
+	    # Anew under a lease, which another may just have taken away.
+	    eventually(lambda: (reset(), put(), counted('written_behind'))[-1])
+	    put(1000)
+	    same(os.stat(there).st_size, len(want))
+	    both()
+	    eventually(lambda: (reset(), put(), counted('written_behind'))[-1])
+	    if i % 2:
+	        os.truncate(there, len(want) - 1500)
+	        del want[len(want) - 1500:]
+	    else:
+	        with open(there, 'ab') as f:
+	            f.write(b'other')
+	        want.extend(b'other')
+	    put()
+	    both()
+	os.close(fd)
+	both()
+	END
+}
+
 counts_behind()
 {
 	check "write leases: files to write" behind_files
@@ -447,6 +583,10 @@ counts_behind()
 	check "... lost, and got again without an open: an OPEN, after some writes" behind_regained
 	check "... times that were set after a write stay" behind_times_set
 	check "... written, closed, opened, read: no READ, until another has written" behind_outlives
+	check "write leases: appends of 4 bytes to a small file: a HEAD_WRITE, then 0 until fsync or close" behind_head
+	check "... a new one that was synced: 0, in one piece when it is synced again" behind_head_draft
+	check "... one that outgrows its head meanwhile: an UNSTUFF, and it goes on" behind_head_outgrown
+	check "... another stats it, reads it, appends to it, cuts it" behind_head_others
 	check "... a stat after a write: size, and when it was written, which stays" behind_stat
 	echo "$behind_interval" >/proc/sys/vm/dirty_writeback_centisecs
 }
