@@ -408,6 +408,8 @@ static int pvfs_fill_super(struct super_block *sb, struct fs_context *fc)
 	sb->s_bdi->ra_pages = max_t(u32, vol->rsize / PAGE_SIZE, VM_READAHEAD_PAGES) *
 			      clamp_t(u32, vol->niods, 2, RA_IODS);
 	sb->s_bdi->io_pages = vol->rsize / PAGE_SIZE;
+	/* Who has little memory may dirty a part of that; else all of it may be dirty, and he is killed for it. */
+	sb->s_iflags |= SB_I_CGROUPWB;
 
 	root = super_root(sb, vol);
 	if (IS_ERR(root)) {
