@@ -105,6 +105,8 @@ static void addr_readahead_done(struct pvfs_io *io)
 static void pvfs_readahead(struct readahead_control *rac)
 {
 	struct inode *inode = rac->mapping->host;
+	const struct pvfs_file *pf = rac->file ? rac->file->private_data : NULL;
+	bool wanted = !pf || !READ_ONCE(pf->ahead.asking);
 	struct folio *folio;
 
 	while ((folio = readahead_folio(rac))) {
@@ -112,6 +114,7 @@ static void pvfs_readahead(struct readahead_control *rac)
 		struct pvfs_io *io = pvfs_io_get(inode, false, folio_pos(folio),
 						 readahead_length(rac), true);
 		u32 len = 0;
+		bool wait;
 		int err;
 
 		if (IS_ERR(io)) {
@@ -126,11 +129,12 @@ static void pvfs_readahead(struct readahead_control *rac)
 		} while (io->nmem < io->mem_room && len + PAGE_SIZE <= io->len &&
 			 (folio = readahead_folio(rac)));
 		io->len = len;
-		if (len <= WAIT_BYTES)
+		wait = wanted && len <= WAIT_BYTES;
+		if (wait)
 			err = pvfs_io_run(io);
 		else
 			err = pvfs_io_submit(io, addr_readahead_done);
-		if (err || len <= WAIT_BYTES) {
+		if (err || wait) {
 			io->err = err;
 			addr_readahead_done(io);
 		}

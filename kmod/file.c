@@ -49,8 +49,10 @@ struct pvfs_file *pvfs_file_alloc(u32 flags)
 {
 	struct pvfs_file *pf = kzalloc(sizeof(*pf), GFP_KERNEL_ACCOUNT);
 
-	if (pf)
-		pf->flags = flags;
+	if (!pf)
+		return NULL;
+	pf->flags = flags;
+	spin_lock_init(&pf->ahead.lock);
 	return pf;
 }
 
@@ -527,6 +529,7 @@ static ssize_t file_read_cached(struct kiocb *iocb, struct iov_iter *to)
 		if (!token || !file_cached(inode))
 			return -EAGAIN;
 	}
+	pvfs_read_ahead(iocb->ki_filp, pos, iov_iter_count(to));
 	n = generic_file_read_iter(iocb, to);
 	if (n <= 0 || pvfs_cache_token(inode) == token)
 		return n;

@@ -192,10 +192,22 @@ struct pvfs_inode {
 };
 
 /* An open regular file. */
+/* The last reads of a descriptor from the page cache: ahead.c. */
+struct pvfs_ahead {
+	spinlock_t lock;		/* protects all but the last */
+	loff_t pos, step;
+	size_t len;
+	unsigned int alike;		/* so often was it that step, and len */
+	u64 n;				/* steps that are asked for at once */
+	loff_t upto;			/* the last that was asked for */
+	bool asking;			/* what comes to readahead() is from there */
+};
+
 struct pvfs_file {
 	u32 flags;			/* PVFS_O_READ, WRITE, EXEC as opened */
 	bool truncated;	/* the open did the O_TRUNC; the VFS is about to ask for it */
 	bool shared;	/* it counts in pvfs_inode.nshared */
+	struct pvfs_ahead ahead;
 };
 
 static inline struct pvfs_inode *PVFS_I(const struct inode *inode)
@@ -435,6 +447,8 @@ u32 pvfs_open_flags(const struct file *file, unsigned int oflags);
 struct pvfs_file *pvfs_file_alloc(u32 flags);
 int pvfs_open_noop(struct inode *inode, struct file *file);
 int pvfs_read_is_hole(struct pvfs_io *io, bool ask);
+
+void pvfs_read_ahead(struct file *file, loff_t pos, size_t len);
 
 int pvfs_file_mmap(struct file *file, struct vm_area_struct *vma);
 bool pvfs_cache_check(struct inode *inode);
