@@ -5,6 +5,8 @@
  *	bench write|read FILE MB BLOCK		MB/s, and ms of CPU a MiB (all of the machine's)
  *	bench writers|readers FILE MB BLOCK N	the same by N processes in disjoint parts of one file
  *	bench randread|randwrite FILE MB OPS	4 KiB direct operations a second at random places, one at a time
+ *	bench bufread|bufwrite FILE MB OPS	the same through the page cache
+ *	bench append FILE OPS			appends of 4 bytes a second
  *	bench create|stat|unlink DIR N		files a second
  *	bench put|get DIR N			the same: made with 10 KiB in them, by one write; read, to their end
  *	bench stream SECONDS			MB/s through one loopback TCP connection, 1 MiB calls
@@ -110,9 +112,9 @@ static void sequential(const char *path, bool out, uint64_t mb, size_t block, in
 	printf("%.1f %.2f\n", (mb << 20) / t / 1e6, c * 1e3 / mb);
 }
 
-static void random_direct(const char *path, bool out, uint64_t mb, long ops)
+static void random_places(const char *path, bool out, int flags, uint64_t mb, long ops)
 {
-	int fd = open(path, O_RDWR | O_DIRECT);
+	int fd = open(path, O_RDWR | flags);
 	char *buf = memory(4096);
 	uint64_t s = 88172645463325252ull;
 	double t;
@@ -133,6 +135,25 @@ static void random_direct(const char *path, bool out, uint64_t mb, long ops)
 		if (r != 4096)
 			err(1, "%s at %lld", path, (long long)off);
 	}
+	if (out && fsync(fd) < 0)
+		err(1, "fsync %s", path);
+	printf("%.0f\n", ops / (now() - t));
+}
+
+static void appends(const char *path, long ops)
+{
+	int fd = open(path, O_WRONLY | O_CREAT | O_APPEND, 0644);
+	double t;
+	long i;
+
+	if (fd < 0)
+		err(1, "%s", path);
+	t = now();
+	for (i = 0; i < ops; i++)
+		if (write(fd, "four", 4) != 4)
+			err(1, "%s", path);
+	if (fsync(fd) < 0)
+		err(1, "fsync %s", path);
 	printf("%.0f\n", ops / (now() - t));
 }
 
@@ -261,8 +282,12 @@ int main(int argc, char **argv)
 		sequential(argv[2], *op == 'w', a[0], a[1], 1);
 	else if ((!strcmp(op, "writers") || !strcmp(op, "readers")) && argc == 6)
 		sequential(argv[2], *op == 'w', a[0], a[1], a[2]);
+	else if ((!strcmp(op, "bufread") || !strcmp(op, "bufwrite")) && argc == 5)
+		random_places(argv[2], op[3] == 'w', 0, a[0], a[1]);
+	else if (!strcmp(op, "append") && argc == 4)
+		appends(argv[2], a[0]);
 	else if ((!strcmp(op, "randread") || !strcmp(op, "randwrite")) && argc == 5)
-		random_direct(argv[2], op[4] == 'w', a[0], a[1]);
+		random_places(argv[2], op[4] == 'w', O_DIRECT, a[0], a[1]);
 	else if ((!strcmp(op, "create") || !strcmp(op, "stat") || !strcmp(op, "unlink") ||
 		  !strcmp(op, "put") || !strcmp(op, "get")) && argc == 4)
 		files(argv[2], op, a[0]);

@@ -64,10 +64,18 @@ large_files()
 	put $fs write-1m $b write big $mb 1048576
 	cold
 	put $fs read-1m $b read big $mb 1048576
+	put $fs read-1m-warm $b read big $mb 1048576
 	rm big
 	put $fs write-16k $b write big $mb 16384
 	cold
 	put $fs read-16k $b read big $mb 16384
+	put $fs read-16k-warm $b read big $mb 16384
+	cold
+	put $fs write-4k-random $b bufwrite big $mb 4000
+	cold
+	put $fs read-4k-random $b bufread big $mb 2000
+	put $fs append-4 $b append log 20000
+	rm log
 	cold
 	put $fs readers-4 $b readers big $mb 1048576 4
 	rm big
