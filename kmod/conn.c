@@ -604,7 +604,7 @@ static struct pvfs_request *conn_may_send(struct pvfs_conn *c)
 	if (!mgr || c->nposted + min_t(u32, CREDITS_KEPT, c->credits / 2) < c->credits)
 		return list_first_entry_or_null(&c->queue, struct pvfs_request, link);
 	list_for_each_entry(req, &c->queue, link)
-		if (req->op == PVFS_OP_REPORT || req->op == PVFS_OP_CLOSE)
+		if (req->op == PVFS_OP_REPORT || req->op == PVFS_OP_CLOSE || (req->flags & PVFS_RF_GIVES))
 			return req;
 	return NULL;
 }

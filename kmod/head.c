@@ -140,6 +140,15 @@ static void head_copy(const struct pvfs_io *io, const struct pvfs_head_mem *h, u
 	}
 }
 
+/*
+ * Pages of a file under a WRITE lease: another client may be waiting until they are written, and the mgr asks
+ * nobody about the file.
+ */
+static bool head_gives(const struct pvfs_io *io)
+{
+	return io->fill && READ_ONCE(PVFS_I(io->inode)->wl.state) != PVFS_WL_NONE;
+}
+
 static int head_read_head(struct pvfs_io *io, const struct pvfs_cap *cap)
 {
 	struct pvfs_head_read_req m = { .fid = fid_of(io->inode), .cap = *cap };
@@ -154,6 +163,7 @@ static int head_read_head(struct pvfs_io *io, const struct pvfs_cap *cap)
 	h = pvfs_head_alloc(PVFS_STUFF_MAX, GFP_NOFS);
 	if (!h)
 		return -ENOMEM;
+	p.gives = head_gives(io);
 	p.bv = h->bv;
 	p.nbv = h->n;
 	p.len = PVFS_STUFF_MAX;
@@ -187,7 +197,9 @@ static int head_write_head(struct pvfs_io *io, const struct pvfs_cap *cap)
 		.fid = fid_of(io->inode), .off = io->append ? 0 : io->pos, .cap = *cap,
 		.flags = io->append ? PVFS_HW_APPEND : 0,
 	};
-	struct payload p = { .bv = io->mem, .nbv = io->nmem, .len = io->len, .write = true };
+	struct payload p = {
+		.bv = io->mem, .nbv = io->nmem, .len = io->len, .write = true, .gives = head_gives(io),
+	};
 	struct pvfs_head_write_rep r;
 	struct pvfs_ask ask;
 	int err;

@@ -81,6 +81,7 @@ enum pvfs_req_state {
 /* part of (re)establishing a session: passes while others are held */
 #define PVFS_RF_RECOVERY	0x1
 #define PVFS_RF_ASYNC		0x2	/* nobody waits; ->done is called */
+#define PVFS_RF_GIVES		0x4	/* others may be waiting for what it does, and it waits for nobody */
 
 struct pvfs_server;
 struct pvfs_conn;
@@ -151,6 +152,7 @@ struct pvfs_request {
  * Return: the request, or ERR_PTR(-EINTR | -ENOMEM | -ESHUTDOWN).
  */
 struct pvfs_request *pvfs_req_alloc(struct pvfs_server *server, enum pvfs_op op, u32 body_room);
+struct pvfs_request *pvfs_req_alloc_giving(struct pvfs_server *server, enum pvfs_op op, u32 body_room);
 void pvfs_req_put(struct pvfs_request *req);
 
 /* Starts it. Sends from the caller when the channel is idle; never blocks on the network. */

@@ -227,6 +227,12 @@ static inline void pvfs_iter_page_put(struct page *page, bool user, bool dirty)
 #define pvfs_writepage_folio(arg) page_folio(arg)
 #endif
 
+/* Of a page or of a folio, in kernels of one version. */
+#define pvfs_wbc_account(wbc, folio, n)						\
+	wbc_account_cgroup_owner(wbc, _Generic(&wbc_account_cgroup_owner,	\
+		void (*)(struct writeback_control *, struct folio *, size_t): (folio), \
+		default: &(folio)->page), n)
+
 /* As filemap_get_folios_tag(), whose batch was of pages once. */
 static inline unsigned int pvfs_get_folios_tag(struct address_space *mapping, pgoff_t *start, pgoff_t end,
 					       xa_mark_t tag, struct folio_batch *batch)

@@ -67,13 +67,13 @@ static bool kreq_unbounded(enum pvfs_op op)
 	}
 }
 
-struct pvfs_request *pvfs_req_alloc(struct pvfs_server *server, enum pvfs_op op, u32 body_room)
+static struct pvfs_request *kreq_alloc(struct pvfs_server *server, enum pvfs_op op, u32 body_room, u16 flags)
 {
 	struct pvfs_room *room = &server->vol->room;
 	struct pvfs_request *req;
 	int err;
 
-	if (kreq_unbounded(op))
+	if (kreq_unbounded(op) || (flags & PVFS_RF_GIVES))
 		atomic_dec(&room->requests);
 	else if (pvfs_wait_event(room->requests_wait, atomic_dec_if_positive(&room->requests) >= 0))
 		return ERR_PTR(-EINTR);
@@ -81,6 +81,7 @@ struct pvfs_request *pvfs_req_alloc(struct pvfs_server *server, enum pvfs_op op,
 	/* Not zeroed whole: the inline buffers are two thirds of it. */
 	memset(req, 0, offsetof(struct pvfs_request, inline_body));
 	req->op = op;
+	req->flags = flags;
 	req->server = server;
 	req->body = req->inline_body;
 	req->body_room = PVFS_REQ_BODY;
@@ -108,6 +109,17 @@ struct pvfs_request *pvfs_req_alloc(struct pvfs_server *server, enum pvfs_op op,
 out_put:
 	pvfs_req_put(req);
 	return ERR_PTR(err);
+}
+
+struct pvfs_request *pvfs_req_alloc(struct pvfs_server *server, enum pvfs_op op, u32 body_room)
+{
+	return kreq_alloc(server, op, body_room, 0);
+}
+
+/* PVFS_RF_GIVES: what has all else at this end for its bound can't hold it up. */
+struct pvfs_request *pvfs_req_alloc_giving(struct pvfs_server *server, enum pvfs_op op, u32 body_room)
+{
+	return kreq_alloc(server, op, body_room, PVFS_RF_GIVES);
 }
 
 void pvfs_req_put(struct pvfs_request *req)

@@ -45,6 +45,7 @@ struct payload {
 	unsigned int nbv;
 	u32 len;		/* bytes to send, or room */
 	bool write;
+	bool gives;		/* PVFS_RF_GIVES */
 	u32 got;		/* bytes received */
 	/* room for a string of the answer, and its NUL; it stays empty when there is none */
 	char *text;
@@ -73,7 +74,10 @@ static int data_##name(struct pvfs_volume *vol, u32 room, const struct pvfs_##na
 	int err; \
 	\
 	do { \
-		req = pvfs_req_alloc(vol->mgr, PVFS_OP_##OP, room); \
+		if (p && p->gives) \
+			req = pvfs_req_alloc_giving(vol->mgr, PVFS_OP_##OP, room); \
+		else \
+			req = pvfs_req_alloc(vol->mgr, PVFS_OP_##OP, room); \
 		if (IS_ERR(req)) \
 			return pvfs_final_error(vol, PVFS_OP_##OP, PTR_ERR(req)); \
 		err = pvfs_##name##_req_encode(m, req->body, req->body_room); \

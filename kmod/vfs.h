@@ -174,6 +174,7 @@ struct pvfs_inode {
 	u64 owns_begun;			/* how many began so far */
 	struct pvfs_listing *listing;	/* vol->listings.lock. Looked for without, too */
 	struct mutex draft_mutex;	/* protects what is in the draft */
+	struct mutex head_mutex;	/* who writes pages of a head back: one at a time */
 	struct pvfs_draft *draft;	/* changed under it; NULL: none. Looked for without, too */
 	u64 draft_recalled;		/* ns, when it was asked for first; 0: not yet */
 	u64 own_last;			/* of the volume's own changes the last that was to it */

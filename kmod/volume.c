@@ -20,6 +20,7 @@
 #include <net/net_namespace.h>
 #include "conn.h"
 
+#define SLOTS_KEPT 8u
 #define CLOSE_WAIT_MS 10000	/* for closes that are on their way at unmount */
 #define LEAVE_MS msecs_to_jiffies(200)	/* that unmounting leaves to recovery at a time */
 #define IODTAB_MAX (512u << 10)	/* bytes of the iod table */
@@ -28,22 +29,25 @@
 
 /* ---------------------------------------------------------------- slots */
 
+/* Of the slots some are kept for what ends others' waiting, as of a connection's credits: see conn_may_send(). */
 static int volume_slot_try(struct pvfs_volume *vol, struct pvfs_request *req)
 {
-	u32 n;
+	u32 n, all = vol->nslots;
 
 	if (READ_ONCE(vol->dead))
 		return -ESHUTDOWN;
+	if (req->op != PVFS_OP_CLOSE && !(req->flags & PVFS_RF_GIVES))
+		all -= min_t(u32, SLOTS_KEPT, all / 2);
 	spin_lock(&vol->lock);
-	n = find_first_zero_bit(vol->slot_busy, vol->nslots);
-	if (n < vol->nslots) {
+	n = find_first_zero_bit(vol->slot_busy, all);
+	if (n < all) {
 		__set_bit(n, vol->slot_busy);
 		req->slot = n;
 		req->slot_seq = ++vol->slot_seq[n];
 		req->has_slot = true;
 	}
 	spin_unlock(&vol->lock);
-	return n < vol->nslots ? 0 : -EAGAIN;
+	return n < all ? 0 : -EAGAIN;
 }
 
 int pvfs_slot_get(struct pvfs_volume *vol, struct pvfs_request *req)

@@ -40,6 +40,12 @@ static bool wlease_mine(const struct pvfs_wlease *wl, const struct pvfs_volume *
 	return wl->gen == atomic64_read(&vol->leases.gen);
 }
 
+/* There is none, or it is doubtful for good, and told anew. */
+static bool wlease_absent(const struct pvfs_wlease *wl, const struct pvfs_volume *vol)
+{
+	return wl->writers && (wl->state == PVFS_WL_NONE || (wl->state == PVFS_WL_HELD && !wlease_mine(wl, vol)));
+}
+
 /* pvfs_inode.lock is held. */
 static void wlease_set(struct pvfs_inode *pi, enum pvfs_wlease_state state)
 {
@@ -123,13 +129,21 @@ void pvfs_wlease_ask_work(struct work_struct *work)
 /**
  * pvfs_wlease_wanted - a stuffed file is about to be written at the mgr: is a WRITE lease to come with that?
  * @inode: the file
+ *
+ * Not with the first: who opens a small file, writes it and closes it has nothing from it.
  */
 bool pvfs_wlease_wanted(struct inode *inode)
 {
-	const struct pvfs_wlease *wl = &PVFS_I(inode)->wl;
+	struct pvfs_volume *vol = PVFS_VOL(inode);
+	struct pvfs_inode *pi = PVFS_I(inode);
+	bool ret;
 
-	return PVFS_VOL(inode)->opts.cache && READ_ONCE(wl->state) == PVFS_WL_NONE && READ_ONCE(wl->writers) &&
-	       pvfs_boot_ns() >= READ_ONCE(wl->again);
+	if (!vol->opts.cache)
+		return false;
+	spin_lock(&pi->lock);
+	ret = wlease_absent(&pi->wl, vol) && pi->wl.missed++ && pvfs_boot_ns() >= pi->wl.again;
+	spin_unlock(&pi->lock);
+	return ret;
 }
 
 /**
@@ -150,9 +164,7 @@ void pvfs_wlease_missed(struct inode *inode)
 	if (!vol->opts.cache || pvfs_stuffed(inode))
 		return;
 	spin_lock(&pi->lock);
-	/* Or it is doubtful for good, and told anew. */
-	if ((wl->state == PVFS_WL_NONE || (wl->state == PVFS_WL_HELD && !wlease_mine(wl, vol))) &&
-	    wl->writers && !wl->asking && !wl->lost && ++wl->missed >= WLEASE_WORTH &&
+	if (wlease_absent(wl, vol) && !wl->asking && !wl->lost && ++wl->missed >= WLEASE_WORTH &&
 	    now >= wl->again && pvfs_volume_up(vol)) {
 		wl->asking = true;
 		wl->missed = 0;
@@ -410,7 +422,9 @@ u64 pvfs_wlease_closing(struct inode *inode)
 	u64 kept = 0;
 
 	spin_lock(&pi->lock);
-	if (!--wl->writers && wl->state == PVFS_WL_HELD) {
+	if (!--wl->writers)
+		wl->missed = 0;
+	if (!wl->writers && wl->state == PVFS_WL_HELD) {
 		if (wlease_mine(wl, PVFS_VOL(inode)) && !wl->lost && pi->cache_version == pi->version &&
 		    !mapping_tagged(inode->i_mapping, PAGECACHE_TAG_DIRTY) &&
 		    !mapping_tagged(inode->i_mapping, PAGECACHE_TAG_WRITEBACK))

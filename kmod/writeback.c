@@ -218,6 +218,7 @@ int pvfs_behind_settle(struct inode *inode)
 /* Pages next to each other, under writeback, that the next transfer is to bring. */
 struct writeback {
 	struct inode *inode;
+	struct writeback_control *wbc;
 	struct pvfs_io *io;		/* NULL: none yet */
 	u32 len;			/* bytes of them; the last may be cut off by the end of the file */
 };
@@ -327,6 +328,8 @@ static void wb_add(struct writeback *wb, struct folio *folio)
 	}
 	io->mem[io->nmem++] = (struct bio_vec){ .bv_page = folio_page(folio, 0), .bv_len = here };
 	wb->len += here;
+	/* For whose cgroup this is work. */
+	pvfs_wbc_account(wb->wbc, folio, here);
 	folio_start_writeback(folio);
 	folio_unlock(folio);
 }
@@ -337,18 +340,40 @@ static int wb_page(struct pvfs_writepage_arg *arg, struct writeback_control *wbc
 	return 0;
 }
 
-int pvfs_writepages(struct address_space *mapping, struct writeback_control *wbc)
+/*
+ * Of a head, all that is dirty, and one after the other: what would come behind the end that the mgr knows leaves
+ * a hole, and makes the file a striped one. Who need not wait leaves it dirty, for later.
+ */
+static int wb_head(struct writeback *wb, struct address_space *mapping, struct writeback_control *wbc)
 {
-	struct writeback wb = { .inode = mapping->host };
+	struct pvfs_inode *pi = PVFS_I(wb->inode);
+	struct writeback_control own = *wbc;
 	int err;
 
-	/* It has few pages, and must not become longer than what is before the end at the mgr: no holes. */
-	if (pvfs_stuffed(wb.inode)) {
-		wbc->range_start = 0;
-		wbc->range_end = LLONG_MAX;
-		wbc->range_cyclic = false;
-		wbc->nr_to_write = max_t(long, wbc->nr_to_write, PVFS_STUFF_MAX / PAGE_SIZE);
-	}
+	if (wbc->sync_mode == WB_SYNC_NONE && !mutex_trylock(&pi->head_mutex))
+		return 0;
+	if (wbc->sync_mode != WB_SYNC_NONE && mutex_lock_killable(&pi->head_mutex))
+		return -EINTR;
+	/* The caller's is for other files, too. */
+	wbc->range_start = 0;
+	wbc->range_end = LLONG_MAX;
+	wbc->range_cyclic = false;
+	err = write_cache_pages(mapping, wbc, wb_page, wb);
+	wb_submit(wb);
+	wbc->range_start = own.range_start;
+	wbc->range_end = own.range_end;
+	wbc->range_cyclic = own.range_cyclic;
+	mutex_unlock(&pi->head_mutex);
+	return err;
+}
+
+int pvfs_writepages(struct address_space *mapping, struct writeback_control *wbc)
+{
+	struct writeback wb = { .inode = mapping->host, .wbc = wbc };
+	int err;
+
+	if (pvfs_stuffed(wb.inode))
+		return wb_head(&wb, mapping, wbc);
 	err = write_cache_pages(mapping, wbc, wb_page, &wb);
 	wb_submit(&wb);
 	return err;

@@ -156,6 +156,30 @@ static void mark_behind(struct mgr_op *op, struct mgr_inode *in, bool wlease)
 		in->flags &= ~MGR_IF_BEHIND;
 }
 
+static int head_known_fn(struct mgr_op *op, void *arg)
+{
+	u64 ino = *(u64 *)arg;
+	struct mgr_inode in;
+	int err;
+
+	err = ns_inode_get(op, ino, MDB_RMW, &in);
+	/* A lease that comes again is there before it is written down that it is. */
+	if (err || !(in.flags & MGR_IF_BEHIND) || mgr_leases_drafted(&op->m->leases, ino, 0, mgr_mono_ms()))
+		return err;
+	in.flags &= ~MGR_IF_BEHIND;
+	return ns_inode_put(op, &in);
+}
+
+/* Nobody need wait for it, and nobody who knows the file has to hear of it. */
+void mgr_head_known(struct mgr_op *op, u64 ino)
+{
+	bool recalls = op->recalls;
+
+	op->recalls = false;
+	mgr_run(op, head_known_fn, &ino, 0);
+	op->recalls = recalls;
+}
+
 static int head_write_fn(struct mgr_op *op, void *arg)
 {
 	struct head_write *w = arg;

@@ -728,6 +728,15 @@ int mgr_head_change(struct mgr_op *op, struct mgr_inode *in, u64 size, const voi
  * the reply, if it is not too long. Return: 0, also without, -ERESTART or -EDEADLK.
  */
 int mgr_head_eager(struct mgr_op *op, const struct mgr_inode *in);
+
+/**
+ * mgr_head_known - the session of an operation has given its WRITE lease on a file up
+ * @op: the operation
+ * @ino: the file
+ *
+ * If it is stuffed, and nobody has one any more, that is written down, without being waited for.
+ */
+void mgr_head_known(struct mgr_op *op, u64 ino);
 /* Can a STUFFED file stay so when bytes @off .. @end are written? */
 bool mgr_head_fits(const struct mgr_inode *in, u64 off, u64 end);
 /**

@@ -331,7 +331,8 @@ static int file_untouched(struct mgr_op *op, const struct mgr_inode *in)
 {
 	struct mgr_opens_view v;
 
-	if (in->size || in->trunc_gen || !mgr_ts_zero(&in->wtime))
+	if (in->size || !mgr_ts_zero(&in->wtime) ||
+	    (in->flags & MGR_IF_STUFFED ? in->flags & MGR_IF_SPILL : in->trunc_gen))
 		return -EEXIST;
 	mgr_opens_view(&op->m->opens, in->ino, mgr_op_session(op), &v);
 	if (v.open_elsewhere)

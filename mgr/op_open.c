@@ -641,23 +641,27 @@ int mgr_orphan_release(struct mgr_op *op, u64 ino, u64 session)
  *
  * Return: is that so?
  */
-static bool write_lease_over(struct mgr_op *op, u64 ino)
+static bool write_lease_over(struct mgr_op *op, u64 ino, bool tell)
 {
 	u64 session = mgr_op_session(op);
-	bool kept = mgr_leases_writes(&op->m->leases, ino, session) && mgr_lease_begin(op, ino);
+	bool had = mgr_leases_writes(&op->m->leases, ino, session);
+	bool kept = had && tell && mgr_lease_begin(op, ino);
 
 	mgr_write_trim(op, ino, session);
-	return kept && !mgr_leases_writes(&op->m->leases, ino, session);
+	if (!had || mgr_leases_writes(&op->m->leases, ino, session))
+		return false;
+	mgr_head_known(op, ino);
+	return kept;
 }
 
+/* @kept: set if the answer may say KEPT; NULL: it says nothing of this file. */
 static int close_one(struct mgr_op *op, const struct pvfs_closing *req, bool *kept)
 {
 	u64 session = mgr_op_session(op), ino = req->fid.ino;
 	struct mgr_opens_view v;
-	bool released;
+	bool released, told;
 	int err;
 
-	*kept = false;
 	/* It was read, and is not closed. */
 	if (!(req->flags & O_ACCESS))
 		return 0;
@@ -671,7 +675,9 @@ static int close_one(struct mgr_op *op, const struct pvfs_closing *req, bool *ke
 		if (mgr_opens_close_begin(&op->m->opens, session, ino, req->flags, &req->report))
 			mgr_size_settle(op, &req->fid);
 		released = mgr_opens_close_end(&op->m->opens, session, ino, req->flags);
-		*kept = write_lease_over(op, ino);
+		told = write_lease_over(op, ino, kept);
+		if (kept)
+			*kept = told;
 	} else {
 		released = mgr_opens_del(&op->m->opens, session, ino, req->flags);
 	}
@@ -740,7 +746,7 @@ int mgr_op_close(struct mgr_op *op, const struct pvfs_close_req *req, struct pvf
 	 */
 	op->recalls = false;
 	while (op->nclosed < n) {
-		err = close_one(op, &c[op->nclosed], &kept);
+		err = close_one(op, &c[op->nclosed], n == 1 ? &kept : NULL);
 		if (err)
 			return err;
 		op->nclosed++;
@@ -767,7 +773,9 @@ int mgr_op_report(struct mgr_op *op, const struct pvfs_report_req *req, struct p
 	err = err ?: mgr_size_attr(op, &o.in, NULL, &rep->attr);
 	/* Who waited reads the size after this; all that was reported is in it. */
 	if ((req->flags & PVFS_RP_RECALLED) && err != -EINPROGRESS && err != -ERESTART &&
-	    err != -EAGAIN)
+	    err != -EAGAIN) {
 		mgr_write_over(op, req->fid.ino);
+		mgr_head_known(op, req->fid.ino);
+	}
 	return err;
 }

@@ -191,7 +191,7 @@ int mgr_op_reclaim(struct mgr_op *op, const struct pvfs_reclaim_req *req,
 	if ((req->flags & PVFS_O_DRAFT) && (r.in.flags & MGR_IF_STUFFED) && !r.in.size &&
 	    mgr_lease_begin(op, r.in.ino))
 		mgr_leases_draft(&op->m->leases, r.in.ino, op->s->id, true);
-	else if ((req->flags & PVFS_O_WLEASE) && same && !(r.in.flags & (MGR_IF_SPILL | MGR_IF_TRIM)))
+	else if ((req->flags & PVFS_O_WLEASE) && same && !(r.in.flags & MGR_IF_TRIM))
 		wlease = mgr_write_reclaim(op, r.in.ino);
 	pvfs_cap_make(&op->m->server_key, op->m->uuid, op->s->id, &req->fid, rights, &rep->cap);
 	err = mgr_size_attr(op, &r.in, NULL, &rep->attr);

@@ -11,7 +11,7 @@
 . "${0%/*}/bad_late.sh"
 . "${0%/*}/bad_behind.sh"
 
-plan 85
+plan 88
 KEY=key
 TIMEO=timeo=30
 conf=/run/pvfs-cluster/volume/pvfs.conf
@@ -938,6 +938,7 @@ try "written behind by who is killed: it is there for others" behind_killed
 try "written behind, and the iod is away: who writes goes on, who asks waits, and can be killed" behind_iod_stopped
 try "two mounts append, in turns and at once" behind_appenders
 try "two mounts append to a small file at once, also one that becomes large" behind_head_appenders
+late_try "a record is appended to a small file while what is before it is on its way" behind_head_appended
 try "20 files, written here, read there at the same time" behind_storm striped/storm
 try "... small ones" behind_storm storm
 try "a page that is stored to and written to" behind_mapped
@@ -948,7 +949,9 @@ try "written behind by a client that was given up: it is lost, and told once to 
 try "... also when an fsync was under way" behind_evicted fsync
 try "... to a small file" behind_head_evicted
 try "a lease of a third session stands over a restart of the mgr" behind_third_session
-try "two clients with all their credits wait for each other's files" behind_crossed
+try "two clients with all their credits wait for each other's files" behind_crossed 0 250
+late_try "... small ones" behind_crossed 16384 250
+late_try "... with all their slots, to open them" behind_crossed 16384 100 open
 try "unload leaves no cache behind" unloaded_clean
 try "every byte is still right" eval '"$tools/pario" read "$M/big" 64 2 && diff -r "$src/include/net" "$M/tree"'
 check "down" "$cluster" down

@@ -181,51 +181,74 @@ behind_iod_stopped()
 }
 
 # More calls than a connection takes requests wait, on each of two clients, for files that the other writes: both can still say
-# that they have written them.
+# that they have written them. $1: up to so many bytes a file is with the mgr; $2: how many such calls there are to be: stat, or to
+# open it to write, if $3
 behind_crossed()
 {
 	local a=/mnt/pool b=/mnt/laid i
 
 	mkdir "$M/crossed"
-	setfattr -n pvfs.layout -v "stuff_max=0 pcount=1" "$M/crossed"
+	setfattr -n pvfs.layout -v "stuff_max=$1 pcount=1" "$M/crossed"
 	"$cluster" mount -o nconnect=1 $a
 	"$cluster" mount -o nconnect=1 $b
 	by_hand
 	rm -f "$tmp/crossed" "$tmp/waiting"
 	mkfifo "$tmp/crossed"
-	background behind_python $a/crossed $b/crossed /proc/fs/pvfs/vol-2 "$tmp/crossed" "$tmp/waiting" <<-'END'
+	STUFFED=$1 CALLS=$2 HOW=${3-} background behind_python $a/crossed $b/crossed /proc/fs/pvfs/vol-2 "$tmp/crossed" "$tmp/waiting" <<-'END'
 		import threading
 		from behind import *
 		N = 300				# more than a manager's credits
 		threading.stack_size(256 << 10)
 		fds = [os.open(f'{d}/{i}-{j}', os.O_CREAT | os.O_WRONLY) for i, d in enumerate((mine, other)) for j in range(N)]
+		if os.environ['STUFFED'] != '0':
+		    for fd in fds:
+		        # As a draft, if it is still one, or twice: then there is a lease.
+		        os.pwrite(fd, b'before', 0)
+		        os.pwrite(fd, b'before', 0)
+		        os.fsync(fd)
 		for fd in fds:
-		    os.write(fd, b'behind')
+		    os.pwrite(fd, b'behind', 0)
 		same(leases('writes'), N)
 		same(counted('written_behind'), 6 * N)
 		tell(sys.argv[5])
 		open(sys.argv[4]).read()
 		sizes = []
 		def look(path):
-		    sizes.append(os.stat(path).st_size)
+		    if os.environ['HOW']:
+		        fd = os.open(path, os.O_WRONLY)
+		        n = os.fstat(fd).st_size
+		        os.close(fd)
+		    else:
+		        n = os.stat(path).st_size
+		    sizes.append(n)
 		looks = [threading.Thread(target=look, args=(f'{d}/{1 - i}-{j}',), daemon=True)
 		         for j in range(N) for i, d in enumerate((mine, other))]
 		for t in looks:
 		    t.start()
-		eventually(lambda: sum(x[0] == 'mgr' for x in lines('requests')) >= 250)
+		eventually(lambda: sum(x[0] == 'mgr' for x in lines('requests')) >= int(os.environ['CALLS']))
 		tell(sys.argv[5], 'all')
 		eventually(lambda: len(sizes) == 2 * N, seconds=60)
 		same(sizes, [6] * 2 * N)
 	END
-	eventually 60 [ -e "$tmp/waiting" ]
-	for i in 0 1 2 3; do "$cluster" kill iod$i STOP; done
+	eventually 200 [ -e "$tmp/waiting" ]
+	if [ "$1" = 0 ]; then
+		for i in 0 1 2 3; do "$cluster" kill iod$i STOP; done
+	else
+		late hold=pvfs_head_run times=1000
+	fi
 	echo go >"$tmp/crossed"
-	eventually 60 grep -qs all "$tmp/waiting"
-	for i in 0 1 2 3; do "$cluster" kill iod$i CONT; done
+	eventually 60 grep -qs all "$tmp/waiting" || { cat "$tmp/bg" $S/../vol-2/requests; return 1; }
+	if [ "$1" = 0 ]; then
+		for i in 0 1 2 3; do "$cluster" kill iod$i CONT; done
+	else
+		# Those that begin meanwhile are held as well.
+		eventually 100 eval "echo 1 >$late/go; [ -e $tmp/bg.rc ]"
+	fi
 	ended 100
 	cat "$tmp/bg"
 	[ "$(cat "$tmp/bg.rc")" = 0 ]
 	by_itself
+	[ "$1" = 0 ] || rmmod late
 	"$cluster" umount $a
 	"$cluster" umount $b
 	rm -r "$M/crossed"
@@ -422,6 +445,39 @@ behind_head_evicted()
 	long_leases
 }
 
+# What was kept of a small file, and ends with a page, is on its way to the mgr, late, when the next record is appended there:
+# it comes behind that.
+behind_head_appended()
+{
+	local f=heads/appended
+
+	mkdir "$M/heads"
+	"$cluster" mount $P
+	stat $P/heads
+	by_hand
+	hand "$M/heads" $P/heads "$S"
+	does 'fd = new("appended", os.O_WRONLY | os.O_APPEND)'
+	does 'while not leases("writes"): put(512); os.fsync(fd)'
+	does 'reset()'
+	does 'while len(want) < 8192 or len(want) % 4096: put(512)'
+	does 'same(leases("writes"), 1); assert counted("written_behind") >= 4096; same(requests().get("HEAD_WRITE", 0), 0)'
+	late hold=pvfs_head_run
+	background stat $P/$f
+	eventually 20 late_is holds 1
+	begins 'put(512)'
+	# It is to wait. If it does not, it is through.
+	eventually 2 grep -qs "^$done_lines " "$tmp/hand.did" || true
+	echo 1 >$late/go
+	did
+	ended 20
+	is_wanted $P/$f
+	hand_ends
+	by_itself
+	late_done 1
+	"$cluster" umount $P
+	rm -r "$M/heads"
+}
+
 # Two mounts append to a small file, also while it becomes a large one.
 behind_head_appenders()
 {
@@ -432,6 +488,9 @@ behind_head_appenders()
 		append_at_once('beside', 1000)
 		append_at_once('changing', 7)
 		append_at_once('long', 1000, 100)
+		# Records that pages end with.
+		for i in range(20):
+		    append_at_once(f'short{i}', 1000, 512, 12)
 	END
 	"$cluster" umount $P
 	rm -r "$M/heads"

@@ -124,8 +124,8 @@ def came(fd):
     return 0
 
 
-def append_at_once(name, often, size=4):
-    """A process on each mount appends 500 records, and opens the file anew after so many of them: all are there, each
+def append_at_once(name, often, size=4, n=500):
+    """A process on each mount appends n records, and opens the file anew after so many of them: all are there, each
     one's in order."""
     def record(letter, i):
         return b'%s%03d' % (letter, i) * (size // 4)
@@ -140,7 +140,7 @@ def append_at_once(name, often, size=4):
             def opened():
                 return os.open(f'{dir}/{name}', os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o644)
             fd = opened()
-            for i in range(500):
+            for i in range(n):
                 same(os.write(fd, record(letter, i)), size)
                 if i % often == often - 1:
                     os.close(fd)
@@ -154,5 +154,5 @@ def append_at_once(name, often, size=4):
     same(data, read(f'{mine}/{name}'), name)
     all = [data[i:i + size] for i in range(0, len(data), size)]
     for letter in b'a', b'b':
-        same([r for r in all if r[:1] == letter], [record(letter, i) for i in range(500)], name)
-    same(len(all), 1000)
+        same([r for r in all if r[:1] == letter], [record(letter, i) for i in range(n)], name)
+    same(len(all), 2 * n)

@@ -449,19 +449,22 @@ behind_head()
 	reset()
 	put()
 	sent(HEAD_WRITE=1)
+	same(leases('writes'), 0)
+	put()
+	sent(HEAD_WRITE=2)
 	same(leases('writes'), 1)
 	for i in range(1000):
 	    put()
 	# The page that it ends in is read.
-	sent(HEAD_WRITE=1, HEAD_READ=1)
+	sent(HEAD_WRITE=2, HEAD_READ=1)
 	same(counted('written_behind'), 4000)
 	os.fsync(fd)
 	os.fsync(fd)
-	sent(HEAD_WRITE=2, HEAD_READ=1)
+	sent(HEAD_WRITE=3, HEAD_READ=1)
 	put()
-	sent(HEAD_WRITE=2, HEAD_READ=1)
+	sent(HEAD_WRITE=3, HEAD_READ=1)
 	os.close(fd)
-	eventually(sent, HEAD_WRITE=3, HEAD_READ=1, CLOSE=1)
+	eventually(sent, HEAD_WRITE=4, HEAD_READ=1, CLOSE=1)
 	same(leases('writes'), 0)
 	same(read(other + '/' + name), want)
 	same(read(mine + '/' + name), want)
@@ -614,7 +617,7 @@ counts_behind()
 	check "... lost, and got again without an open: an OPEN, after some writes" behind_regained
 	check "... times that were set after a write stay" behind_times_set
 	check "... written, closed, opened, read: no READ, until another has written" behind_outlives
-	check "write leases: appends of 4 bytes to a small file: a HEAD_WRITE, then 0 until fsync or close" behind_head
+	check "write leases: appends of 4 bytes to a small file: two HEAD_WRITEs, then 0 until fsync or close" behind_head
 	check "... a new one that was synced: 0, in one piece when it is synced again" behind_head_draft
 	check "... one that outgrows its head meanwhile: an UNSTUFF, and it goes on" behind_head_outgrown
 	check "... another stats it, reads it, appends to it, cuts it" behind_head_others
