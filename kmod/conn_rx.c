@@ -150,6 +150,7 @@ static int rx_callback(struct pvfs_conn *c)
 {
 	struct pvfs_lock_grant_req grant;
 	struct pvfs_recall_req recall;
+	struct pvfs_settle_req settle;
 	u32 len = c->rx_head.body_len;
 	int err;
 
@@ -164,6 +165,9 @@ static int rx_callback(struct pvfs_conn *c)
 	case PVFS_OP_RECALL:
 		err = pvfs_recall_req_decode(&recall, c->rx_small, len);
 		return err ?: pvfs_leases_recalled(c->server->vol, &recall);
+	case PVFS_OP_SETTLE:
+		err = pvfs_settle_req_decode(&settle, c->rx_small, len);
+		return err ?: pvfs_leases_settle(c->server->vol, &settle);
 	default:
 		return -EOPNOTSUPP;
 	}

@@ -829,7 +829,7 @@ static int pvfs_fsync(struct file *file, loff_t start, loff_t end, int datasync)
 	err = err ?: pvfs_unstable_fsync(inode, datasync);
 	/* The size is data too. */
 	if (!err && pvfs_writes_pending(inode))
-		err = pvfs_meta_report(inode, 0);
+		err = pvfs_meta_report(inode, 0, 0);
 	lost = file_check_and_advance_wb_err(file);
 	return err ?: lost;
 }

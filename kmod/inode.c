@@ -112,6 +112,7 @@ struct inode *pvfs_alloc_inode(struct super_block *sb)
 	mutex_init(&pi->head_mutex);
 	INIT_WORK(&pi->wl.work, pvfs_wlease_work);
 	INIT_WORK(&pi->wl.ask, pvfs_wlease_ask_work);
+	INIT_WORK(&pi->wl.settle_work, pvfs_wlease_settle_work);
 	return &pi->vfs_inode;
 }
 

@@ -407,7 +407,7 @@ int pvfs_locks_lost(struct pvfs_volume *vol);
 /* VFS half: all has been told, to the mgr with that epoch; -EAGAIN: it is another. */
 int pvfs_meta_reclaim_done(struct pvfs_volume *vol, u64 epoch);
 void pvfs_locks_abort(struct pvfs_volume *vol);
-/* VFS half, called where a LOCK_GRANT or a RECALL is received; do not sleep. */
+/* VFS half, called where a LOCK_GRANT, a RECALL or a SETTLE is received; do not sleep. */
 int pvfs_locks_granted(struct pvfs_volume *vol, const struct pvfs_lock_grant_req *req);
 void pvfs_opens_init(struct pvfs_volume *vol);
 void pvfs_closes_init(struct pvfs_volume *vol);
@@ -416,6 +416,7 @@ void pvfs_closes_end(struct pvfs_volume *vol);
 void pvfs_deferred_init(struct pvfs_volume *vol);
 void pvfs_deferred_end(struct pvfs_volume *vol);
 int pvfs_leases_recalled(struct pvfs_volume *vol, const struct pvfs_recall_req *req);
+int pvfs_leases_settle(struct pvfs_volume *vol, const struct pvfs_settle_req *req);
 /* VFS half: see lease.c. From anywhere. */
 void pvfs_leases_init(struct pvfs_volume *vol);
 void pvfs_leasestat_show(struct seq_file *m, struct pvfs_volume *vol);
@@ -502,6 +503,7 @@ enum pvfs_counter {
 	PVFS_CNT_LEASES,	/* taken */
 	PVFS_CNT_RECALLED,	/* inodes named by RECALLs */
 	PVFS_CNT_LATE,		/* those of them that are drafts: not yet, was the answer */
+	PVFS_CNT_SETTLES,	/* SETTLEs: what others write, told without taking their leases */
 	PVFS_CNT_JOINED,	/* opens without a message */
 	PVFS_CNT_WLEASES,	/* WRITE leases taken */
 	PVFS_CNT_BEHIND,	/* bytes that were written to the page cache, and left there */

@@ -479,3 +479,33 @@ int pvfs_leases_recalled(struct pvfs_volume *vol, const struct pvfs_recall_req *
 	}
 	return err;
 }
+
+/**
+ * pvfs_leases_settle - SETTLE has come: another client wants to know what a file is like
+ * @vol: the volume
+ * @req: names the inode
+ *
+ * Leases stay as they are.
+ *
+ * Context: where replies are received; does not sleep.
+ *
+ * Return: 0: all that was written to it is with the iods; -EAGAIN: not yet.
+ */
+int pvfs_leases_settle(struct pvfs_volume *vol, const struct pvfs_settle_req *req)
+{
+	struct super_block *sb = READ_ONCE(vol->sb);
+	struct inode *inode;
+	u64 ino = req->ino;
+	int err = 0;
+
+	pvfs_count(vol, PVFS_CNT_SETTLES, 1);
+	if (!sb)
+		return 0;
+	rcu_read_lock();
+	inode = find_inode_rcu(sb, ino, lease_test_ino, &ino);
+	if (inode && pvfs_wlease_settle(inode, req->round))
+		err = -EAGAIN;
+	rcu_read_unlock();
+	trace_pvfs_settle(sb->s_dev, ino, err);
+	return err;
+}

@@ -204,8 +204,9 @@ void pvfs_leasestat_show(struct seq_file *m, struct pvfs_volume *vol)
 	for (kind = 0; kind < PVFS_LEASED_KINDS; kind++)
 		seq_printf(m, "%s %llu\n", kinds[kind], sum[kind]);
 	seq_printf(m, "drafts %d\nwrites %d\n", atomic_read(&l->drafts), atomic_read(&l->writes));
-	seq_printf(m, "taken %llu\nrecalled %llu\nrecalled_late %llu\n", pvfs_counted(vol, PVFS_CNT_LEASES),
-		   pvfs_counted(vol, PVFS_CNT_RECALLED), pvfs_counted(vol, PVFS_CNT_LATE));
+	seq_printf(m, "taken %llu\nrecalled %llu\nrecalled_late %llu\nsettles %llu\n",
+		   pvfs_counted(vol, PVFS_CNT_LEASES), pvfs_counted(vol, PVFS_CNT_RECALLED),
+		   pvfs_counted(vol, PVFS_CNT_LATE), pvfs_counted(vol, PVFS_CNT_SETTLES));
 	seq_printf(m, "drafts_told %llu\ntold_us_mean %llu\ntold_us_max %llu\n", t.n,
 		   t.n ? div64_u64(t.us, t.n) : 0, t.us_max);
 	for (i = 0; i < PVFS_DRAFT_TIMES - 1; i++)

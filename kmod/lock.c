@@ -324,7 +324,7 @@ static int lock_unset(struct file *file, struct file_lock *fl, u8 kind)
 	 * now. (Else the mgr asks the iods, until the close has told it.)
 	 */
 	if (waits && S_ISREG(inode->i_mode) && pvfs_writes_pending(inode))
-		pvfs_meta_report(inode, 0);
+		pvfs_meta_report(inode, 0, 0);
 	o = pvfs_lock_owner_get(inode, pvfs_fl(fl, owner), kind, false);
 	/*
 	 * At close the VFS unlocks an open file description's without saying that it is one; no

@@ -285,12 +285,13 @@ int pvfs_meta_setattr(struct inode *inode, struct pvfs_setattr_req *m)
  * pvfs_meta_report - fsync: what we wrote is recorded at the mgr when this returns
  * @inode: the inode
  * @flags: PVFS_RP_*
+ * @settled: the round of a SETTLE that this answers, or 0
  *
  * Return: 0 or -errno, as all here: see vfs.h.
  */
-int pvfs_meta_report(struct inode *inode, u32 flags)
+int pvfs_meta_report(struct inode *inode, u32 flags, u64 settled)
 {
-	struct pvfs_report_req m = { .fid = fid_of(inode), .flags = flags };
+	struct pvfs_report_req m = { .fid = fid_of(inode), .flags = flags, .settled = settled };
 	struct pvfs_report_rep r;
 	int err;
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
  * trace.h - tracepoints of a request's life: submit, post, reply, done; and of a lease's: it was taken,
- * recalled, and what a draft, or a WRITE lease, had kept back was told after that.
+ * recalled or settled, and what a draft, or a WRITE lease, had kept back was told after that.
  */
 #undef TRACE_SYSTEM
 #define TRACE_SYSTEM pvfs
@@ -44,6 +44,13 @@ TRACE_EVENT(pvfs_lease, TP_PROTO(dev_t dev, u64 ino, umode_t mode, u32 ms), TP_A
 
 /* Answer: 0, or -EAGAIN for a draft, or a WRITE lease. */
 TRACE_EVENT(pvfs_recall, TP_PROTO(dev_t dev, u64 ino, int answer), TP_ARGS(dev, ino, answer),
+	    TP_STRUCT__entry(__field(dev_t, dev) __field(u64, ino) __field(int, answer)),
+	    TP_fast_assign(__entry->dev = dev; __entry->ino = ino; __entry->answer = answer;),
+	    TP_printk("dev %d:%d ino %llu answer %d", MAJOR(__entry->dev), MINOR(__entry->dev),
+		      __entry->ino, __entry->answer));
+
+/* Answer: 0, or -EAGAIN: something is to be written before. */
+TRACE_EVENT(pvfs_settle, TP_PROTO(dev_t dev, u64 ino, int answer), TP_ARGS(dev, ino, answer),
 	    TP_STRUCT__entry(__field(dev_t, dev) __field(u64, ino) __field(int, answer)),
 	    TP_fast_assign(__entry->dev = dev; __entry->ino = ino; __entry->answer = answer;),
 	    TP_printk("dev %d:%d ino %llu answer %d", MAJOR(__entry->dev), MINOR(__entry->dev),

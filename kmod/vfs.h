@@ -115,6 +115,8 @@ struct pvfs_wlease {
 	u64 pause;			/* until it may be once more, if it is refused, ns */
 	struct work_struct ask;
 	struct work_struct work;	/* gives it up, throws away */
+	u64 settle;			/* round of the SETTLE that @settle_work is to answer; 0: none */
+	struct work_struct settle_work;
 };
 
 /* An inode; read-only after pvfs_iget() where nothing else is said. */
@@ -312,6 +314,8 @@ bool pvfs_wlease_busy(struct inode *inode);
 bool pvfs_wlease_keeps_step(const struct pvfs_inode *pi, const struct pvfs_attr *attr);
 void pvfs_wlease_work(struct work_struct *work);
 bool pvfs_wlease_recalled(struct inode *inode);
+bool pvfs_wlease_settle(struct inode *inode, u64 round);
+void pvfs_wlease_settle_work(struct work_struct *work);
 void pvfs_wlease_spoilt(struct inode *inode);
 void pvfs_wlease_opened(struct inode *inode);
 u64 pvfs_wlease_closing(struct inode *inode);
@@ -551,7 +555,7 @@ int pvfs_meta_open_fid(struct pvfs_volume *vol, const struct pvfs_fid *fid, u32 
 		       struct pvfs_cap *cap);
 int pvfs_meta_reclaim(struct inode *inode, const struct pvfs_cap *cap, u32 flags, u32 count,
 		      bool recovery, struct pvfs_reclaim_rep *rep);
-int pvfs_meta_report(struct inode *inode, u32 flags);
+int pvfs_meta_report(struct inode *inode, u32 flags, u64 settled);
 int pvfs_meta_getlk(struct inode *inode, const struct pvfs_getlk_req *m,
 		    struct pvfs_getlk_rep *rep);
 int pvfs_meta_lock_reclaim(struct pvfs_volume *vol, const struct pvfs_lock_req *m, u8 *state);

@@ -22,6 +22,10 @@
  * A RECALL is answered EAGAIN at once while there is one. A work item waits for those who are just writing,
  * writes what is dirty, and tells the manager.
  *
+ * A SETTLE comes for others who want to know how long the file is, and since when. It is answered EAGAIN
+ * while anything is dirty; another work item writes that, and tells the manager, and the lease stays. The
+ * state does not matter: what it asks for is that write(2) calls which have returned are with the iods.
+ *
  * In another session pages from before never land: others have gone on without us, behind the iods' fence.
  * They are marked as lost before the new session's capability is there to write them with, thrown away, and
  * who has the file open is told EIO.
@@ -319,7 +323,7 @@ void pvfs_wlease_work(struct work_struct *work)
 	if (tell) {
 		/* It ends what else was leased, too, and is taken for the answer to a RECALL of that. */
 		pvfs_lease_gone(inode);
-		pvfs_meta_report(inode, PVFS_RP_RECALLED);
+		pvfs_meta_report(inode, PVFS_RP_RECALLED, 0);
 		trace_pvfs_wlease_given(inode->i_sb->s_dev, pi->fid.ino, READ_ONCE(pi->wl.failed));
 		if (READ_ONCE(pi->wl.failed))
 			wlease_forget(inode);
@@ -338,17 +342,21 @@ void pvfs_wlease_work(struct work_struct *work)
 }
 
 /* pvfs_inode.lock is held; the caller has a reference to the inode, and keeps one for the work if true. */
-static bool wlease_queue(struct inode *inode)
+static bool wlease_queue_work(struct inode *inode, struct work_struct *work)
 {
 	struct pvfs_volume *vol = PVFS_VOL(inode);
-	struct pvfs_inode *pi = PVFS_I(inode);
 
 	atomic_inc(&vol->closing);
-	if (queue_work(vol->vfs_wq, &pi->wl.work))
+	if (queue_work(vol->vfs_wq, work))
 		return true;
 	/* It is yet to run, and has its reference, which counts. */
 	atomic_dec(&vol->closing);
 	return false;
+}
+
+static bool wlease_queue(struct inode *inode)
+{
+	return wlease_queue_work(inode, &PVFS_I(inode)->wl.work);
 }
 
 static bool wlease_give_up(struct inode *inode, bool failed)
@@ -382,6 +390,59 @@ static bool wlease_give_up(struct inode *inode, bool failed)
 bool pvfs_wlease_recalled(struct inode *inode)
 {
 	return wlease_give_up(inode, false);
+}
+
+/* ---------------------------------------------------------------- settling */
+
+void pvfs_wlease_settle_work(struct work_struct *work)
+{
+	struct pvfs_inode *pi = container_of(work, struct pvfs_inode, wl.settle_work);
+	struct inode *inode = &pi->vfs_inode;
+	u64 round;
+
+	/* Before anything is written: a SETTLE that comes from here on has this run again. */
+	spin_lock(&pi->lock);
+	round = pi->wl.settle;
+	spin_unlock(&pi->lock);
+	/* Of what can't be written who wrote it is told; and it is not in the file. */
+	if (pvfs_cache_write(inode, 0, LLONG_MAX) != -EINTR)
+		pvfs_meta_report(inode, 0, round);
+	spin_lock(&pi->lock);
+	/* If the mgr was not told it asks again. */
+	if (pi->wl.settle == round)
+		pi->wl.settle = 0;
+	spin_unlock(&pi->lock);
+	pvfs_use_iput(pi->use);			/* also counts vol->closing down */
+}
+
+/**
+ * pvfs_wlease_settle - SETTLE names an inode
+ * @inode: the inode, found under RCU
+ * @round: its number
+ *
+ * Context: where replies are received; does not sleep.
+ *
+ * Return: something that was written is not with the iods yet; REPORT will say when it is.
+ */
+bool pvfs_wlease_settle(struct inode *inode, u64 round)
+{
+	struct pvfs_inode *pi = PVFS_I(inode);
+	bool put = true;
+
+	if (!pvfs_unwritten(inode))
+		return false;
+	if (!igrab(inode))
+		return true;			/* it is asked again */
+	spin_lock(&pi->lock);
+	/* Another round means that the last one was answered, or that the mgr is another. */
+	if (pi->wl.settle != round) {
+		pi->wl.settle = round;
+		put = !wlease_queue_work(inode, &pi->wl.settle_work);
+	}
+	spin_unlock(&pi->lock);
+	if (put)
+		pvfs_iput_later(inode);
+	return true;
 }
 
 /**

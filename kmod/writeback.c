@@ -195,9 +195,10 @@ ssize_t pvfs_write_behind(struct kiocb *iocb, struct iov_iter *from, unsigned lo
  */
 bool pvfs_unwritten(const struct inode *inode)
 {
+	/* A page gets the one mark before it loses the other, to and fro: so both are looked at at once. */
 	return READ_ONCE(PVFS_I(inode)->wl.behind) &&
-	       (mapping_tagged(inode->i_mapping, PAGECACHE_TAG_DIRTY) ||
-		mapping_tagged(inode->i_mapping, PAGECACHE_TAG_WRITEBACK));
+	       (READ_ONCE(inode->i_mapping->i_pages.xa_flags) &
+		(XA_FLAGS_MARK(PAGECACHE_TAG_DIRTY) | XA_FLAGS_MARK(PAGECACHE_TAG_WRITEBACK)));
 }
 
 /**
