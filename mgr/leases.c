@@ -365,6 +365,24 @@ bool mgr_leases_writes(struct mgr_leases *l, u64 ino, u64 session)
 	return lease_of(l, &l->writes, ino, session, is_write);
 }
 
+u64 mgr_leases_writer(struct mgr_leases *l, u64 ino, u64 but)
+{
+	struct mgr_lease_stripe *s;
+	struct mgr_leased *f;
+	struct mgr_lease *e;
+	u64 ret = 0;
+
+	if (!atomic_load(&l->writes))
+		return 0;
+	s = stripe_lock(l, ino);
+	f = inode_find(s, ino);
+	for (e = f ? TAILQ_FIRST(&f->list) : NULL; e && !ret; e = TAILQ_NEXT(e, in_inode))
+		if (e->write && e->session != but)
+			ret = e->session;
+	pthread_mutex_unlock(&s->lock);
+	return ret;
+}
+
 bool mgr_leases_draft_of(struct mgr_leases *l, u64 ino, u64 session)
 {
 	return lease_of(l, &l->kept, ino, session, kept);

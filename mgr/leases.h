@@ -108,6 +108,8 @@ bool mgr_leases_drafted(struct mgr_leases *l, u64 ino, u64 but, u64 now);
 bool mgr_leases_write(struct mgr_leases *l, u64 ino, u64 session, u64 now, bool (*alone)(void *arg),
 		      void *arg);
 bool mgr_leases_writes(struct mgr_leases *l, u64 ino, u64 session);
+/* Which session has a WRITE lease on an inode, but for @but; 0: none. */
+u64 mgr_leases_writer(struct mgr_leases *l, u64 ino, u64 but);
 
 /**
  * mgr_leases_unwrite - the WRITE lease, if there is one, ends

@@ -289,6 +289,9 @@ struct mgr_handler {
  * @bind_session: session to bind to the connection, 0: none
  * @recalls: others' leases on what a transaction changes are recalled first: recall.h
  * @only_kept: but of leases only those of who keeps something back: a RECLAIM in the grace
+ * @tells: it only tells what inodes are like: a WRITE lease on one is settled for it, and stays
+ * @beside: it has read one that another has a WRITE lease on, which was settled
+ * @parked: what it waited for until now, or NULL
  * @for_others: it opens a file for other sessions: what its own keeps back of it is recalled, too
  * @nclosed: a CLOSE has so many of its opens behind it
  * @headnew: the head's file that the running transaction has asked for, or NULL
@@ -319,7 +322,8 @@ struct mgr_op {
 	u64 bind_session;
 	struct mgr_headnew *headnew;
 	struct mgr_headgone *dropped;
-	bool recalls, only_kept, for_others, noted_all, unsure, lost, gives_up;
+	const struct mgr_parked *parked;
+	bool recalls, only_kept, tells, beside, for_others, noted_all, unsure, lost, gives_up;
 	u32 nclosed;
 	u32 nnoted;
 	struct mgr_noted noted[MGR_NOTED_MAX];
@@ -336,6 +340,7 @@ struct mgr_request {
 	u32 slot_seq;
 	u64 session;
 	const char *from;		/* the address it came from, for the log; or NULL */
+	const struct mgr_parked *parked;	/* what it waited for until now, borrowed, or NULL */
 	const void *body, *data;
 	u32 body_len, data_len;
 	bool can_block, can_park, can_wait;
@@ -458,7 +463,7 @@ struct mgr_session {
 	atomic_bool evicting;		/* evict.c has it: its record is not for SESSION_CLOSE */
 	bool had_leases;		/* before the restart */
 	atomic_bool leases;		/* it may be given leases */
-	atomic_uint recalls;		/* RECALLs that it has not answered */
+	atomic_uint recalls;		/* RECALLs and SETTLEs that it has not answered */
 	/* monotonic ms: when its orphans go that it has not open; 0: they stay */
 	_Atomic u64 unclaimed;
 	_Atomic u64 seen;		/* monotonic ms of the last sign of life */

@@ -771,9 +771,12 @@ int mgr_op_report(struct mgr_op *op, const struct pvfs_report_req *req, struct p
 		return err;
 	err = mgr_run(op, open_fn, &o, MGR_RUN_READ);
 	err = err ?: mgr_size_attr(op, &o.in, NULL, &rep->attr);
+	if (err == -EINPROGRESS || err == -ERESTART || err == -EAGAIN)
+		return err;
 	/* Who waited reads the size after this; all that was reported is in it. */
-	if ((req->flags & PVFS_RP_RECALLED) && err != -EINPROGRESS && err != -ERESTART &&
-	    err != -EAGAIN) {
+	if (req->settled)
+		mgr_settled(op, req->fid.ino, req->settled);
+	if (req->flags & PVFS_RP_RECALLED) {
 		mgr_write_over(op, req->fid.ino);
 		mgr_head_known(op, req->fid.ino);
 	}

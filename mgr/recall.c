@@ -11,7 +11,9 @@
 #define MESSAGES_MAX 8u		/* to one client at a time: it has to keep its answers */
 #define HOLDERS_MAX 1024u	/* of one inode that are recalled at once; the rest the next time */
 
-/* One session that is asked to give up its lease on one inode. */
+LIST_HEAD(waiting_list, waiting);
+
+/* One session that is asked to give up its lease on one inode, or to settle it. */
 struct mgr_recall {
 	LIST_ENTRY(mgr_recall) link;		/* in its bucket */
 	u64 ino, session;
@@ -20,10 +22,14 @@ struct mgr_recall {
 	bool sent;				/* and not yet answered */
 	bool again;				/* it was sent before */
 	bool write;				/* it is, or was meanwhile, of a WRITE lease */
-	LIST_HEAD(, waiting) waiting;
+	bool settle;				/* the lease stays */
+	bool begun;				/* of a settle: this round was sent, maybe answered EAGAIN */
+	u64 round;				/* of a settle */
+	struct waiting_list waiting;
+	struct waiting_list later;		/* of a settle: for the next round */
 };
 
-/* A request that waits for one recall. */
+/* A request that waits for one of these. */
 struct waiting {
 	LIST_ENTRY(waiting) link;
 	struct mgr_parked *p;
@@ -32,9 +38,11 @@ struct waiting {
 struct mgr_parked {
 	struct mgr_parked *next;		/* ready ones */
 	struct pvfs_call *call;
-	u32 left;				/* recalls that it waits for */
-	struct mgr_noted noted[MGR_NOTED_MAX];
+	u32 left;				/* recalls and settles that it waits for */
+	struct mgr_noted noted[MGR_NOTED_MAX];	/* what it has barred */
 	u32 nnoted;
+	u64 settled[MGR_NOTED_MAX];		/* what is settled for it when nothing is left; the last ones */
+	u32 nsettled;
 };
 
 /* Nobody gets a lease on it. */
@@ -49,6 +57,8 @@ struct recall_batch {
 	struct recall_batch *next;
 	u64 session;
 	bool write, open;	/* of WRITE leases; takes more of them */
+	bool settle;
+	u64 round;
 	u32 n;
 	u64 inos[PVFS_RECALL_MAX];
 };
@@ -105,7 +115,8 @@ void mgr_lease_attr(struct mgr_op *op, bool had, const struct mgr_inode *in, str
 	 * One that is not told stays noted until it expires: another request of the session may have
 	 * been told of it meanwhile.
 	 */
-	if (had && !(in->flags & (MGR_IF_UNCERTAIN | MGR_IF_TRIM | MGR_IF_SPILL)) &&
+	if (had && !(op->beside && S_ISREG(in->mode)) &&
+	    !(in->flags & (MGR_IF_UNCERTAIN | MGR_IF_TRIM | MGR_IF_SPILL)) &&
 	    !(attr->flags & PVFS_AF_SIZE_UNKNOWN))
 		attr->flags |= PVFS_AF_LEASE;
 }
@@ -127,6 +138,7 @@ void mgr_lease_note(struct mgr_op *op, u64 ino, bool own)
 	if (i == op->nnoted)
 		op->noted[op->nnoted++] = (struct mgr_noted){ .ino = ino };
 	op->noted[i].change = true;
+	op->noted[i].settle = false;
 	/* Who keeps something back does not believe what it is changing. */
 	op->noted[i].own |= own && !mgr_leases_draft_of(&op->m->leases, ino, mgr_op_session(op));
 }
@@ -145,18 +157,38 @@ bool mgr_draft_unsure(struct mgr_op *op, const struct mgr_inode *in)
 	return !v.reclaimed || op->for_others;
 }
 
+/*
+ * Was it settled for this request? It came before that was sent: so what was written before it came is
+ * with the iods, and whatever became of the lease since does not matter.
+ */
+static bool was_settled(const struct mgr_op *op, u64 ino)
+{
+	const struct mgr_parked *p = op->parked;
+	u32 i;
+
+	for (i = 0; p && i < min(p->nsettled, MGR_NOTED_MAX); i++)
+		if (p->settled[i] == ino)
+			return true;
+	return false;
+}
+
 void mgr_draft_note(struct mgr_op *op, const struct mgr_inode *in)
 {
-	u64 ino = in->ino;
+	/* Of what it opens for others the session itself keeps nothing back either. */
+	u64 ino = in->ino, but = op->for_others ? 0 : mgr_op_session(op);
+	bool settle;
 	u32 i;
 
 	if (!op->recalls)
 		return;
 	op->unsure |= !op->only_kept && mgr_draft_unsure(op, in);
-	/* Of what it opens for others the session itself keeps nothing back either. */
-	if (!mgr_leases_drafted(&op->m->leases, ino, op->for_others ? 0 : mgr_op_session(op),
-				mgr_mono_ms()))
+	if (!mgr_leases_drafted(&op->m->leases, ino, but, mgr_mono_ms()))
 		return;
+	settle = op->tells && mgr_leases_writer(&op->m->leases, ino, but);
+	if (settle && was_settled(op, ino)) {
+		op->beside = true;
+		return;
+	}
 	for (i = 0; i < op->nnoted; i++)
 		if (op->noted[i].ino == ino)
 			break;
@@ -164,13 +196,24 @@ void mgr_draft_note(struct mgr_op *op, const struct mgr_inode *in)
 		op->noted[i].own |= op->for_others;
 	/* Those that there is no room for are waited for next time. */
 	else if (i < MGR_NOTED_MAX)
-		op->noted[op->nnoted++] = (struct mgr_noted){ .ino = ino, .own = op->for_others };
+		op->noted[op->nnoted++] = (struct mgr_noted){ .ino = ino, .own = op->for_others,
+							      .settle = settle };
 }
 
 /* Whose lease may stay. */
 static u64 exempt(const struct mgr_noted *n, u64 session)
 {
 	return n->own ? 0 : session;
+}
+
+/* Is somebody to be waited for? */
+static bool in_the_way(struct mgr_op *op, const struct mgr_noted *n, u64 now)
+{
+	struct mgr_leases *l = &op->m->leases;
+	u64 session = mgr_op_session(op);
+
+	return n->settle ? mgr_leases_writer(l, n->ino, session) :
+			   mgr_leases_held(l, n->ino, exempt(n, session), now, NULL, 0);
 }
 
 int mgr_lease_check(struct mgr_op *op)
@@ -192,8 +235,7 @@ int mgr_lease_check(struct mgr_op *op)
 	now = mgr_mono_ms();
 	for (i = 0; i < op->nnoted; i++) {
 		changes |= op->noted[i].change;
-		if (mgr_leases_held(&m->leases, op->noted[i].ino,
-				    exempt(&op->noted[i], mgr_op_session(op)), now, NULL, 0))
+		if (in_the_way(op, &op->noted[i], now))
 			op->noted[kept++] = op->noted[i];
 	}
 	if (changes && mgr_leases_in_grace(m))
@@ -204,22 +246,50 @@ int mgr_lease_check(struct mgr_op *op)
 
 /* ---- recalling; the lock is held in what follows ---- */
 
-static struct mgr_recall *recall_find(struct mgr_recalls *r, u64 ino, u64 session)
+static struct mgr_recall *find(struct mgr_recalls *r, u64 ino, u64 session, bool settle)
 {
 	struct mgr_recall *c;
 
 	LIST_FOREACH(c, &r->bucket[ino % MGR_RECALL_BUCKETS], link)
-		if (c->ino == ino && c->session == session)
+		if (c->ino == ino && c->session == session && c->settle == settle)
 			return c;
 	return NULL;
 }
 
-/* It is answered or has expired: who waits for nothing else is ready. */
-static void recall_end(struct mgr_recalls *r, struct mgr_recall *c, struct mgr_parked **ready)
+static struct mgr_recall *recall_find(struct mgr_recalls *r, u64 ino, u64 session)
+{
+	return find(r, ino, session, false);
+}
+
+static struct mgr_recall *settle_find(struct mgr_recalls *r, u64 ino, u64 session)
+{
+	return atomic_load(&r->settles) ? find(r, ino, session, true) : NULL;
+}
+
+static struct mgr_recall *recall_new(struct mgr_recalls *r, u64 ino, u64 session, u64 end, bool write)
+{
+	struct mgr_recall *c = calloc(1, sizeof(*c));
+
+	if (!c)
+		return NULL;
+	c->ino = ino;
+	c->session = session;
+	c->end = end;
+	c->write = write;
+	c->born = atomic_fetch_add(&r->born, 1) + 1;
+	LIST_INSERT_HEAD(&r->bucket[ino % MGR_RECALL_BUCKETS], c, link);
+	if (!r->n++)
+		pthread_cond_broadcast(&r->cond);
+	r->unsent++;
+	return c;
+}
+
+/* Who waits for nothing else is ready. */
+static void wake(struct waiting_list *l, struct mgr_parked **ready)
 {
 	struct waiting *w;
 
-	while ((w = LIST_FIRST(&c->waiting))) {
+	while ((w = LIST_FIRST(l))) {
 		LIST_REMOVE(w, link);
 		if (!--w->p->left) {
 			w->p->next = *ready;
@@ -227,10 +297,54 @@ static void recall_end(struct mgr_recalls *r, struct mgr_recall *c, struct mgr_p
 		}
 		free(w);
 	}
+}
+
+/* It is answered or has expired; or its session, its lease, or we, end. */
+static void recall_end(struct mgr_recalls *r, struct mgr_recall *c, struct mgr_parked **ready)
+{
+	wake(&c->waiting, ready);
+	wake(&c->later, ready);
 	LIST_REMOVE(c, link);
 	r->n--;
 	r->unsent -= !c->sent;
+	atomic_fetch_sub(&r->settles, c->settle);
 	free(c);
+}
+
+static void round_new(struct mgr_recalls *r, struct mgr_recall *c)
+{
+	r->round += r->round + 1 ? 1 : 2;	/* never 0 */
+	c->round = r->round;
+	c->begun = c->again = false;
+}
+
+/* A round was answered; the next begins if anybody waits for it, and is to be sent. */
+static void round_end(struct mgr_recalls *r, struct mgr_recall *c, struct mgr_parked **ready)
+{
+	struct waiting *w;
+
+	atomic_fetch_add_explicit(&r->write_settled, 1, memory_order_relaxed);
+	if (!LIST_FIRST(&c->later)) {
+		recall_end(r, c, ready);
+		return;
+	}
+	wake(&c->waiting, ready);
+	while ((w = LIST_FIRST(&c->later))) {
+		LIST_REMOVE(w, link);
+		LIST_INSERT_HEAD(&c->waiting, w, link);
+	}
+	r->unsent += c->sent;
+	c->sent = false;
+	round_new(r, c);
+}
+
+/* Of a lease that has ended all is with the iods: nothing is left to settle. */
+static void settle_drop(struct mgr *m, u64 ino, u64 session, struct mgr_parked **ready)
+{
+	struct mgr_recall *c = settle_find(&m->recalls, ino, session);
+
+	if (c && !mgr_leases_writes(&m->leases, ino, session))
+		recall_end(&m->recalls, c, ready);
 }
 
 /* Puts it into a message. Without memory: the tick tries again. */
@@ -240,10 +354,11 @@ static void batch_add(struct mgr_recalls *r, struct recall_batch **list, struct 
 
 	/*
 	 * One answer is for all that is in it, and of WRITE leases that is: not yet. Of several one may be stuck
-	 * for long, and another have nothing to give up: those that were answered so go by themselves.
+	 * for long, and another have nothing to give up: those that were answered so go by themselves. And so
+	 * do settles, which are in a hurry.
 	 */
-	for (b = *list; b; b = b->next)
-		if (b->session == c->session && b->write == c->write && !(c->write && c->again) && b->open &&
+	for (b = c->settle ? NULL : *list; b; b = b->next)
+		if (!b->settle && b->session == c->session && b->write == c->write && !(c->write && c->again) && b->open &&
 		    b->n < PVFS_RECALL_MAX)
 			break;
 	if (!b) {
@@ -251,11 +366,12 @@ static void batch_add(struct mgr_recalls *r, struct recall_batch **list, struct 
 		if (!b)
 			return;
 		*b = (struct recall_batch){ .next = *list, .session = c->session, .write = c->write,
-					    .open = !(c->write && c->again) };
+					    .open = !(c->write && c->again), .settle = c->settle,
+					    .round = c->round };
 		*list = b;
 	}
 	b->inos[b->n++] = c->ino;
-	c->sent = true;
+	c->sent = c->begun = true;
 	r->unsent--;
 }
 
@@ -294,25 +410,57 @@ static int wait_for(struct mgr_recalls *r, struct mgr_parked *p, u64 ino,
 	if (!w)
 		return -ENOMEM;
 	if (!c) {
-		c = calloc(1, sizeof(*c));
+		c = recall_new(r, ino, h->session, h->end, h->write);
 		if (!c) {
 			free(w);
 			return -ENOMEM;
 		}
-		c->ino = ino;
-		c->session = h->session;
-		c->end = h->end;
-		c->write = h->write;
-		c->born = atomic_fetch_add(&r->born, 1) + 1;
-		LIST_INSERT_HEAD(&r->bucket[ino % MGR_RECALL_BUCKETS], c, link);
-		if (!r->n++)
-			pthread_cond_broadcast(&r->cond);
-		r->unsent++;
 		batch_add(r, list, c);
 	}
 	w->p = p;
 	LIST_INSERT_HEAD(&c->waiting, w, link);
 	p->left++;
+	return 0;
+}
+
+/*
+ * Until the inode was settled, by a round that was not sent before now. A RECALL will do as well, whenever
+ * it was sent: when the lease has been given up all is with the iods.
+ */
+static int wait_settled(struct mgr *m, struct mgr_parked *p, u64 ino, u64 but, struct recall_batch **list)
+{
+	u64 session = mgr_leases_writer(&m->leases, ino, but);
+	struct mgr_recalls *r = &m->recalls;
+	struct mgr_recall *c = session ? recall_find(r, ino, session) : NULL;
+	struct waiting *w;
+
+	if (!session)
+		return 0;		/* ended meanwhile */
+	w = malloc(sizeof(*w));
+	if (!w)
+		return -ENOMEM;
+	c = c ?: settle_find(r, ino, session);
+	if (!c) {
+		c = recall_new(r, ino, session, MGR_LEASE_NEVER, true);
+		if (!c) {
+			free(w);
+			return -ENOMEM;
+		}
+		c->settle = true;
+		atomic_fetch_add(&r->settles, 1);
+		round_new(r, c);
+		w->p = p;
+		LIST_INSERT_HEAD(&c->waiting, w, link);
+		batch_add(r, list, c);
+	} else {
+		w->p = p;
+		if (c->settle && c->begun)
+			LIST_INSERT_HEAD(&c->later, w, link);
+		else
+			LIST_INSERT_HEAD(&c->waiting, w, link);
+	}
+	p->left++;
+	p->settled[p->nsettled++ % MGR_NOTED_MAX] = ino;
 	return 0;
 }
 
@@ -353,8 +501,11 @@ static void send_all(struct mgr *m, struct recall_batch *list)
 
 	while ((b = list)) {
 		list = b->next;
-		err = r->send(m, b->session, b->inos, b->n);
-		if (err)
+		err = b->settle ? r->settle(m, b->session, b->inos[0], b->round) :
+				  r->send(m, b->session, b->inos, b->n);
+		if (err && b->settle)
+			mgr_settle_told(m, b->session, b->inos[0], b->round, err);
+		else if (err)
 			mgr_recall_told(m, b->session, b->inos, b->n, err);
 		free(b);
 	}
@@ -385,8 +536,11 @@ static void told(struct mgr *m, u64 session, const u64 *inos, u32 n, int err, u6
 	pthread_mutex_lock(&r->lock);
 	for (i = 0; i < n; i++) {
 		c = recall_find(r, inos[i], session);
-		if (!c || c->born > asked)
-			continue;	/* it has expired meanwhile */
+		if (!c || c->born > asked) {
+			/* It has expired meanwhile, or there was none. */
+			settle_drop(m, inos[i], session, &ready);
+			continue;
+		}
 		if (err) {
 			r->unsent += c->sent;
 			c->sent = false;
@@ -400,6 +554,7 @@ static void told(struct mgr *m, u64 session, const u64 *inos, u32 n, int err, u6
 		atomic_fetch_add_explicit(c->write ? &r->write_recalled : &r->recalled, 1,
 					  memory_order_relaxed);
 		recall_end(r, c, &ready);
+		settle_drop(m, inos[i], session, &ready);
 	}
 	if (!err)
 		batch_unsent(r, &list, session);
@@ -411,6 +566,37 @@ static void told(struct mgr *m, u64 session, const u64 *inos, u32 n, int err, u6
 void mgr_recall_told(struct mgr *m, u64 session, const u64 *inos, u32 n, int err)
 {
 	told(m, session, inos, n, err, ~0ull);
+}
+
+void mgr_settle_told(struct mgr *m, u64 session, u64 ino, u64 round, int err)
+{
+	struct mgr_recalls *r = &m->recalls;
+	struct mgr_parked *ready = NULL;
+	struct recall_batch *list = NULL;
+	struct mgr_recall *c;
+
+	pthread_mutex_lock(&r->lock);
+	c = settle_find(r, ino, session);
+	if (c && c->round == round && c->begun) {
+		if (!err) {
+			round_end(r, c, &ready);
+		} else {
+			r->unsent += c->sent;
+			c->sent = false;
+			c->again = err == -EAGAIN;
+		}
+	}
+	/* It takes one more. */
+	if (!err || err == -EAGAIN)
+		batch_unsent(r, &list, session);
+	pthread_mutex_unlock(&r->lock);
+	send_all(m, list);
+	resume_all(m, ready);
+}
+
+void mgr_settled(struct mgr_op *op, u64 ino, u64 round)
+{
+	mgr_settle_told(op->m, mgr_op_session(op), ino, round, 0);
 }
 
 void mgr_draft_over(struct mgr_op *op, u64 ino, bool recalled)
@@ -506,13 +692,21 @@ void mgr_write_trim(struct mgr_op *op, u64 ino, u64 session)
 {
 	struct writing w = { .m = op->m, .ino = ino, .session = session };
 	u64 asked = atomic_load(&op->m->recalls.born);
+	struct mgr_recalls *r = &op->m->recalls;
+	struct mgr_parked *ready = NULL;
 
 	/*
 	 * With no other lease left there is nothing to wait for any more. What is recalled from here on may
 	 * be one that the session has got since; mgr_recall_tick() sees if it is not.
 	 */
-	if (mgr_leases_unwrite(&op->m->leases, ino, session, mgr_mono_ms(), writes_no_more, &w))
+	if (mgr_leases_unwrite(&op->m->leases, ino, session, mgr_mono_ms(), writes_no_more, &w)) {
 		told(op->m, session, &ino, 1, 0, asked);
+	} else if (atomic_load(&r->settles)) {
+		pthread_mutex_lock(&r->lock);
+		settle_drop(op->m, ino, session, &ready);
+		pthread_mutex_unlock(&r->lock);
+		resume_all(op->m, ready);
+	}
 }
 
 void mgr_write_over(struct mgr_op *op, u64 ino)
@@ -552,11 +746,19 @@ int mgr_recall_park(struct mgr *m, const struct mgr_op *op, u64 session, struct 
 	if (!p)
 		return -ENOMEM;
 	p->call = call;
+	if (op->parked) {
+		memcpy(p->settled, op->parked->settled, sizeof(p->settled));
+		p->nsettled = op->parked->nsettled;
+	}
 	/* Ours, so that it does not begin again before we have noted all. */
 	p->left = 1;
 	pthread_mutex_lock(&r->lock);
 	err = r->stop ? -EAGAIN : 0;
 	for (i = 0; i < op->nnoted && !err; i++) {
+		if (op->noted[i].settle) {
+			err = wait_settled(m, p, op->noted[i].ino, session, &list);
+			continue;
+		}
 		err = bar(r, op->noted[i].ino);
 		if (err)
 			break;
@@ -612,6 +814,11 @@ void mgr_recall_tick(struct mgr *m, u64 now)
 	for (i = 0; i < MGR_RECALL_BUCKETS && r->n; i++) {
 		for (c = LIST_FIRST(&r->bucket[i]); c; c = next) {
 			next = LIST_NEXT(c, link);
+			if (c->settle) {
+				if (!mgr_leases_writes(&m->leases, c->ino, c->session))
+					recall_end(r, c, &ready);
+				continue;
+			}
 			if (c->end > now && c->end != MGR_LEASE_NEVER)
 				continue;
 			c->write |= c->end == MGR_LEASE_NEVER;
@@ -645,7 +852,7 @@ u32 mgr_recall_holders(struct mgr *m, u64 ino, u64 after, struct mgr_holder *ret
 
 	pthread_mutex_lock(&r->lock);
 	LIST_FOREACH(c, &r->bucket[ino % MGR_RECALL_BUCKETS], link) {
-		if (c->ino != ino || c->session <= after)
+		if (c->ino != ino || c->session <= after || c->settle)
 			continue;
 		if (n < room)
 			ret[n] = (struct mgr_holder){ .session = c->session, .flags = PVFS_HD_RECALL };
@@ -709,6 +916,7 @@ struct sending {
 	struct mgr *m;
 	struct mgr_session *s;
 	u64 asked;
+	u64 round;			/* of a settle, or 0 */
 	u32 n;
 	u64 inos[PVFS_RECALL_MAX];
 };
@@ -718,45 +926,64 @@ static void sent_done(void *arg, int err)
 	struct sending *s = arg;
 
 	atomic_fetch_sub(&s->s->recalls, 1);
-	told(s->m, s->s->id, s->inos, s->n, err, s->asked);
+	if (s->round)
+		mgr_settle_told(s->m, s->s->id, s->inos[0], s->round, err);
+	else
+		told(s->m, s->s->id, s->inos, s->n, err, s->asked);
 	mgr_session_put(s->s);
 	free(s);
 }
 
-static int send_callback(struct mgr *m, u64 session, const u64 *inos, u32 n)
+/* @round: as above; @body: @len bytes, or -errno. */
+static int send_callback(struct mgr *m, u64 session, u16 op, const u64 *inos, u32 n, u64 round,
+			 const u8 *body, int len)
 {
-	u8 raw[8 * PVFS_RECALL_MAX], body[8 + sizeof(raw)];
-	struct pvfs_recall_req req = { .inos = { .p = raw, .len = 8 * n } };
 	struct sending *s;
-	int len, err;
-	u32 i;
+	int err;
 
 	if (!m->server)
 		return -ENOTCONN;	/* we are about to start */
+	if (len < 0)
+		return len;
 	s = malloc(sizeof(*s));
 	if (!s)
 		return -ENOMEM;
-	*s = (struct sending){ .m = m, .s = mgr_session_peek(m, session), .n = n,
+	*s = (struct sending){ .m = m, .s = mgr_session_peek(m, session), .n = n, .round = round,
 			       .asked = atomic_load(&m->recalls.born) };
 	if (!s->s) {
 		free(s);
 		return -ENOTCONN;
 	}
-	for (i = 0; i < n; i++) {
-		s->inos[i] = inos[i];
-		put_unaligned_le64(inos[i], raw + 8 * i);
-	}
-	len = pvfs_recall_req_encode(&req, body, sizeof(body));
-	err = len < 0 ? len : atomic_fetch_add(&s->s->recalls, 1) < MESSAGES_MAX ? 0 : -EBUSY;
-	err = err ?: pvfs_server_callback_async(m->server, session, PVFS_OP_RECALL, body, len,
-						sent_done, s);
+	memcpy(s->inos, inos, n * sizeof(*inos));
+	err = atomic_fetch_add(&s->s->recalls, 1) < MESSAGES_MAX ? 0 : -EBUSY;
+	err = err ?: pvfs_server_callback_async(m->server, session, op, body, len, sent_done, s);
 	if (!err)
 		return 0;
-	if (len >= 0)
-		atomic_fetch_sub(&s->s->recalls, 1);
+	atomic_fetch_sub(&s->s->recalls, 1);
 	mgr_session_put(s->s);
 	free(s);
 	return err;
+}
+
+static int send_recall(struct mgr *m, u64 session, const u64 *inos, u32 n)
+{
+	u8 raw[8 * PVFS_RECALL_MAX], body[8 + sizeof(raw)];
+	struct pvfs_recall_req req = { .inos = { .p = raw, .len = 8 * n } };
+	u32 i;
+
+	for (i = 0; i < n; i++)
+		put_unaligned_le64(inos[i], raw + 8 * i);
+	return send_callback(m, session, PVFS_OP_RECALL, inos, n, 0, body,
+			     pvfs_recall_req_encode(&req, body, sizeof(body)));
+}
+
+static int send_settle(struct mgr *m, u64 session, u64 ino, u64 round)
+{
+	struct pvfs_settle_req req = { .ino = ino, .round = round };
+	u8 body[16];
+
+	return send_callback(m, session, PVFS_OP_SETTLE, &ino, 1, round, body,
+			     pvfs_settle_req_encode(&req, body, sizeof(body)));
 }
 
 int mgr_recalls_start(struct mgr *m)
@@ -799,13 +1026,15 @@ void mgr_recalls_stop(struct mgr *m)
 	}
 }
 
-void mgr_recalls_init(struct mgr_recalls *r)
+void mgr_recalls_init(struct mgr_recalls *r, u64 round)
 {
 	u32 i;
 
 	pthread_mutex_init(&r->lock, NULL);
 	mgr_cond_init(&r->cond);
-	r->send = send_callback;
+	r->round = round;
+	r->send = send_recall;
+	r->settle = send_settle;
 	r->resume = mgr_offload;
 	for (i = 0; i < MGR_RECALL_BUCKETS; i++) {
 		LIST_INIT(&r->bucket[i]);

@@ -11,6 +11,18 @@
  * WRITE lease on a file has not told all that it wrote. Who reads such an inode notes it as well
  * (mgr_draft_note()), and waits in the same way: until the lease is given up, however long that
  * takes, if it is a WRITE lease; the client answers RECALL with EAGAIN meanwhile.
+ *
+ * Who only wants to be told what a file under a WRITE lease is like need not take the lease away:
+ * the session is asked to *settle* it, that is to write back what it has, with SETTLE. What had been
+ * written when the request came is told if it waits until a SETTLE was answered that was sent after
+ * that. So these go in rounds, one at a time for an inode: who comes while one is under way waits for
+ * the next, with all others who do. A round has a number, which no other round of any manager has,
+ * and the REPORT that ends it says it.
+ *
+ *       who comes        mgr_recall_park()      batch_add()            mgr_settle_told(0),
+ *      waits for it ---> (to be sent) --------------------> (sent) --- mgr_settled(), or the lease
+ *                             ^          who comes waits for the next  ends (settle_drop())
+ *                             +------ if anybody waits for it ------------+
  */
 #ifndef PVFS_MGR_RECALL_H
 #define PVFS_MGR_RECALL_H
@@ -36,27 +48,33 @@ struct mgr_noted {
 	u64 ino;
 	bool change;
 	bool own;		/* the asking session's lease goes too */
+	bool settle;		/* it is only told of: a WRITE lease on it is settled, and stays */
 };
 
 struct mgr_recalls {
 	pthread_mutex_t lock;	/* protects all but the counters */
 	LIST_HEAD(, mgr_recall) bucket[MGR_RECALL_BUCKETS];	/* under way, by inode */
 	LIST_HEAD(, mgr_bar) bar[MGR_RECALL_BUCKETS];
-	u32 n, unsent;		/* under way; those of them that wait to be sent */
+	u32 n, unsent;		/* under way, settles too; those of them that wait to be sent */
 	u32 hand;		/* the bucket that those are sent from next that were answered EAGAIN */
 	atomic_ullong born;	/* recalls that were begun, so that no answer is taken for a later one's */
+	u64 round;		/* of the settle that was begun last */
 	pthread_cond_t cond;	/* n is not 0 any more, or stop */
 	bool stop, running;
 	pthread_t thread;	/* sends again, and gives up */
 	/* sends RECALL, and calls mgr_recall_told() once if it returns 0; tests have their own */
 	int (*send)(struct mgr *m, u64 session, const u64 *inos, u32 n);
+	/* the same for SETTLE and mgr_settle_told() */
+	int (*settle)(struct mgr *m, u64 session, u64 ino, u64 round);
 	/* executes the request again: server.c, tests */
 	void (*resume)(struct mgr *m, struct pvfs_call *call, struct mgr_parked *p);
 	atomic_uint barred;	/* inodes, so that others need not take the lock */
-	atomic_ullong recalled, write_recalled, expired, parked;	/* for statistics */
+	atomic_uint settles;	/* those of n that are, the same */
+	atomic_ullong recalled, write_recalled, write_settled, expired, parked;	/* for statistics */
 };
 
-void mgr_recalls_init(struct mgr_recalls *r);
+/* @round: anything; for each manager another one */
+void mgr_recalls_init(struct mgr_recalls *r, u64 round);
 void mgr_recalls_fini(struct mgr_recalls *r);
 /* The thread, and calls that are sent through m->server. */
 int mgr_recalls_start(struct mgr *m);
@@ -134,6 +152,10 @@ void mgr_write_trim(struct mgr_op *op, u64 ino, u64 session);
 void mgr_write_over(struct mgr_op *op, u64 ino);
 /* A RECALL was answered (0), or was not. */
 void mgr_recall_told(struct mgr *m, u64 session, const u64 *inos, u32 n, int err);
+/* A SETTLE was answered (0: nothing is here that the iods have not, -EAGAIN: REPORT will say), or was not. */
+void mgr_settle_told(struct mgr *m, u64 session, u64 ino, u64 round, int err);
+/* The session has written all that it had when this round began, and told of it. Others are ignored. */
+void mgr_settled(struct mgr_op *op, u64 ino, u64 round);
 /* Sends what must be sent again, gives up on what has expired. @now: monotonic ms. */
 void mgr_recall_tick(struct mgr *m, u64 now);
 /*

@@ -512,7 +512,7 @@ int mgr_core_open(struct pvfs_conf *conf, const struct pvfs_key *server_key,
 	e = mgr_leases_init(&m->leases, conf->leases_max);
 	if (e)
 		goto fail_locks;
-	mgr_recalls_init(&m->recalls);
+	mgr_recalls_init(&m->recalls, m->epoch);
 	e = mgr_db_dir(conf, dir, sizeof(dir));
 	if (e)
 		goto fail_leases;

@@ -317,6 +317,13 @@ static bool recalls_nothing(u16 op)
 	return op == PVFS_OP_SESSION_OPEN || op == PVFS_OP_SESSION_CLOSE;
 }
 
+/* What tells nothing of a file's bytes but how many there are, and since when. */
+static bool only_tells(u16 op)
+{
+	return op == PVFS_OP_GETATTR || op == PVFS_OP_LOOKUP || op == PVFS_OP_GETXATTR ||
+	       op == PVFS_OP_LISTXATTR;
+}
+
 int mgr_execute(struct mgr *m, const struct mgr_request *rq, struct mgr_op *op)
 {
 	const struct mgr_handler *h = rq->op < PVFS_OP_LIMIT ? &handlers[rq->op] : NULL;
@@ -336,6 +343,8 @@ int mgr_execute(struct mgr *m, const struct mgr_request *rq, struct mgr_op *op)
 	op->recalls = rq->can_park && !recalls_nothing(rq->op);
 	/* What was open when a manager died nobody has a lease on; see reclaim_fn(). */
 	op->only_kept = rq->op == PVFS_OP_RECLAIM && mgr_leases_in_grace(m);
+	op->tells = only_tells(rq->op);
+	op->parked = rq->parked;
 	op->data = rq->data;
 	op->from = rq->from;
 	op->data_len = rq->data_len;
@@ -461,6 +470,7 @@ static void run_call(struct mgr *m, struct pvfs_call *call, struct mgr_parked *p
 		.session = call->peer->session, .body = call->body, .body_len = call->head.body_len,
 		.data = call->payload, .data_len = call->head.payload_len, .can_block = can_block,
 		.can_park = true, .can_wait = !waited, .from = call->peer->addr,
+		.parked = parked,
 	};
 	struct mgr_op op;
 	int err;
@@ -618,11 +628,11 @@ void mgr_stats(struct mgr *m, FILE *f)
 	fprintf(f,
 		",\"leases\":{\"now\":%u,\"granted\":%llu,\"refused\":%llu,\"recalled\":%llu"
 		",\"expired\":%llu,\"write\":%u,\"write_granted\":%llu,\"write_recalled\":%llu"
-		",\"parked\":%llu,\"grace\":%s}",
+		",\"write_settled\":%llu,\"parked\":%llu,\"grace\":%s}",
 		atomic_load(&m->leases.count), value(&m->leases.granted),
 		value(&m->leases.refused), value(&m->recalls.recalled), value(&m->recalls.expired),
 		atomic_load(&m->leases.writes), value(&m->leases.write_granted),
-		value(&m->recalls.write_recalled),
+		value(&m->recalls.write_recalled), value(&m->recalls.write_settled),
 		value(&m->recalls.parked), mgr_leases_in_grace(m) ? "true" : "false");
 	fprintf(f, ",\"handled\":{");
 	for (i = 0; i < PVFS_OP_LIMIT; i++) {

@@ -429,6 +429,7 @@ struct fx_client {
 	bool no_retry;		/* give -EAGAIN to the test instead of asking again */
 	bool park;		/* give -EINPROGRESS to the test when leases are in the way; fx_op has them */
 	bool wait;		/* the same when it would wait for the end of the grace */
+	const struct mgr_parked *parked;	/* what the next request has waited for */
 	u32 uid, gid;
 	u8 groups[32];
 	u32 ngroups;
@@ -460,7 +461,7 @@ static inline int fx_execute(struct fx_client *c, u16 nr, u32 seq, const void *b
 		.data = fx_has_data(nr) ? c->data : NULL,
 		.data_len = fx_has_data(nr) ? c->data_len : 0,
 		.can_block = pvfs_op_info(nr)->flags & PVFS_OPF_SLOW, .can_park = c->park,
-		.can_wait = c->wait,
+		.can_wait = c->wait, .parked = c->parked,
 	};
 	int err = mgr_execute(c->f->m, &rq, op);
 
