@@ -255,12 +255,149 @@ behind_asked_for()
 	    os.close(fd)
 	    return times
 	once = lambda how, name: [ask(f'striped/{name}{i}', how) for i in range(4)]
-	def stat(path):
-	    same(os.stat(path).st_size, len(data))
 	def bytes_there(path):
 	    same(read(path), data)
-	assert 1 in once(stat, 'asked')
+	def opened(path):
+	    os.close(os.open(path, os.O_RDONLY))
 	assert 1 in once(bytes_there, 'read')
+	assert 1 in once(opened, 'opened')
+	END
+}
+
+# Who only wants to know what it is like takes the lease from nobody.
+behind_settled()
+{
+	behind_python <<-'END'
+	from behind import *
+	fd = new('striped/settled', os.O_WRONLY | os.O_APPEND)
+	told = lambda st: (st.st_size, st.st_blocks, st.st_mtime_ns, st.st_ctime_ns)
+	there, size = other + '/striped/settled', 0
+	for i in range(5):
+	    for j in range(20):
+	        size += os.write(fd, b'%07d\n' % size)
+	    sent(**({'WRITE': i, 'REPORT': i} if i else {}))
+	    st = os.stat(there)
+	    same(st.st_size, size)
+	    # Nothing is dirty any more: the answer is there at once.
+	    same(told(os.stat(there)), told(st))
+	    # Who asks twice, as we take long, may be told before the REPORT is sent.
+	    eventually(sent, WRITE=i + 1, REPORT=i + 1)
+	    same((leases('writes'), counted('recalled'), counted('write_leases')), (1, 0, 0))
+	assert counted('settles') >= 10
+	same(leases('settles'), counted('settles'))
+	same(counted('written_behind'), size)
+	# One's own word is the same.
+	same(told(os.fstat(fd)), told(st))
+	# A listing (to have read the directory is a change of that), and extended attributes, which nobody keeps back.
+	reset()
+	os.write(fd, b'more....')
+	same([x.stat().st_size for x in os.scandir(other + '/striped') if x.name == 'settled'], [size + 8])
+	os.listxattr(there)
+	os.access(there, os.R_OK)
+	eventually(sent, WRITE=1, REPORT=1)
+	same((leases('writes'), counted('write_leases')), (1, 0))
+	# Times that are set stay.
+	os.utime(fd, ns=(1000000001, 2000000002))
+	same(os.stat(there).st_mtime_ns, 2000000002)
+	os.write(fd, b'again...')
+	assert os.stat(there).st_mtime_ns > 2000000002
+	# A truncation, too, is the holder's own.
+	os.ftruncate(fd, 100)
+	same(os.stat(there).st_size, 100)
+	os.write(fd, b'and more')
+	same(os.stat(there).st_size, 108)
+	same((leases('writes'), counted('write_leases')), (1, 0))
+	reset()
+	for i in range(20):
+	    os.write(fd, b'nothing\n')
+	sent()
+	os.close(fd)
+	same(len(read(there)), 268)
+	END
+}
+
+behind_head_settled()
+{
+	behind_python <<-'END'
+	from behind import *
+	fd = new('plain/settled', os.O_WRONLY | os.O_APPEND)
+	told = lambda st: (st.st_size, st.st_blocks, st.st_mtime_ns, st.st_ctime_ns)
+	there, size = other + '/plain/settled', os.write(fd, b'a' * 100)
+	os.fsync(fd)
+	reset()
+	for i in range(5):
+	    for j in range(20):
+	        size += os.write(fd, b'%07d\n' % size)
+	    st = os.stat(there)
+	    same(st.st_size, size)
+	    same(told(os.stat(there)), told(st))
+	    # The page that it ends in was read first.
+	    eventually(sent, HEAD_READ=1, HEAD_WRITE=i + 1, REPORT=i + 1)
+	    same((leases('writes'), counted('recalled'), counted('write_leases')), (1, 0, 0))
+	same(told(os.fstat(fd)), told(st))
+	os.close(fd)
+	same(len(read(there)), size)
+	END
+}
+
+# $1: where. In a loop beside it: no size goes back, and each has what was written when it was asked for.
+behind_settled_all_the_while()
+{
+	WHERE=$1 behind_python <<-'END'
+	import ctypes, mmap
+	from behind import *
+	STATS, APPENDS = 200, 10000
+	shared = mmap.mmap(-1, 4096)
+	written, looked = (ctypes.c_uint64.from_buffer(shared, 8 * i) for i in (0, 1))
+	name = os.environ['WHERE'] + '/looked'
+	path = other + '/' + name
+	def look():
+	    last = 0
+	    for i in range(STATS):
+	        n = written.value
+	        size = os.stat(path).st_size
+	        assert size >= n, f'{size} after {n}'
+	        assert size >= last, f'{size} after {last}'
+	        last = size
+	        looked.value += 1
+	# Before the file is open: the end of a process that has it open would write what is dirty.
+	ready, go = os.pipe()
+	pid = os.fork()
+	if not pid:
+	    how = 1
+	    try:
+	        os.read(ready, 1)
+	        look()
+	        how = 0
+	    finally:
+	        os._exit(how)
+	fd = new(name, os.O_WRONLY | os.O_APPEND)
+	# No draft, any more.
+	want, ended, n = [b'%07d\n' % 0], False, 1
+	os.write(fd, want[0])
+	os.fsync(fd)
+	same(leases('writes'), 1)
+	reset()
+	written.value = 8
+	os.write(go, b'x')
+	while n < APPENDS or not ended:
+	    want.append(b'%07d\n' % n)
+	    os.write(fd, want[-1])
+	    n += 1
+	    written.value = 8 * n
+	    if n % 50 == 0 and not ended:
+	        ended = os.waitpid(pid, os.WNOHANG) != (0, 0)
+	        if ended:
+	            same(looked.value, STATS)
+	print(n, 'appends', requests(), *((x, counted(x)) for x in ('written_behind', 'settles', 'recalled')))
+	same(looked.value, STATS)
+	same((leases('writes'), counted('recalled'), counted('write_leases')), (1, 0, 0))
+	assert counted('written_behind') >= 8 * n - 4096
+	assert counted('settles') >= STATS
+	# As often as anything was dirty at all, and no more.
+	assert requests()['REPORT'] <= STATS and requests()['WRITE'] <= 3 * STATS + n // 500, requests()
+	os.close(fd)
+	same(read(path), b''.join(want))
 	END
 }
 
@@ -305,7 +442,7 @@ behind_regained()
 	    want.extend(b'%07d\n' % len(want))
 	    os.write(fd, want[-8:])
 	put()
-	same(os.stat(other + '/striped/regained').st_size, 8)
+	same(read(other + '/striped/regained'), bytes(want))
 	eventually(lambda: leases('writes') == 0)
 	reset()
 	for i in range(15):
@@ -612,7 +749,12 @@ counts_behind()
 	check "... a part of a page of an old file, opened to write only: a READ, and the rest stays" behind_part
 	check "... 256 KiB, O_SYNC, O_DIRECT: to the iods at once" behind_at_once
 	check "... cache=none: a WRITE each" behind_uncached
-	check "... another stats it, or reads it: a RECALL, and it is right" behind_asked_for
+	check "... another reads it, or opens it: a RECALL, and it is right" behind_asked_for
+	check "... another stats it: what was not written, and a REPORT; the lease stays, and the next writes are 0" behind_settled
+	check "... 200 stats beside 10,000 appends: each has what was written before, and the lease stays" \
+		behind_settled_all_the_while striped
+	check "... to a small file, which becomes a large one" behind_settled_all_the_while plain
+	check "... a stat beside appends to a small file: a HEAD_WRITE, and a REPORT; the lease stays" behind_head_settled
 	check "... beside another who has it open to write: a WRITE each, and none when that is over" behind_two_writers
 	check "... lost, and got again without an open: an OPEN, after some writes" behind_regained
 	check "... times that were set after a write stay" behind_times_set
