@@ -214,10 +214,12 @@ void pvfs_close_at_mgr(struct pvfs_volume *vol, const struct pvfs_fid *fid, u32 
 	struct pvfs_ending e = { .c = { .fid = *fid, .flags = pvfs_open_class(flags) } };
 	struct batch *b;
 
+	if (inode && (flags & PVFS_O_WRITE) && !pvfs_wlease_closing(inode, &e.kept)) {
+		pvfs_late_write(inode, flags, false);
+		return;
+	}
 	if (inode) {
 		atomic_dec(&PVFS_I(inode)->nlive);
-		if (flags & PVFS_O_WRITE)
-			e.kept = pvfs_wlease_closing(inode);
 		e.use = PVFS_I(inode)->use;
 	}
 	if (e.use) {

@@ -43,6 +43,8 @@ static void late_work(struct work_struct *work)
 	struct inode *inode = late->inode;
 
 	pvfs_draft_settle(inode);
+	if (late->flags & PVFS_O_WRITE)
+		pvfs_wlease_leave(inode);
 	pvfs_cache_write(inode, 0, LLONG_MAX);
 	if (late->flags)
 		pvfs_close_at_mgr(PVFS_VOL(inode), &PVFS_I(inode)->fid, late->flags, inode);

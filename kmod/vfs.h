@@ -108,6 +108,7 @@ struct pvfs_wlease {
 	bool failed;			/* a page could not be written */
 	bool lost;			/* pages from a former session are there. Without the lock, too */
 	bool behind;			/* it was written to the page cache, ever. Without the lock */
+	bool leaving;			/* who closes it last waits for @users */
 	unsigned long lost_pages;
 	bool asking;			/* @ask is queued, or under way */
 	u32 missed;			/* small writes without one, since it was asked for */
@@ -318,7 +319,8 @@ bool pvfs_wlease_settle(struct inode *inode, u64 round);
 void pvfs_wlease_settle_work(struct work_struct *work);
 void pvfs_wlease_spoilt(struct inode *inode);
 void pvfs_wlease_opened(struct inode *inode);
-u64 pvfs_wlease_closing(struct inode *inode);
+void pvfs_wlease_leave(struct inode *inode);
+bool pvfs_wlease_closing(struct inode *inode, u64 *kept);
 void pvfs_wlease_closed(struct inode *inode, const struct pvfs_attr *attr, const struct pvfs_ask *ask);
 bool pvfs_wlease_reclaims(struct inode *inode, u64 *gen);
 void pvfs_wlease_reclaimed(struct inode *inode, u32 flags, u64 gen);

@@ -201,7 +201,7 @@ unsigned long pvfs_wlease_token(const struct inode *inode)
 
 /**
  * pvfs_wlease_begin - something is about to be written to the page cache
- * @inode: the file; its i_rwsem is held exclusively
+ * @inode: the file; its i_rwsem, or the mapping's invalidate_lock, is held exclusively
  * @token: of pvfs_wlease_token()
  *
  * A RECALL waits until pvfs_wlease_end(): between the two nothing is waited for but an iod, for a page that
@@ -231,7 +231,7 @@ void pvfs_wlease_end(struct inode *inode)
 
 	spin_lock(&pi->lock);
 	WRITE_ONCE(pi->wl.users, pi->wl.users - 1);
-	last = !pi->wl.users && (pi->wl.state != PVFS_WL_HELD || pi->wl.lost);
+	last = !pi->wl.users && (pi->wl.state != PVFS_WL_HELD || pi->wl.lost || pi->wl.leaving);
 	spin_unlock(&pi->lock);
 	if (last) {
 		smp_mb();		/* as wake_up_var() wants it */
@@ -471,29 +471,52 @@ void pvfs_wlease_opened(struct inode *inode)
 }
 
 /**
+ * pvfs_wlease_leave - an open for writing is about to be given back: if it is the last, wait for who makes
+ * pages dirty without one (resend.c)
+ * @inode: the file
+ */
+void pvfs_wlease_leave(struct inode *inode)
+{
+	struct pvfs_wlease *wl = &PVFS_I(inode)->wl;
+	bool busy;
+
+	spin_lock(&PVFS_I(inode)->lock);
+	busy = wl->users && wl->writers == 1;
+	wl->leaving |= busy;
+	spin_unlock(&PVFS_I(inode)->lock);
+	if (busy)
+		wait_var_event(&wl->users, !READ_ONCE(wl->users));
+}
+
+/**
  * pvfs_wlease_closing - CLOSE of an open for writing is about to be sent; that of the last ends the lease
  * @inode: the file; what was written is with the iods
+ * @kept: set to the version that the pages in the cache are of, if they are the file as the lease ends; else 0
  *
- * Return: the version that the pages in the cache are of, if they are the file as the lease ends; else 0.
+ * Return: it may be. Not the last one while there is a lease under which pages were made dirty once more: they
+ * need the open.
  */
-u64 pvfs_wlease_closing(struct inode *inode)
+bool pvfs_wlease_closing(struct inode *inode, u64 *kept)
 {
 	struct pvfs_inode *pi = PVFS_I(inode);
 	struct pvfs_wlease *wl = &pi->wl;
-	u64 kept = 0;
+	bool ret = true;
 
+	*kept = 0;
 	spin_lock(&pi->lock);
-	if (!--wl->writers)
+	if (wl->writers == 1 && wl->state != PVFS_WL_NONE && (wl->users || pvfs_late_due(inode))) {
+		ret = false;
+	} else if (!--wl->writers) {
 		wl->missed = 0;
-	if (!wl->writers && wl->state == PVFS_WL_HELD) {
-		if (wlease_mine(wl, PVFS_VOL(inode)) && !wl->lost && pi->cache_version == pi->version &&
-		    !mapping_tagged(inode->i_mapping, PAGECACHE_TAG_DIRTY) &&
-		    !mapping_tagged(inode->i_mapping, PAGECACHE_TAG_WRITEBACK))
-			kept = pi->cache_version;
-		wlease_set(pi, PVFS_WL_NONE);
+		wl->leaving = false;
+		if (wl->state == PVFS_WL_HELD) {
+			if (wlease_mine(wl, PVFS_VOL(inode)) && !wl->lost && pi->cache_version == pi->version)
+				*kept = pi->cache_version;
+			wlease_set(pi, PVFS_WL_NONE);
+		}
 	}
 	spin_unlock(&pi->lock);
-	return kept;
+	return ret;
 }
 
 /**
