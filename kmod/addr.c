@@ -21,6 +21,7 @@
  * So whoever can be killed waits here first, see addr_wait().
  */
 #include <linux/highmem.h>
+#include <linux/migrate.h>
 #include <linux/mm.h>
 #include <linux/pagemap.h>
 #include <linux/pagevec.h>
@@ -149,6 +150,9 @@ const struct address_space_operations pvfs_aops = {
 	.writepages = pvfs_writepages,
 	.dirty_folio = filemap_dirty_folio,
 	.launder_folio = pvfs_launder_folio,
+	.release_folio = pvfs_release_folio,
+	.invalidate_folio = pvfs_invalidate_folio,
+	.migrate_folio = filemap_migrate_folio,
 	.direct_IO = noop_direct_IO,	/* tells the VFS that O_DIRECT is fine; file.c does it */
 };
 

@@ -255,6 +255,9 @@ int pvfs_file_flush(struct file *file, fl_owner_t id)
 	err = pvfs_draft_end(file_inode(file), true);
 	err2 = pvfs_cache_write(file_inode(file), 0, LLONG_MAX);
 	err = err ?: err2;
+	/* While it is open: then it may be that nothing is lost. */
+	if (err != -EINTR)
+		pvfs_unstable_settle(file_inode(file));
 	err2 = file_check_and_advance_wb_err(file);
 	return err ?: err2;
 }
@@ -822,11 +825,16 @@ static int pvfs_fsync(struct file *file, loff_t start, loff_t end, int datasync)
 {
 	struct inode *inode = file_inode(file);
 	int err, lost;
+	u32 seen;
 
 	err = pvfs_draft_end(inode, false);
-	err = err ?: pvfs_cache_write(inode, start, end);
-	err = err ?: file_check_and_advance_wb_err(file);
-	err = err ?: pvfs_unstable_fsync(inode, datasync);
+	do {
+		/* Pages that are made dirty again from here on have to be written, too. */
+		seen = pvfs_unstable_resends(inode);
+		err = err ?: pvfs_cache_write(inode, start, end);
+		err = err ?: file_check_and_advance_wb_err(file);
+		err = err ?: pvfs_unstable_fsync(inode, datasync);
+	} while (!err && seen != pvfs_unstable_resends(inode));
 	/* The size is data too. */
 	if (!err && pvfs_writes_pending(inode))
 		err = pvfs_meta_report(inode, 0, 0);

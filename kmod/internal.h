@@ -508,6 +508,7 @@ enum pvfs_counter {
 	PVFS_CNT_WLEASES,	/* WRITE leases taken */
 	PVFS_CNT_BEHIND,	/* bytes that were written to the page cache, and left there */
 	PVFS_CNT_AHEAD,		/* bytes that were asked for ahead of who reads by steps */
+	PVFS_CNT_RESENT,	/* bytes that an iod may have lost, written once more */
 	PVFS_CNT_MAX,
 };
 void pvfs_count(struct pvfs_volume *vol, enum pvfs_counter c, u64 n);

@@ -525,7 +525,8 @@ static int io_part_write_done(struct pvfs_io *io, struct pvfs_io_part *p,
 
 	if (pvfs_write_rep_decode(&rep, req->rep, req->rep_len) || rep.wtime.nsec >= NSEC_PER_SEC)
 		return io_bogus_answer(io, p);
-	pvfs_unstable_note(io->inode, &io->layout, p->df, rep.verifier, &io->cap, io->session);
+	pvfs_unstable_note(io->inode, &io->layout, p->df, rep.verifier, &io->cap, io->session,
+			   io->kept);
 	p->wtime = rep.wtime;
 	return 0;
 }

@@ -46,6 +46,7 @@ static void late_work(struct work_struct *work)
 	if (late->flags & PVFS_O_WRITE)
 		pvfs_wlease_leave(inode);
 	pvfs_cache_write(inode, 0, LLONG_MAX);
+	pvfs_unstable_settle(inode);
 	if (late->flags)
 		pvfs_close_at_mgr(PVFS_VOL(inode), &PVFS_I(inode)->fid, late->flags, inode);
 	smp_store_release(&late->done, true);	/* pairs with late_done() */

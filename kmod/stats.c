@@ -108,6 +108,7 @@ static int stats_show(struct seq_file *m, void *v)
 		[PVFS_CNT_WLEASES] = "write_leases",
 		[PVFS_CNT_BEHIND] = "written_behind",
 		[PVFS_CNT_AHEAD] = "ahead_by_steps",
+		[PVFS_CNT_RESENT] = "resent_bytes",
 	};
 	struct pvfs_volume *vol = m->private;
 	struct pvfs_op_stats s;

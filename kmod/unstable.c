@@ -8,7 +8,10 @@
  * FSYNC, by volume and file, whatever becomes of the inode meanwhile: programs close a file long
  * before it is synced, and memory is wanted for other inodes.
  *
- * What may be lost is told once to each open descriptor of the file, when it is synced (the
+ * With another verifier the pages that are not stable are written once more, if all that was written is
+ * in the page cache (resend.c): who syncs the file does that first, and a work item, if nobody does.
+ *
+ * Else it may be lost. That is told once to each open descriptor of the file, when it is synced (the
  * mapping's errseq), and to the next syncfs(2) (the super block's). If no inode is in memory it is
  * told to who opens the file and syncs it.
  *
@@ -25,6 +28,7 @@
 #define UNSTABLE_FILES 32		/* synced at once by one task */
 #define UNSTABLE_PARTS 64		/* FSYNCs under way of one task */
 #define UNSTABLE_TRIES 5		/* sessions may end under it */
+#define RESENDS_MAX 5			/* times that pages are sent again before a sync went well */
 #define UNMOUNT_DOWN_MS 5000		/* at unmount: with a server that is away, */
 #define UNMOUNT_SILENT_MS 20000		/* or that has answered nothing for so long */
 #define UNMOUNT_ABORT_MS 200		/* then again and again */
@@ -53,6 +57,18 @@ struct pvfs_unstable {
 	u64 session;			/* in this session */
 	u64 *verf;			/* by datafile: of writes since the last FSYNC, 0: none */
 	u32 nverf;
+	/*
+	 * Generations of what is written: @gen now; what was up to @stable is on stable storage, or was
+	 * told as lost; and of @gone is the latest that is not in the page cache. See resend.c.
+	 */
+	unsigned long gen, stable, gone;
+	/* a verifier was another, which is to be dealt with; cleared under vol->unstable.lock, too */
+	bool changed;
+	bool resent;	/* pages were made dirty for that, and not all were written and synced since */
+	u32 resends;			/* how often, since a sync went well */
+	unsigned long syncing;		/* the claimer's: what it will have synced */
+	bool missed;			/* the same: not all of that */
+	bool redo;			/* the same: it is not done with it */
 };
 
 /* A datafile being synced. */
@@ -133,28 +149,83 @@ static bool unstable_dirty(struct pvfs_unstable *u)
 	return ret;
 }
 
+/* Is it to be kept on the list? */
+static bool unstable_pending(struct pvfs_unstable *u)
+{
+	return READ_ONCE(u->changed) || READ_ONCE(u->resent) || unstable_dirty(u);
+}
+
 /* Nothing of it is to be synced any more. */
 static void unstable_forget(struct pvfs_unstable *u)
 {
 	spin_lock(&u->lock);
 	if (u->nverf)
 		memset(u->verf, 0, u->nverf * sizeof(*u->verf));
+	u->changed = false;
+	u->resent = false;
 	spin_unlock(&u->lock);
 }
 
-/* What was written may be gone. */
-static void unstable_lost(struct pvfs_volume *vol, struct pvfs_unstable *u)
+/* What was written may be gone. The volume's lock is held. */
+static void unstable_lost_locked(struct pvfs_volume *vol, struct pvfs_unstable *u)
 {
-	spin_lock(&vol->unstable.lock);
 	if (u->inode) {
 		mapping_set_error(u->inode->i_mapping, -EIO);
 	} else {
 		errseq_set(&vol->sb->s_wb_err, -EIO);
 		u->lost = true;
 	}
-	spin_unlock(&vol->unstable.lock);
 	pr_warn_ratelimited("%s: inode %llu: what was written here and not synced may be lost\n",
 			    vol->opts.volume, u->fid.ino);
+}
+
+static void unstable_lost(struct pvfs_volume *vol, struct pvfs_unstable *u)
+{
+	spin_lock(&vol->unstable.lock);
+	unstable_lost_locked(vol, u);
+	spin_unlock(&vol->unstable.lock);
+}
+
+/* Takes a reference to the inode. */
+static void unstable_queue(struct inode *inode)
+{
+	struct pvfs_volume *vol = PVFS_VOL(inode);
+
+	atomic_inc(&vol->closing);
+	if (queue_work(vol->vfs_wq, &PVFS_I(inode)->resend_work))
+		return;
+	/* It is yet to run, and has its reference, which counts. */
+	atomic_dec(&vol->closing);
+	pvfs_iput_later(inode);
+}
+
+/* Is all that is not stable in the page cache of an inode? Both locks are held. */
+static bool unstable_here(const struct pvfs_unstable *u)
+{
+	return u->inode && u->gone <= u->stable;
+}
+
+/*
+ * u->changed was set. What can't be sent again is told at once; the rest is for who syncs the file
+ * next, or for the work item. Does not sleep. Of an inode that is going pvfs_unstable_evict() tells.
+ */
+static void unstable_changed(struct pvfs_volume *vol, struct pvfs_unstable *u)
+{
+	struct inode *inode = NULL;
+
+	spin_lock(&vol->unstable.lock);
+	spin_lock(&u->lock);
+	if (u->changed && unstable_here(u)) {
+		inode = igrab(u->inode);
+	} else if (u->changed) {
+		/* Before it is cleared: who syncs the file looks for both, in that order. */
+		unstable_lost_locked(vol, u);
+		u->changed = false;
+	}
+	spin_unlock(&u->lock);
+	spin_unlock(&vol->unstable.lock);
+	if (inode)
+		unstable_queue(inode);
 }
 
 /*
@@ -177,6 +248,7 @@ static struct pvfs_unstable *unstable_of(struct inode *inode, bool make)
 		INIT_LIST_HEAD(&new->link);
 		spin_lock_init(&new->lock);
 		new->fid = pi->fid;
+		new->gen = 1;
 	}
 	spin_lock(&vol->unstable.lock);
 	u = unstable_find(vol, &pi->fid);
@@ -191,7 +263,7 @@ static struct pvfs_unstable *unstable_of(struct inode *inode, bool make)
 			/* To those who have it open from now on; syncfs has been told. */
 			errseq_set(&inode->i_mapping->wb_err, -EIO);
 			u->lost = false;
-			if (!u->claimed && !unstable_dirty(u))
+			if (!u->claimed && !unstable_pending(u))
 				unstable_unlist(vol, u);
 		}
 		/* Pairs with the load above. */
@@ -206,7 +278,8 @@ static struct pvfs_unstable *unstable_of(struct inode *inode, bool make)
  * pvfs_unstable_evict - an inode goes
  * @inode: the inode
  *
- * What was written stays to be synced, but for a file that nobody will look at any more.
+ * What was written stays to be synced, but for a file that nobody will look at any more. Its pages
+ * are gone.
  */
 void pvfs_unstable_evict(struct inode *inode)
 {
@@ -222,6 +295,18 @@ void pvfs_unstable_evict(struct inode *inode)
 	if (!inode->i_nlink) {
 		unstable_forget(u);
 		if (!u->claimed)
+			unstable_unlist(vol, u);
+	} else {
+		spin_lock(&u->lock);
+		if (u->changed)
+			unstable_lost_locked(vol, u);
+		if (u->changed && list_empty(&u->link))
+			unstable_list(vol, u);
+		u->changed = false;
+		u->resent = false;
+		u->gone = u->gen;
+		spin_unlock(&u->lock);
+		if (!u->claimed && !u->lost && !unstable_dirty(u))
 			unstable_unlist(vol, u);
 	}
 	idle = unstable_idle(u);
@@ -294,6 +379,17 @@ static u64 unstable_verf(u64 verifier)
 	return verifier ?: 1;
 }
 
+/*
+ * The capability is of that one. What was written in a former one others may have gone on from.
+ * u->lock is held.
+ */
+static void unstable_session(struct pvfs_unstable *u, u64 session)
+{
+	if (u->session && u->session != session)
+		u->gone = u->gen;
+	u->session = session;
+}
+
 /**
  * pvfs_unstable_note - an iod has taken a write
  * @inode: the file; pvfs_unstable_room() was called for it
@@ -302,14 +398,16 @@ static u64 unstable_verf(u64 verifier)
  * @verifier: from the answer
  * @cap: the write was made with, any of the file's
  * @session: in which @cap is good
+ * @kept: what was written are pages of the page cache, which get their stamps behind this
  *
  * Another verifier than before: what was written before and not synced may be lost.
  */
 void pvfs_unstable_note(struct inode *inode, const struct pvfs_layout *layout, u32 df, u64 verifier,
-			const struct pvfs_cap *cap, u64 session)
+			const struct pvfs_cap *cap, u64 session, bool kept)
 {
 	struct pvfs_unstable *u = PVFS_I(inode)->unstable;
 	struct pvfs_volume *vol = PVFS_VOL(inode);
+	bool changed;
 	u64 old;
 
 	if (WARN_ONCE(!u || df >= READ_ONCE(u->nverf), "pvfs: a write that fsync would not sync\n"))
@@ -317,21 +415,65 @@ void pvfs_unstable_note(struct inode *inode, const struct pvfs_layout *layout, u
 	spin_lock(&u->lock);
 	old = u->verf[df];
 	u->verf[df] = unstable_verf(verifier);
+	changed = old && old != unstable_verf(verifier);
+	u->changed |= changed;
+	if (!kept)
+		u->gone = u->gen;
 	if (!old || u->session != session) {
 		u->layout = *layout;
 		u->cap = *cap;
-		u->session = session;
+		unstable_session(u, session);
 	}
 	spin_unlock(&u->lock);
-	if (old) {
-		if (old != unstable_verf(verifier))
-			unstable_lost(vol, u);
+	if (changed)
+		unstable_changed(vol, u);
+	if (old)
 		return;
-	}
 	spin_lock(&vol->unstable.lock);
 	if (list_empty(&u->link))
 		unstable_list(vol, u);
 	spin_unlock(&vol->unstable.lock);
+}
+
+/**
+ * pvfs_unstable_stamp - the generation of what was written
+ * @inode: the file; its iods have answered, and pvfs_unstable_note() was called
+ */
+unsigned long pvfs_unstable_stamp(struct inode *inode)
+{
+	struct pvfs_unstable *u = PVFS_I(inode)->unstable;
+	unsigned long ret;
+
+	spin_lock(&u->lock);
+	ret = u->gen;
+	spin_unlock(&u->lock);
+	return ret;
+}
+
+/**
+ * pvfs_unstable_gone - a page of the page cache goes
+ * @inode: whose
+ * @stamp: the page's, of pvfs_unstable_stamp()
+ */
+void pvfs_unstable_gone(struct inode *inode, unsigned long stamp)
+{
+	struct pvfs_unstable *u = PVFS_I(inode)->unstable;
+
+	spin_lock(&u->lock);
+	u->gone = max(u->gone, stamp);
+	spin_unlock(&u->lock);
+}
+
+/**
+ * pvfs_unstable_resends - how often pages of a file were made dirty to be sent again
+ * @inode: the file
+ *
+ * If it is another after the file was synced than before its pages were written, some may not have
+ * been.
+ */
+u32 pvfs_unstable_resends(const struct inode *inode)
+{
+	return atomic_read(&PVFS_I(inode)->resends);
 }
 
 /* ---------------------------------------------------------------- claims */
@@ -344,6 +486,7 @@ static bool unstable_claim_locked(struct pvfs_volume *vol, struct pvfs_unstable 
 	u->claimed = true;
 	u->begun = ++vol->unstable.seq;
 	u->err = 0;
+	u->redo = false;
 	return true;
 }
 
@@ -372,12 +515,12 @@ static void unstable_release(struct pvfs_volume *vol, struct pvfs_unstable **us,
 
 		spin_lock(&vol->unstable.lock);
 		u->claimed = false;
-		/* Whose task was killed was not tried. */
-		if (u->err != -EINTR) {
+		/* Whose task was killed was not tried, nor was what has to be sent again. */
+		if (u->err != -EINTR && !u->redo) {
 			u->tried = u->begun;
 			u->failed = u->err;
 		}
-		if (!u->lost && !unstable_dirty(u))
+		if (!u->lost && !unstable_pending(u))
 			unstable_unlist(vol, u);
 		else if (list_empty(&u->link))
 			unstable_list(vol, u);
@@ -411,7 +554,7 @@ static unsigned int unstable_claim_oldest(struct pvfs_volume *vol, u64 since, bo
 			break;
 		if (u->since > since)
 			continue;
-		if (u->lost && !told && !u->claimed && !unstable_dirty(u))
+		if (u->lost && !told && !u->claimed && !unstable_pending(u))
 			continue;
 		if (!u->claimed && u->tried > since) {
 			*failed |= u->failed;
@@ -468,7 +611,7 @@ static int unstable_cap(struct pvfs_volume *vol, struct pvfs_unstable *u)
 	/* If it has become another meanwhile the iods refuse it, and it comes again. */
 	spin_lock(&u->lock);
 	u->cap = cap;
-	u->session = session;
+	unstable_session(u, session);
 	spin_unlock(&u->lock);
 	return 0;
 }
@@ -494,15 +637,19 @@ static unsigned int unstable_collect(struct pvfs_unstable *u, u32 *df, struct un
 /* It was not synced after all. What was written meanwhile may have told of another verifier. */
 static void unstable_restore(struct pvfs_volume *vol, const struct unstable_part *p)
 {
+	bool changed;
 	u64 newer;
 
 	spin_lock(&p->u->lock);
 	newer = p->u->verf[p->df];
 	if (!newer)
 		p->u->verf[p->df] = p->verf;
+	changed = newer && newer != p->verf;
+	p->u->changed |= changed;
+	p->u->missed = true;
 	spin_unlock(&p->u->lock);
-	if (newer && newer != p->verf)
-		unstable_lost(vol, p->u);
+	if (changed)
+		unstable_changed(vol, p->u);
 }
 
 static void unstable_submit(struct pvfs_volume *vol, struct unstable_part *p, bool datasync)
@@ -537,8 +684,12 @@ static int unstable_answer(struct pvfs_volume *vol, struct unstable_part *p)
 	}
 	if (!err) {
 		WRITE_ONCE(vol->unstable.answers, vol->unstable.answers + 1);
-		if (unstable_verf(rep.verifier) != p->verf)
-			unstable_lost(vol, p->u);
+		if (unstable_verf(rep.verifier) != p->verf) {
+			spin_lock(&p->u->lock);
+			p->u->changed = true;
+			spin_unlock(&p->u->lock);
+			unstable_changed(vol, p->u);
+		}
 		return 0;
 	}
 	unstable_restore(vol, p);
@@ -578,6 +729,24 @@ static int unstable_run(struct pvfs_volume *vol, struct unstable_part *parts, un
 	return err;
 }
 
+/* What is written from now on this sync does not answer for. */
+static void unstable_sync_begin(struct pvfs_unstable *u)
+{
+	spin_lock(&u->lock);
+	u->syncing = u->gen++;
+	spin_unlock(&u->lock);
+}
+
+static void unstable_sync_end(struct pvfs_unstable *u)
+{
+	spin_lock(&u->lock);
+	if (!u->err && !u->missed && !u->changed) {
+		u->stable = u->syncing;
+		u->resends = 0;
+	}
+	spin_unlock(&u->lock);
+}
+
 /* Syncs files that this task has claimed. Return: 0 or -errno of one of them; their err has each. */
 static int unstable_sync(struct pvfs_volume *vol, struct pvfs_unstable **us, unsigned int n,
 			 bool datasync)
@@ -592,6 +761,8 @@ static int unstable_sync(struct pvfs_volume *vol, struct pvfs_unstable **us, uns
 			us[i]->err = -ENOMEM;
 		return -ENOMEM;
 	}
+	for (i = 0; i < n; i++)
+		unstable_sync_begin(us[i]);
 	for (tries = 0; tries < UNSTABLE_TRIES; tries++) {
 		bool again = false;
 
@@ -600,6 +771,7 @@ static int unstable_sync(struct pvfs_volume *vol, struct pvfs_unstable **us, uns
 		for (i = 0; i < n; i++) {
 			u32 df = 0;
 
+			us[i]->missed = false;
 			if (!unstable_dirty(us[i]))
 				continue;
 			e = unstable_cap(vol, us[i]);
@@ -631,8 +803,58 @@ static int unstable_sync(struct pvfs_volume *vol, struct pvfs_unstable **us, uns
 	for (i = 0; i < n; i++)
 		us[i]->err = unstable_dirty(us[i]) ? err : 0;
 out:
+	for (i = 0; i < n; i++)
+		unstable_sync_end(us[i]);
 	kfree(parts);
 	return err;
+}
+
+/*
+ * Another verifier is dealt with: pages are made dirty, or it is told. The file is claimed. Return:
+ * 0, or -EINTR: killed, it is to be done yet.
+ */
+static int unstable_resend(struct pvfs_volume *vol, struct pvfs_unstable *u)
+{
+	struct inode *inode = NULL;
+	unsigned long stable = 0;
+	bool gone;
+	int err;
+
+	if (!READ_ONCE(u->changed))
+		return 0;
+	spin_lock(&vol->unstable.lock);
+	spin_lock(&u->lock);
+	if (u->changed && unstable_here(u) && u->resends < RESENDS_MAX) {
+		inode = igrab(u->inode);
+		if (inode) {
+			u->changed = false;
+			u->resent = true;
+			u->resends++;
+			stable = u->stable;
+		}
+	} else if (u->changed) {
+		unstable_lost_locked(vol, u);
+		u->changed = false;
+	}
+	spin_unlock(&u->lock);
+	spin_unlock(&vol->unstable.lock);
+	if (!inode)
+		return 0;
+	err = pvfs_resend(inode, stable);
+	/* Who has seen the number before may have written pages before this made them dirty. */
+	atomic_inc(&PVFS_I(inode)->resends);
+	spin_lock(&u->lock);
+	u->changed |= err == -EINTR;
+	gone = u->gone > stable;
+	spin_unlock(&u->lock);
+	if (err == -EINTR) {
+		ihold(inode);
+		unstable_queue(inode);
+	} else if (err || gone) {
+		unstable_lost(vol, u);
+	}
+	pvfs_iput_later(inode);
+	return err == -EINTR ? err : 0;
 }
 
 /**
@@ -641,7 +863,8 @@ out:
  * @datasync: times are of no interest
  *
  * Only the datafiles that were written to since the last time are asked. That writes were lost in a
- * crash of an iod is not returned, but noted in the mapping for each open file to be told once.
+ * crash of an iod is not returned, but noted in the mapping for each open file to be told once; or
+ * pages are dirty when it returns that are to be written again: see pvfs_unstable_resends().
  *
  * Return: 0 or -errno.
  */
@@ -649,15 +872,108 @@ int pvfs_unstable_fsync(struct inode *inode, bool datasync)
 {
 	struct pvfs_volume *vol = PVFS_VOL(inode);
 	struct pvfs_unstable *u = unstable_of(inode, false);
+	u32 seen;
 	int err;
 
 	if (!u)
 		return 0;
 	if (pvfs_wait_event(vol->unstable.wait, unstable_claim(vol, u)))
 		return -EINTR;
-	err = unstable_sync(vol, &u, 1, datasync);
+	seen = pvfs_unstable_resends(inode);
+	err = unstable_resend(vol, u);
+	if (!err && seen == pvfs_unstable_resends(inode)) {
+		err = unstable_sync(vol, &u, 1, datasync);
+		err = unstable_resend(vol, u) ?: err;
+	}
+	u->err = u->err ?: err;
+	u->redo = READ_ONCE(u->changed) || READ_ONCE(u->resent);
 	unstable_release(vol, &u, 1);
 	return err;
+}
+
+/*
+ * Writes and syncs all of a file until nothing of it has to be sent again. Return: 0 or -errno; of
+ * pages that could not be written the mapping knows.
+ */
+static int unstable_all(struct inode *inode)
+{
+	struct pvfs_volume *vol = PVFS_VOL(inode);
+	struct pvfs_unstable *u;
+	u32 seen;
+	int err;
+
+	do {
+		seen = pvfs_unstable_resends(inode);
+		err = pvfs_cache_write(inode, 0, LLONG_MAX) ?: pvfs_unstable_fsync(inode, false);
+	} while (!err && seen != pvfs_unstable_resends(inode));
+	u = unstable_of(inode, false);
+	if (!u || err == -EINTR)
+		return err;
+	spin_lock(&vol->unstable.lock);
+	spin_lock(&u->lock);
+	if (seen == pvfs_unstable_resends(inode))
+		WRITE_ONCE(u->resent, false);
+	spin_unlock(&u->lock);
+	if (!u->claimed && !u->lost && !unstable_pending(u))
+		unstable_unlist(vol, u);
+	spin_unlock(&vol->unstable.lock);
+	return err;
+}
+
+/* A verifier was another, and perhaps nobody syncs the file. */
+void pvfs_unstable_work(struct work_struct *work)
+{
+	struct pvfs_inode *pi = container_of(work, struct pvfs_inode, resend_work);
+
+	unstable_all(&pi->vfs_inode);
+	pvfs_use_iput(pi->use);			/* also counts vol->closing down */
+}
+
+/**
+ * pvfs_unstable_settle - an open for writing is about to be given back: first what has to be sent
+ * again
+ * @inode: the file
+ *
+ * Errors are kept in the mapping.
+ */
+void pvfs_unstable_settle(struct inode *inode)
+{
+	struct pvfs_unstable *u = unstable_of(inode, false);
+
+	if (u && READ_ONCE(u->changed))
+		unstable_all(inode);
+}
+
+/*
+ * Those of the files, which are claimed, that have to be sent again, with references. What is on its
+ * way out, with its pages, is told. Return: how many.
+ */
+static unsigned int unstable_inodes(struct pvfs_volume *vol, struct pvfs_unstable **us,
+				    unsigned int n, struct inode **inodes)
+{
+	unsigned int i, m = 0;
+	struct inode *inode;
+
+	spin_lock(&vol->unstable.lock);
+	for (i = 0; i < n; i++) {
+		if (!us[i]->inode || !(READ_ONCE(us[i]->changed) || READ_ONCE(us[i]->resent)))
+			continue;
+		inode = igrab(us[i]->inode);
+		us[i]->redo = inode;
+		if (inode) {
+			inodes[m++] = inode;
+			continue;
+		}
+		spin_lock(&us[i]->lock);
+		if (us[i]->changed) {
+			errseq_set(&vol->sb->s_wb_err, -EIO);
+			us[i]->lost = true;
+			us[i]->changed = false;
+		}
+		spin_unlock(&us[i]->lock);
+	}
+	spin_unlock(&vol->unstable.lock);
+	return m;
 }
 
 /* Return: some are claimed (@n), or there is nothing to wait for. */
@@ -677,10 +993,11 @@ static bool unstable_claim_next(struct pvfs_volume *vol, u64 since, struct pvfs_
 int pvfs_unstable_sync(struct pvfs_volume *vol)
 {
 	struct pvfs_unstable *us[UNSTABLE_FILES];
+	struct inode *inodes[UNSTABLE_FILES];
 	u32 aborts = READ_ONCE(vol->aborts);
 	bool busy, failed = false;
-	int err = 0, e;
-	unsigned int n;
+	unsigned int i, m, n;
+	int err = 0, e, e2;
 	u64 since;
 
 	spin_lock(&vol->unstable.lock);
@@ -693,7 +1010,14 @@ int pvfs_unstable_sync(struct pvfs_volume *vol)
 		if (!n)
 			break;
 		e = unstable_sync(vol, us, n, false);
+		m = unstable_inodes(vol, us, n, inodes);
 		unstable_release(vol, us, n);
+		/* One after the other, with none claimed but that one. */
+		for (i = 0; i < m; i++) {
+			e2 = e == -EINTR ? 0 : unstable_all(inodes[i]);
+			e = e2 == -EINTR ? e2 : e ?: e2;
+			pvfs_iput_later(inodes[i]);
+		}
 		if (e == -EINTR)
 			return e;
 		err = err ?: e;
@@ -732,6 +1056,9 @@ int pvfs_unstable_trim(struct pvfs_volume *vol)
 		unstable_forget(us[i]);
 		unstable_lost(vol, us[i]);
 	}
+	/* That is for others, who are waited for by no writer. */
+	for (i = 0; i < n; i++)
+		us[i]->redo = READ_ONCE(us[i]->changed) || READ_ONCE(us[i]->resent);
 	unstable_release(vol, us, n);
 	return err == -EINTR ? err : 0;
 }

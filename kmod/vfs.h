@@ -17,6 +17,7 @@
  *   export.c file handles                      late.c   what dying tasks leave to be written
  *   leasestat.c how many leases and drafts there are
  *   wlease.c leases to write without asking     writeback.c  writing to the page cache, and from there
+ *   resend.c pages that an iod may have lost
  *
  * What is trusted: by default nothing that was learned before the present system call began. Names
  * are asked by LOOKUP, whose answer brings the attributes along; open files' attributes by GETATTR;
@@ -191,6 +192,8 @@ struct pvfs_inode {
 	struct pvfs_use *use;		/* from the first open on; then constant */
 	/* what was written and not synced; vol->unstable.lock. From the first write on, constant */
 	struct pvfs_unstable *unstable;
+	atomic_t resends;		/* how often pages were made dirty to be sent again */
+	struct work_struct resend_work;
 
 	struct inode vfs_inode;
 };
@@ -339,6 +342,13 @@ bool pvfs_may_write_behind(const struct kiocb *iocb, const struct iov_iter *from
 ssize_t pvfs_write_behind(struct kiocb *iocb, struct iov_iter *from, unsigned long token, int *err);
 bool pvfs_unwritten(const struct inode *inode);
 int pvfs_behind_settle(struct inode *inode);
+
+/* ---------------------------------------------------------------- resend.c */
+
+void pvfs_resend_stamp(struct folio *folio, unsigned long stamp);
+bool pvfs_release_folio(struct folio *folio, gfp_t gfp);
+void pvfs_invalidate_folio(struct folio *folio, size_t offset, size_t length);
+int pvfs_resend(struct inode *inode, unsigned long stable);
 
 /* ---------------------------------------------------------------- leasestat.c */
 
@@ -588,6 +598,7 @@ struct pvfs_io {
 	struct inode *inode;
 	bool write;
 	bool fill;	/* for the page cache: it may reach beyond the end of the file */
+	bool kept;	/* a write: @mem is pages of the page cache */
 	bool big;	/* bookkeeping from kvmalloc() and counted; else from the pool */
 	loff_t pos;			/* in the file */
 	u32 len;			/* bytes to move; start may cut it down */
@@ -643,7 +654,12 @@ void pvfs_unstable_free(struct pvfs_volume *vol);
 void pvfs_unstable_evict(struct inode *inode);
 int pvfs_unstable_room(struct inode *inode, u32 n);
 void pvfs_unstable_note(struct inode *inode, const struct pvfs_layout *layout, u32 df, u64 verifier,
-			const struct pvfs_cap *cap, u64 session);
+			const struct pvfs_cap *cap, u64 session, bool kept);
+unsigned long pvfs_unstable_stamp(struct inode *inode);
+void pvfs_unstable_gone(struct inode *inode, unsigned long stamp);
+u32 pvfs_unstable_resends(const struct inode *inode);
+void pvfs_unstable_settle(struct inode *inode);
+void pvfs_unstable_work(struct work_struct *work);
 int pvfs_unstable_fsync(struct inode *inode, bool datasync);
 int pvfs_unstable_sync(struct pvfs_volume *vol);
 int pvfs_unstable_trim(struct pvfs_volume *vol);

@@ -257,6 +257,7 @@ static bool wb_lost(struct inode *inode, unsigned int n)
 static void wb_done(struct pvfs_io *io)
 {
 	struct pvfs_inode *pi = PVFS_I(io->inode);
+	unsigned long stamp = 0;
 	unsigned int full, i;
 	bool lost = false;
 	u32 len = 0;
@@ -275,9 +276,16 @@ static void wb_done(struct pvfs_io *io)
 		if (!lost)
 			pvfs_wlease_spoilt(io->inode);
 	}
-	for (i = 0; i < io->nmem; i++)
-		wb_page_end(io->inode, page_folio(io->mem[i].bv_page),
-			    i >= full ? -EINTR : lost ? 0 : io->err);
+	/* Of a head nothing has to be remembered. */
+	if (!io->err && !io->head)
+		stamp = pvfs_unstable_stamp(io->inode);
+	for (i = 0; i < io->nmem; i++) {
+		struct folio *folio = page_folio(io->mem[i].bv_page);
+
+		if (stamp && i < full)
+			pvfs_resend_stamp(folio, stamp);
+		wb_page_end(io->inode, folio, i >= full ? -EINTR : lost ? 0 : io->err);
+	}
 	pvfs_io_put(io);
 }
 
@@ -325,6 +333,7 @@ static void wb_add(struct writeback *wb, struct folio *folio)
 	if (!io) {
 		/* Not waiting for other transfers: they may be waiting for these pages. So it does not fail. */
 		io = wb->io = pvfs_io_get(wb->inode, true, pos, WB_BYTES, true);
+		io->kept = true;
 		wb->len = 0;
 	}
 	io->mem[io->nmem++] = (struct bio_vec){ .bv_page = folio_page(folio, 0), .bv_len = here };
@@ -397,6 +406,7 @@ int pvfs_launder_folio(struct folio *folio)
 	}
 	folio_start_writeback(folio);
 	io = pvfs_io_get(inode, true, pos, min_t(loff_t, PAGE_SIZE, size - pos), true);
+	io->kept = true;
 	io->mem[io->nmem++] = (struct bio_vec){ .bv_page = folio_page(folio, 0), .bv_len = io->len };
 	err = pvfs_io_run(io);
 	io->err = err;
