@@ -10,8 +10,9 @@
 . "${0%/*}/bad_exit.sh"
 . "${0%/*}/bad_late.sh"
 . "${0%/*}/bad_behind.sh"
+. "${0%/*}/bad_resent.sh"
 
-plan 88
+plan 96
 KEY=key
 TIMEO=timeo=30
 conf=/run/pvfs-cluster/volume/pvfs.conf
@@ -286,7 +287,8 @@ lost_writes()
 		b = os.open(d + "/open", os.O_RDONLY)
 		c = os.open(d, os.O_RDONLY)
 		os.write(a, bytes(5000))
-		os.fstat(a)		# so that the iod has it
+		os.fstat(a)		# so that the iod has it,
+		os.posix_fadvise(a, 0, 0, os.POSIX_FADV_DONTNEED)	# and only the iod
 		print("opened", flush=True)
 		open(fifo).read()
 		print("descriptors", [came(libc.fsync, x) for x in (a, b, a, b)])
@@ -952,6 +954,14 @@ try "a lease of a third session stands over a restart of the mgr" behind_third_s
 try "two clients with all their credits wait for each other's files" behind_crossed 0 250
 late_try "... small ones" behind_crossed 16384 250
 late_try "... with all their slots, to open them" behind_crossed 16384 100 open
+try "not synced, and the iod's machine started anew: by fsync the iod gets it again" resent_by_fsync
+try "... by syncfs, of a reader, stored to, cut off" resent_by_others
+try "... by itself, when it is seen; by close" resent_by_itself
+try "... some of it was thrown out of the page cache: it is told" resent_not dropped
+try "... some was written past the page cache: it is told" resent_not direct
+try "... another has looked at it: it is told" resent_not recalled
+try "... started anew twice meanwhile" resent_twice
+late_try "... and once more before that is synced" resent_again
 try "unload leaves no cache behind" unloaded_clean
 try "every byte is still right" eval '"$tools/pario" read "$M/big" 64 2 && diff -r "$src/include/net" "$M/tree"'
 check "down" "$cluster" down
