@@ -193,6 +193,8 @@ hard_read_ahead()
 {
 	local one two
 
+	# It was written here.
+	echo 3 >/proc/sys/vm/drop_caches
 	dd if="$M/ahead" of=/dev/null bs=16k status=none &
 	one=$!
 	eventually 20 eval 'grep -q READ $S/requests'
@@ -210,6 +212,7 @@ hard_read_ahead()
 # One that was not killed goes on when the iod is back, and reads what is right.
 hard_resumes()
 {
+	echo 3 >/proc/sys/vm/drop_caches
 	background "$tools/pario" read "$M/big" 64 1 4096
 	sleep 1
 	[ ! -e "$tmp/bg.rc" ]

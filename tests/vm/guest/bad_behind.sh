@@ -196,9 +196,10 @@ behind_crossed()
 	rm -f "$tmp/crossed" "$tmp/waiting"
 	mkfifo "$tmp/crossed"
 	STUFFED=$1 CALLS=$2 HOW=${3-} background behind_python $a/crossed $b/crossed /proc/fs/pvfs/vol-2 "$tmp/crossed" "$tmp/waiting" <<-'END'
-		import threading
+		import resource, threading
 		from behind import *
 		N = 300				# more than a manager's credits
+		resource.setrlimit(resource.RLIMIT_NOFILE, (4 * N, 4 * N))
 		threading.stack_size(256 << 10)
 		fds = [os.open(f'{d}/{i}-{j}', os.O_CREAT | os.O_WRONLY) for i, d in enumerate((mine, other)) for j in range(N)]
 		if os.environ['STUFFED'] != '0':

@@ -203,7 +203,7 @@ recalled_before_close_answered()
 	ended 20
 	late_closed
 	[ "$(stat -c %a $G/$f)" = 600 ]
-	[ "$(cat $G/$f)" = two ]
+	[ "$(head -c 3 $G/$f)" = two ]
 	late_done 1
 	"$cluster" umount $G
 	rm "$M/$f"
@@ -215,12 +215,13 @@ exchange()
 	perl -e 'syscall(316, -100, $ARGV[0], -100, $ARGV[1], 2) and die "renameat2: $!"' "$1" "$2"
 }
 
-# two_iods_file FILE: 128 KiB that begin with "old", half of them with iod 0, half with iod 1
+# two_iods_file FILE: 128 KiB that begin with "old", half of them with iod 0, half with iod 1, and none in memory
 two_iods_file()
 {
 	: >"$1"
 	setfattr -n pvfs.layout -v "base=0 pcount=2 ssize=65536" "$1"
 	(printf old; head -c 131069 /dev/zero) >"$1"
+	drop_caches
 }
 
 # mapper FILE: a process, $mapper, maps it, and does what is written to descriptor 8: "look N": its first bytes
