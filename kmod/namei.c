@@ -539,7 +539,7 @@ static struct dentry *namei_splice(struct inode *inode, struct dentry *dentry, u
 static bool namei_wants_draft(struct inode *dir, unsigned int oflags)
 {
 	return (oflags & O_CREAT) && (oflags & O_ACCMODE) != O_RDONLY &&
-	       !(oflags & (O_APPEND | O_DIRECT | O_DSYNC)) && PVFS_VOL(dir)->opts.lease &&
+	       !(oflags & (O_DIRECT | O_DSYNC)) && PVFS_VOL(dir)->opts.lease &&
 	       READ_ONCE(PVFS_I(dir)->layout.stuff_max);
 }
 
