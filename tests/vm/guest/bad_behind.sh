@@ -199,7 +199,7 @@ behind_crossed()
 		import resource, threading
 		from behind import *
 		N = 300				# more than a manager's credits
-		resource.setrlimit(resource.RLIMIT_NOFILE, (4 * N, 4 * N))
+		resource.setrlimit(resource.RLIMIT_NOFILE, (8 * N, 8 * N))
 		threading.stack_size(256 << 10)
 		fds = [os.open(f'{d}/{i}-{j}', os.O_CREAT | os.O_WRONLY) for i, d in enumerate((mine, other)) for j in range(N)]
 		if os.environ['STUFFED'] != '0':
