@@ -464,7 +464,7 @@ behind_head_appended()
 	does 'while len(want) < 8192 or len(want) % 4096: put(512)'
 	does 'same(leases("writes"), 1); assert counted("written_behind") >= 4096; same(requests().get("HEAD_WRITE", 0), 0)'
 	late hold=pvfs_head_run
-	background stat $P/$f
+	background cat $P/$f
 	eventually 20 late_is holds 1
 	begins 'put(512)'
 	# It is to wait. If it does not, it is through.
