@@ -356,6 +356,8 @@ int pvfs_cache_write(struct inode *inode, loff_t pos, loff_t last)
 {
 	struct address_space *mapping = inode->i_mapping;
 	struct pvfs_inode *pi = PVFS_I(inode);
+	/* Who writes on at the end meanwhile is not followed. */
+	loff_t end = min(last, max(pos, i_size_read(inode)));
 	int err, redirtied;
 
 	if (!mapping->nrpages)
@@ -363,7 +365,7 @@ int pvfs_cache_write(struct inode *inode, loff_t pos, loff_t last)
 	do {
 		redirtied = atomic_read(&pi->redirtied);
 		err = filemap_fdatawrite_range(mapping, pos, last);
-		if (addr_wait(mapping, pos, last) || fatal_signal_pending(current))
+		if (addr_wait(mapping, pos, end) || fatal_signal_pending(current))
 			return -EINTR;
 		smp_rmb();	/* it is counted before the page is let go of */
 	} while (!err && redirtied != atomic_read(&pi->redirtied));

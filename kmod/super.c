@@ -347,7 +347,11 @@ static int pvfs_sync_fs(struct super_block *sb, int wait)
 		iput(inode);
 	}
 	pvfs_walk_end(&w);
-	return err ?: pvfs_unstable_sync(vol);
+	err = err ?: pvfs_unstable_sync(vol);
+	/* The super block is going: inodes that are to be sent again, or were looked at, must not be held beyond this. */
+	if (READ_ONCE(vol->leaving))
+		pvfs_closes_wait(vol);
+	return err;
 }
 
 static const struct super_operations pvfs_super_operations = {

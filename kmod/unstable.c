@@ -911,7 +911,8 @@ static int unstable_all(struct inode *inode)
 		return err;
 	spin_lock(&vol->unstable.lock);
 	spin_lock(&u->lock);
-	if (seen == pvfs_unstable_resends(inode))
+	/* Who has claimed it may be about to send again. */
+	if (!u->claimed && seen == pvfs_unstable_resends(inode))
 		WRITE_ONCE(u->resent, false);
 	spin_unlock(&u->lock);
 	if (!u->claimed && !u->lost && !unstable_pending(u))
