@@ -356,8 +356,8 @@ int pvfs_cache_write(struct inode *inode, loff_t pos, loff_t last)
 {
 	struct address_space *mapping = inode->i_mapping;
 	struct pvfs_inode *pi = PVFS_I(inode);
-	/* Who writes on at the end meanwhile is not followed. */
-	loff_t end = min(last, max(pos, i_size_read(inode)));
+	/* If it is all, who writes on at the end meanwhile is not followed. */
+	loff_t end = last == LLONG_MAX ? max(pos, i_size_read(inode)) : last;
 	int err, redirtied;
 
 	if (!mapping->nrpages)
