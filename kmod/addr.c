@@ -408,14 +408,17 @@ int pvfs_cache_flush(struct inode *inode, loff_t pos, u64 len)
 int pvfs_cache_prepare(struct inode *inode, loff_t pos, u64 len)
 {
 	loff_t size = i_size_read(inode);
+	int err;
 
 	if (!inode->i_mapping->nrpages)
 		return 0;
 	/* The mgr puts what is appended behind what it has: that is to be all. */
 	if (pvfs_stuffed(inode))
-		return pvfs_cache_write(inode, 0, LLONG_MAX) == -EINTR ? -EINTR : 0;
-	if (pvfs_cache_flush(inode, min(pos, size), max_t(loff_t, pos - size, 0) + len) == -EINTR)
-		return -EINTR;
+		err = pvfs_cache_write(inode, 0, LLONG_MAX);
+	else
+		err = pvfs_cache_flush(inode, min(pos, size), max_t(loff_t, pos - size, 0) + len);
+	if (err == -EINTR)
+		return err;
 	return pos > size ? pvfs_cache_drop(inode, size, pos - size) : 0;
 }
 

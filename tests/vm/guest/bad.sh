@@ -12,7 +12,7 @@
 . "${0%/*}/bad_behind.sh"
 . "${0%/*}/bad_resent.sh"
 
-plan 96
+plan 98
 KEY=key
 TIMEO=timeo=30
 conf=/run/pvfs-cluster/volume/pvfs.conf
@@ -947,6 +947,8 @@ late_try "a record is appended to a small file while what is before it is on its
 try "20 files, written here, read there at the same time" behind_storm striped/storm
 try "... small ones" behind_storm storm
 try "a page that is stored to and written to" behind_mapped
+try "... stored to behind the end, which comes behind that" behind_mapped_end striped
+try "... of a small file" behind_mapped_end .
 try "more is written behind than the writer may have in memory" behind_memory
 try "written behind over a restart of the mgr: that goes on" behind_restart
 try "... to a small file" behind_head_restart

@@ -666,6 +666,34 @@ behind_mapped()
 	rm "$M/striped/both"
 }
 
+# What a mapping stores behind the end, in the last page, is no byte of the file when that becomes longer. $1: its directory
+behind_mapped_end()
+{
+	"$cluster" mount $P
+	behind_python "$M/$1" "$P/$1" "$S" <<-'END'
+		import ctypes, mmap
+		from behind import *
+		fd = os.open(mine + '/end', os.O_RDWR | os.O_CREAT | os.O_EXCL)
+		os.write(fd, b'a' * 4000)
+		os.fsync(fd)
+		# Under a lease, with the page in the cache.
+		eventually(lambda: (os.pwrite(fd, b'a', 0), leases('writes'))[1] == 1)
+		os.pwrite(fd, b'a', 1)
+		same(os.pread(fd, 5000, 0), b'a' * 4000)
+		m = mmap.mmap(fd, 4000)
+		page = (ctypes.c_char * 4000).from_buffer(m)
+		page[0] = b'b'
+		ctypes.memmove(ctypes.addressof(page) + 4050, b'garbage', 7)
+		same(os.pwrite(fd, b'c', 4096), 1)
+		want = b'b' + b'a' * 3999 + bytes(96) + b'c'
+		same(os.pread(fd, 5000, 0)[3990:], want[3990:])
+		same(read(other + '/end')[3990:], want[3990:])
+		same(read(other + '/end'), want)
+	END
+	"$cluster" umount $P
+	rm "$M/$1/end"
+}
+
 # memory_box: a cgroup, $box, with 64 MiB for who is in it
 memory_box()
 {
