@@ -74,13 +74,19 @@ static void ahead_ask(struct file *file, loff_t pos, u64 len)
 	struct address_space *mapping = file->f_mapping;
 	loff_t end = min_t(loff_t, pos + len, i_size_read(mapping->host));
 	pgoff_t first = pos >> PAGE_SHIFT;
+	struct folio *there;
 
-	if (pos < end) {
-		DEFINE_READAHEAD(ractl, file, &file->f_ra, mapping, first);
-
-		page_cache_ra_unbounded(&ractl, ((end - 1) >> PAGE_SHIFT) - first + 1, 0);
-		pvfs_count(PVFS_VOL(mapping->host), PVFS_CNT_AHEAD, end - pos);
+	DEFINE_READAHEAD(ractl, file, &file->f_ra, mapping, first);
+	if (pos >= end)
+		return;
+	/* Nor is a lock taken for who reads again what is in memory. */
+	there = pvfs_folio_there(mapping, first);
+	if (there) {
+		folio_put(there);
+		return;
 	}
+	page_cache_ra_unbounded(&ractl, ((end - 1) >> PAGE_SHIFT) - first + 1, 0);
+	pvfs_count(PVFS_VOL(mapping->host), PVFS_CNT_AHEAD, end - pos);
 }
 
 /**

@@ -156,6 +156,12 @@ bool pvfs_session_lasts(const struct pvfs_volume *vol)
 
 /* ---------------------------------------------------------------- taking */
 
+/* Is a change of our own under way? See pvfs_own_begin() and pvfs_flush_begin(). */
+static bool lease_changing(const struct pvfs_inode *pi)
+{
+	return READ_ONCE(pi->own_pending) || READ_ONCE(pi->flushes);
+}
+
 /**
  * pvfs_lease_take - an answer has come
  * @inode: whose attributes it had; pvfs_inode.lock is held, and they have been taken in
@@ -169,8 +175,7 @@ void pvfs_lease_take(struct inode *inode, const struct pvfs_attr *attr, const st
 	struct pvfs_leases *l = &vol->leases;
 	u64 end, now;
 
-	if (!ask || !(attr->flags & PVFS_AF_LEASE) || !vol->opts.lease || pi->own_pending || pi->flushes ||
-	    pi->wl.told)
+	if (!ask || !(attr->flags & PVFS_AF_LEASE) || !vol->opts.lease || lease_changing(pi) || pi->wl.told)
 		return;
 	end = lease_ask_end(vol, ask);
 	now = pvfs_boot_ns();
@@ -209,8 +214,8 @@ unsigned long pvfs_lease_token(const struct inode *inode)
 	const struct pvfs_inode *pi = PVFS_I(inode);
 	unsigned long token = smp_load_acquire(&pi->lease_token);	/* pairs with take */
 
-	if (!token || READ_ONCE(pi->own_pending) || READ_ONCE(pi->flushes) ||
-	    atomic_read(&PVFS_VOL(inode)->leases.unsure) || !pvfs_lease_lasts(inode))
+	if (!token || lease_changing(pi) || atomic_read(&PVFS_VOL(inode)->leases.unsure) ||
+	    !pvfs_lease_lasts(inode))
 		return 0;
 	return token;
 }
@@ -303,7 +308,7 @@ bool pvfs_lease_wanted(struct inode *inode)
 
 	if (pvfs_inode_leased(inode))
 		return true;
-	if (!PVFS_VOL(inode)->opts.lease || READ_ONCE(pi->own_pending) || READ_ONCE(pi->flushes) ||
+	if (!PVFS_VOL(inode)->opts.lease || lease_changing(pi) ||
 	    (READ_ONCE(pi->nopen[PVFS_O_WRITE]) | READ_ONCE(pi->nopen[PVFS_O_READ | PVFS_O_WRITE])) ||
 	    !pvfs_volume_up(PVFS_VOL(inode)) || !pvfs_lease_may_ask(inode))
 		return false;

@@ -939,7 +939,8 @@ void pvfs_unstable_work(struct work_struct *work)
  */
 void pvfs_unstable_settle(struct inode *inode)
 {
-	struct pvfs_unstable *u = unstable_of(inode, false);
+	/* Of what an inode wrote that is gone pvfs_unstable_evict() has told. Pairs with unstable_of(). */
+	struct pvfs_unstable *u = smp_load_acquire(&PVFS_I(inode)->unstable);
 
 	if (u && READ_ONCE(u->changed))
 		unstable_all(inode);

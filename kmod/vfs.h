@@ -17,7 +17,7 @@
  *   export.c file handles                      late.c   what dying tasks leave to be written
  *   leasestat.c how many leases and drafts there are
  *   wlease.c leases to write without asking     writeback.c  writing to the page cache, and from there
- *   resend.c pages that an iod may have lost
+ *   resend.c pages that an iod may have lost   ahead.c  reading ahead of who does not read on
  *
  * What is trusted: by default nothing that was learned before the present system call began. Names
  * are asked by LOOKUP, whose answer brings the attributes along; open files' attributes by GETATTR;
@@ -198,7 +198,6 @@ struct pvfs_inode {
 	struct inode vfs_inode;
 };
 
-/* An open regular file. */
 /* The last reads of a descriptor from the page cache: ahead.c. */
 struct pvfs_ahead {
 	spinlock_t lock;		/* protects all but the last */
@@ -210,6 +209,7 @@ struct pvfs_ahead {
 	bool asking;			/* what comes to readahead() is from there */
 };
 
+/* An open regular file. */
 struct pvfs_file {
 	u32 flags;			/* PVFS_O_READ, WRITE, EXEC as opened */
 	bool truncated;	/* the open did the O_TRUNC; the VFS is about to ask for it */

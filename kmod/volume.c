@@ -20,7 +20,7 @@
 #include <net/net_namespace.h>
 #include "conn.h"
 
-#define SLOTS_KEPT 8u
+#define SLOTS_KEPT 8u		/* of a session: see volume_slot_try() */
 #define CLOSE_WAIT_MS 10000	/* for closes that are on their way at unmount */
 #define LEAVE_MS msecs_to_jiffies(200)	/* that unmounting leaves to recovery at a time */
 #define IODTAB_MAX (512u << 10)	/* bytes of the iod table */

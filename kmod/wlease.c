@@ -11,8 +11,8 @@
  *       |  +------- new session ----------------+--+ say that it stands; or it does not: GIVING |
  *       +---------- all is with the iods, REPORT says so; or as from HELD ---------------------+
  *
- * A striped file's comes with OPEN, CREATE and UNSTUFF, a stuffed one's with the first HEAD_WRITE, which the
- * mgr has to write down anyway, or with the FLUSH of a draft.
+ * A striped file's comes with OPEN, CREATE and UNSTUFF, a stuffed one's with the second HEAD_WRITE, which
+ * the mgr has to write down anyway, or with the FLUSH of a draft.
  *
  * HELD is usable, that is something may be written under it, and read from the cache, while the session
  * was renewed lately enough that the manager can't have given up on us, nothing of it is doubtful

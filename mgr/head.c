@@ -146,7 +146,7 @@ struct head_write {
 /*
  * A session may have a WRITE lease on a head: its holder has bytes that we don't have. After a restart that
  * has to be known before anybody else is told of the file, so it is written down with what brings the lease;
- * and taken back when somebody writes who has none, if ever.
+ * and taken back when that ends (mgr_head_known()), or when somebody writes who has none.
  */
 static void mark_behind(struct mgr_op *op, struct mgr_inode *in, bool wlease)
 {
@@ -156,27 +156,37 @@ static void mark_behind(struct mgr_op *op, struct mgr_inode *in, bool wlease)
 		in->flags &= ~MGR_IF_BEHIND;
 }
 
+struct head_known {
+	u64 ino;
+	bool look;		/* only */
+	struct mgr_inode in;
+};
+
 static int head_known_fn(struct mgr_op *op, void *arg)
 {
-	u64 ino = *(u64 *)arg;
-	struct mgr_inode in;
+	struct head_known *k = arg;
 	int err;
 
-	err = ns_inode_get(op, ino, MDB_RMW, &in);
+	err = ns_inode_get(op, k->ino, k->look ? 0 : MDB_RMW, &k->in);
 	/* A lease that comes again is there before it is written down that it is. */
-	if (err || !(in.flags & MGR_IF_BEHIND) || mgr_leases_drafted(&op->m->leases, ino, 0, mgr_mono_ms()))
+	if (err || k->look || !(k->in.flags & MGR_IF_BEHIND) ||
+	    mgr_leases_drafted(&op->m->leases, k->ino, 0, mgr_mono_ms()))
 		return err;
-	in.flags &= ~MGR_IF_BEHIND;
-	return ns_inode_put(op, &in);
+	k->in.flags &= ~MGR_IF_BEHIND;
+	return ns_inode_put(op, &k->in);
 }
 
-/* Nobody need wait for it, and nobody who knows the file has to hear of it. */
+/* Nobody need wait for it, and nobody who knows the file has to hear of it. Of most files it is not written down. */
 void mgr_head_known(struct mgr_op *op, u64 ino)
 {
+	struct head_known k = { .ino = ino, .look = true };
 	bool recalls = op->recalls;
 
 	op->recalls = false;
-	mgr_run(op, head_known_fn, &ino, 0);
+	if (!mgr_run(op, head_known_fn, &k, MGR_RUN_READ) && (k.in.flags & MGR_IF_BEHIND)) {
+		k.look = false;
+		mgr_run(op, head_known_fn, &k, 0);
+	}
 	op->recalls = recalls;
 }
 

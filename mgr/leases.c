@@ -87,12 +87,12 @@ static struct mgr_lease *lease_find(struct mgr_lease_stripe *s, u64 ino, u64 ses
 	return NULL;
 }
 
-/* Leaves its inode in place. */
 static bool kept(const struct mgr_lease *e)
 {
 	return e->draft || e->write;
 }
 
+/* Leaves its inode in place. */
 static void lease_free(struct mgr_leases *l, struct mgr_lease *e)
 {
 	LIST_REMOVE(e, link);

@@ -637,29 +637,29 @@ int mgr_orphan_release(struct mgr_op *op, u64 ino, u64 session)
 
 /*
  * The last close for writing ends the session's WRITE lease. It has another one first, to read, if it may:
- * then nobody has come between the two, and all that it knows of the file's bytes is so still.
- *
- * Return: is that so?
+ * then nobody has come between the two, and all that it knows of the file's bytes is so still. *@kept is set
+ * then; NULL: nobody would hear of it.
  */
-static bool write_lease_over(struct mgr_op *op, u64 ino, bool tell)
+static void write_lease_over(struct mgr_op *op, u64 ino, bool *kept)
 {
 	u64 session = mgr_op_session(op);
 	bool had = mgr_leases_writes(&op->m->leases, ino, session);
-	bool kept = had && tell && mgr_lease_begin(op, ino);
+	bool reads = had && kept && mgr_lease_begin(op, ino);
 
 	mgr_write_trim(op, ino, session);
 	if (!had || mgr_leases_writes(&op->m->leases, ino, session))
-		return false;
+		return;
 	mgr_head_known(op, ino);
-	return kept;
+	if (reads)
+		*kept = true;
 }
 
-/* @kept: set if the answer may say KEPT; NULL: it says nothing of this file. */
+/* @kept: see write_lease_over() */
 static int close_one(struct mgr_op *op, const struct pvfs_closing *req, bool *kept)
 {
 	u64 session = mgr_op_session(op), ino = req->fid.ino;
 	struct mgr_opens_view v;
-	bool released, told;
+	bool released;
 	int err;
 
 	/* It was read, and is not closed. */
@@ -675,9 +675,7 @@ static int close_one(struct mgr_op *op, const struct pvfs_closing *req, bool *ke
 		if (mgr_opens_close_begin(&op->m->opens, session, ino, req->flags, &req->report))
 			mgr_size_settle(op, &req->fid);
 		released = mgr_opens_close_end(&op->m->opens, session, ino, req->flags);
-		told = write_lease_over(op, ino, kept);
-		if (kept)
-			*kept = told;
+		write_lease_over(op, ino, kept);
 	} else {
 		released = mgr_opens_del(&op->m->opens, session, ino, req->flags);
 	}

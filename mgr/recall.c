@@ -350,6 +350,7 @@ static void settle_drop(struct mgr *m, u64 ino, u64 session, struct mgr_parked *
 /* Puts it into a message. Without memory: the tick tries again. */
 static void batch_add(struct mgr_recalls *r, struct recall_batch **list, struct mgr_recall *c)
 {
+	bool open = !c->settle && !(c->write && c->again);
 	struct recall_batch *b;
 
 	/*
@@ -357,17 +358,15 @@ static void batch_add(struct mgr_recalls *r, struct recall_batch **list, struct 
 	 * for long, and another have nothing to give up: those that were answered so go by themselves. And so
 	 * do settles, which are in a hurry.
 	 */
-	for (b = c->settle ? NULL : *list; b; b = b->next)
-		if (!b->settle && b->session == c->session && b->write == c->write && !(c->write && c->again) && b->open &&
-		    b->n < PVFS_RECALL_MAX)
+	for (b = open ? *list : NULL; b; b = b->next)
+		if (b->open && b->session == c->session && b->write == c->write && b->n < PVFS_RECALL_MAX)
 			break;
 	if (!b) {
 		b = malloc(sizeof(*b));
 		if (!b)
 			return;
 		*b = (struct recall_batch){ .next = *list, .session = c->session, .write = c->write,
-					    .open = !(c->write && c->again), .settle = c->settle,
-					    .round = c->round };
+					    .open = open, .settle = c->settle, .round = c->round };
 		*list = b;
 	}
 	b->inos[b->n++] = c->ino;
