@@ -19,6 +19,9 @@
  * first. Files are synced many at once, so that all iods work; each by one task at a time, and who
  * comes second waits for it, as the first has taken the verifiers. A task never waits for another's
  * file while it has some of its own claimed.
+ *
+ * It is long, as all of it is about one table and who holds which of its two locks, and claims: nobody
+ * else knows of these.
  */
 #include <linux/moduleparam.h>
 #include <linux/pagemap.h>

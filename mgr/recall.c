@@ -8,7 +8,6 @@
 #include <sys/stat.h>
 
 #define TICK_MS 100u
-#define MESSAGES_MAX 8u		/* to one client at a time: it has to keep its answers */
 #define HOLDERS_MAX 1024u	/* of one inode that are recalled at once; the rest the next time */
 
 LIST_HEAD(waiting_list, waiting);
@@ -520,11 +519,7 @@ static void resume_all(struct mgr *m, struct mgr_parked *ready)
 	}
 }
 
-/*
- * @asked: mgr_recalls.born when it was asked: what has begun since is not answered by it, as the
- * session may have been granted something new in between.
- */
-static void told(struct mgr *m, u64 session, const u64 *inos, u32 n, int err, u64 asked)
+void mgr_recall_answered(struct mgr *m, u64 session, const u64 *inos, u32 n, int err, u64 asked)
 {
 	struct mgr_recalls *r = &m->recalls;
 	struct mgr_parked *ready = NULL;
@@ -564,7 +559,7 @@ static void told(struct mgr *m, u64 session, const u64 *inos, u32 n, int err, u6
 
 void mgr_recall_told(struct mgr *m, u64 session, const u64 *inos, u32 n, int err)
 {
-	told(m, session, inos, n, err, ~0ull);
+	mgr_recall_answered(m, session, inos, n, err, ~0ull);
 }
 
 void mgr_settle_told(struct mgr *m, u64 session, u64 ino, u64 round, int err)
@@ -699,7 +694,7 @@ void mgr_write_trim(struct mgr_op *op, u64 ino, u64 session)
 	 * be one that the session has got since; mgr_recall_tick() sees if it is not.
 	 */
 	if (mgr_leases_unwrite(&op->m->leases, ino, session, mgr_mono_ms(), writes_no_more, &w)) {
-		told(op->m, session, &ino, 1, 0, asked);
+		mgr_recall_answered(op->m, session, &ino, 1, 0, asked);
 	} else if (atomic_load(&r->settles)) {
 		pthread_mutex_lock(&r->lock);
 		settle_drop(op->m, ino, session, &ready);
@@ -713,7 +708,7 @@ void mgr_write_over(struct mgr_op *op, u64 ino)
 	u64 asked = atomic_load(&op->m->recalls.born);
 
 	mgr_leases_unwrite(&op->m->leases, ino, mgr_op_session(op), mgr_mono_ms(), NULL, NULL);
-	told(op->m, mgr_op_session(op), &ino, 1, 0, asked);
+	mgr_recall_answered(op->m, mgr_op_session(op), &ino, 1, 0, asked);
 }
 
 static void park_free(struct mgr_recalls *r, struct mgr_parked *p)
@@ -909,81 +904,7 @@ static void *recall_thread(void *arg)
 	return NULL;
 }
 
-/* ---- through the server ---- */
-
-struct sending {
-	struct mgr *m;
-	struct mgr_session *s;
-	u64 asked;
-	u64 round;			/* of a settle, or 0 */
-	u32 n;
-	u64 inos[PVFS_RECALL_MAX];
-};
-
-static void sent_done(void *arg, int err)
-{
-	struct sending *s = arg;
-
-	atomic_fetch_sub(&s->s->recalls, 1);
-	if (s->round)
-		mgr_settle_told(s->m, s->s->id, s->inos[0], s->round, err);
-	else
-		told(s->m, s->s->id, s->inos, s->n, err, s->asked);
-	mgr_session_put(s->s);
-	free(s);
-}
-
-/* @round: as above; @body: @len bytes, or -errno. */
-static int send_callback(struct mgr *m, u64 session, u16 op, const u64 *inos, u32 n, u64 round,
-			 const u8 *body, int len)
-{
-	struct sending *s;
-	int err;
-
-	if (!m->server)
-		return -ENOTCONN;	/* we are about to start */
-	if (len < 0)
-		return len;
-	s = malloc(sizeof(*s));
-	if (!s)
-		return -ENOMEM;
-	*s = (struct sending){ .m = m, .s = mgr_session_peek(m, session), .n = n, .round = round,
-			       .asked = atomic_load(&m->recalls.born) };
-	if (!s->s) {
-		free(s);
-		return -ENOTCONN;
-	}
-	memcpy(s->inos, inos, n * sizeof(*inos));
-	err = atomic_fetch_add(&s->s->recalls, 1) < MESSAGES_MAX ? 0 : -EBUSY;
-	err = err ?: pvfs_server_callback_async(m->server, session, op, body, len, sent_done, s);
-	if (!err)
-		return 0;
-	atomic_fetch_sub(&s->s->recalls, 1);
-	mgr_session_put(s->s);
-	free(s);
-	return err;
-}
-
-static int send_recall(struct mgr *m, u64 session, const u64 *inos, u32 n)
-{
-	u8 raw[8 * PVFS_RECALL_MAX], body[8 + sizeof(raw)];
-	struct pvfs_recall_req req = { .inos = { .p = raw, .len = 8 * n } };
-	u32 i;
-
-	for (i = 0; i < n; i++)
-		put_unaligned_le64(inos[i], raw + 8 * i);
-	return send_callback(m, session, PVFS_OP_RECALL, inos, n, 0, body,
-			     pvfs_recall_req_encode(&req, body, sizeof(body)));
-}
-
-static int send_settle(struct mgr *m, u64 session, u64 ino, u64 round)
-{
-	struct pvfs_settle_req req = { .ino = ino, .round = round };
-	u8 body[16];
-
-	return send_callback(m, session, PVFS_OP_SETTLE, &ino, 1, round, body,
-			     pvfs_settle_req_encode(&req, body, sizeof(body)));
-}
+/* ---- its life ---- */
 
 int mgr_recalls_start(struct mgr *m)
 {
@@ -1032,8 +953,8 @@ void mgr_recalls_init(struct mgr_recalls *r, u64 round)
 	pthread_mutex_init(&r->lock, NULL);
 	mgr_cond_init(&r->cond);
 	r->round = round;
-	r->send = send_recall;
-	r->settle = send_settle;
+	r->send = mgr_send_recall;
+	r->settle = mgr_send_settle;
 	r->resume = mgr_offload;
 	for (i = 0; i < MGR_RECALL_BUCKETS; i++) {
 		LIST_INIT(&r->bucket[i]);

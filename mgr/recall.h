@@ -152,6 +152,14 @@ void mgr_write_trim(struct mgr_op *op, u64 ino, u64 session);
 void mgr_write_over(struct mgr_op *op, u64 ino);
 /* A RECALL was answered (0), or was not. */
 void mgr_recall_told(struct mgr *m, u64 session, const u64 *inos, u32 n, int err);
+/*
+ * The same. @asked: mgr_recalls.born when it was asked: what has begun since is not answered by it, as the
+ * session may have been granted something new in between.
+ */
+void mgr_recall_answered(struct mgr *m, u64 session, const u64 *inos, u32 n, int err, u64 asked);
+/* recall_send.c: what struct mgr_recalls calls, but for tests. */
+int mgr_send_recall(struct mgr *m, u64 session, const u64 *inos, u32 n);
+int mgr_send_settle(struct mgr *m, u64 session, u64 ino, u64 round);
 /* A SETTLE was answered (0: nothing is here that the iods have not, -EAGAIN: REPORT will say), or was not. */
 void mgr_settle_told(struct mgr *m, u64 session, u64 ino, u64 round, int err);
 /* The session has written all that it had when this round began, and told of it. Others are ignored. */
