@@ -5,12 +5,13 @@
  * of call and return. After each round it is checked that one order explains it all; see lin.h and
  * coherence_check.c.
  *
- *	coherence [-s SEED] [-w WORKERS] [-r ROUNDS] [-n OPS] [-p PART] [-x WHAT] DIR [DIR2]
+ *	coherence [-s SEED] [-w WORKERS] [-r ROUNDS] [-n OPS] [-p PART] [-m] [-x WHAT] DIR [DIR2 [DIR3]]
  *
  *	-w	how many workers (default 6)
  *	-r	how many rounds (default 20), each with new files
  *	-n	operations of each worker in a round (default 60)
  *	-p	files, appends or names only
+ *	-m	files are stored to through mappings, too, on all sides
  *	-x	falsifies one result of the last round: block, size, name, append or prefix. The run must fail.
  *
  * HOST:PORT:DIR is a directory of another machine, where `far serve` runs (far_main.c). The workers
@@ -42,7 +43,7 @@ static struct {
 	struct {
 		char dir[400];
 		char *far;	/* HOST:PORT; NULL: this machine */
-	} side[RND_SIDES];
+	} side[CO_SIDES];
 } run = { .workers = 6, .rounds = 20, .ops = 60 };
 
 /* Between the parent and its workers. */
@@ -57,15 +58,11 @@ struct shared {
 };
 
 static struct shared *sh;
-static int me;			/* worker, or run.workers: the parent */
-static struct rnd rnd;
+struct co_worker co;
 static unsigned char *scratch;	/* APPEND_MAX bytes */
-static uint64_t torn, waited;
-
-/* What a worker has open in a round, and where; the parent changes sides. */
-static struct far *at, *connection[RND_SIDES];
-static int dir_fd, file_fd[CO_FILES], append_fd;
-static bool shut;		/* file_fd is open for reading only */
+static uint64_t waited;
+static struct far *connection[CO_SIDES];
+static int append_fd;
 
 static int64_t now_ns(void)
 {
@@ -75,181 +72,65 @@ static int64_t now_ns(void)
 	return t.tv_sec * 1000000000ll + t.tv_nsec;
 }
 
-static struct co_rec *start(int kind, int obj, int64_t a, int64_t b)
+struct co_rec *co_start(int kind, int obj, int64_t a, int64_t b)
 {
-	struct co_rec *r = &sh->worker[me].rec[sh->worker[me].n];
+	struct co_rec *r = &sh->worker[co.me].rec[sh->worker[co.me].n];
 
-	*r = (struct co_rec){ .who = me, .kind = kind, .obj = obj, .a = a, .b = b };
+	*r = (struct co_rec){ .who = co.me, .kind = kind, .obj = obj, .a = a, .b = b };
 	r->call = now_ns();
 	return r;
 }
 
-static void end(struct co_rec *r)
+void co_end(struct co_rec *r)
 {
 	r->ret = now_ns();
-	sh->worker[me].n++;
+	sh->worker[co.me].n++;
 }
 
 /* A call failed as none may: the round is lost. */
-static void broken(const char *what)
+void co_broken(const char *what)
 {
 	if (!__atomic_exchange_n(&sh->failed, true, __ATOMIC_SEQ_CST))
-		snprintf(sh->why, sizeof(sh->why), "worker %d, side %d: %s: %s", me, me % run.sides,
+		snprintf(sh->why, sizeof(sh->why), "worker %d, side %d: %s: %s", co.me, co.me % run.sides,
 			 what,
 			 strerror(errno));
 }
 
-static uint64_t version(void)
+uint64_t co_version(void)
 {
-	return (uint64_t)(me + 1) * 1000000 + sh->worker[me].n + 1;
-}
-
-/* ------------------------------------------------------------------ files */
-
-/* Another descriptor, for one call. */
-static int open_again(int file, int flags)
-{
-	char name[8];
-	int fd;
-
-	snprintf(name, sizeof(name), "f%d", file);
-	fd = far_openat(at, dir_fd, name, flags, 0);
-	if (fd < 0)
-		broken("open");
-	return fd;
-}
-
-static void do_write(int file, int block, bool anew)
-{
-	uint64_t buf[CO_BLOCK / 8], v = version();
-	int fd = file_fd[file], i;
-	struct co_rec *r;
-	ssize_t n;
-
-	for (i = 0; i < CO_BLOCK / 8; i++)
-		buf[i] = v;
-	anew |= shut;
-	if (anew)
-		fd = open_again(file, O_WRONLY);
-	r = start(CO_WRITE, file, block, v);
-	n = far_pwrite(at, fd, buf, CO_BLOCK, (off_t)block * CO_STRIDE);
-	end(r);
-	if (n != CO_BLOCK)
-		broken("write");
-	if (anew)
-		far_close(at, fd);
-}
-
-static void do_read(int file, int block, bool anew)
-{
-	uint64_t buf[CO_BLOCK / 8];
-	struct co_rec *r;
-	int fd = file_fd[file], i;
-
-	r = start(CO_READ, file, block, 0);
-	if (anew)
-		fd = open_again(file, O_RDONLY);
-	r->result = far_pread(at, fd, buf, CO_BLOCK, (off_t)block * CO_STRIDE);
-	end(r);
-	if (r->result < 0)
-		broken("read");
-	if (anew)
-		far_close(at, fd);
-	if (r->result != CO_BLOCK)
-		return;
-	r->first = buf[0];
-	r->last = buf[CO_BLOCK / 8 - 1];
-	for (i = 1; i < CO_BLOCK / 8 && buf[i] == buf[0]; i++)
-		;
-	torn += i < CO_BLOCK / 8;
-}
-
-static void do_truncate(int file, int blocks)
-{
-	int fd = shut ? open_again(file, O_WRONLY) : file_fd[file], err;
-	struct co_rec *r = start(CO_TRUNC, file, (int64_t)blocks * CO_STRIDE, 0);
-
-	err = far_ftruncate(at, fd, (off_t)blocks * CO_STRIDE);
-	end(r);
-	if (err < 0)
-		broken("truncate");
-	if (shut)
-		far_close(at, fd);
-}
-
-static void do_stat(int file, bool by_name)
-{
-	struct co_rec *r;
-	struct stat st;
-	char name[8];
-	int err;
-
-	snprintf(name, sizeof(name), "f%d", file);
-	r = start(CO_FSTAT, file, 0, 0);
-	err = by_name ? far_fstatat(at, dir_fd, name, &st, 0) : far_fstat(at, file_fd[file], &st);
-	r->result = st.st_size;
-	end(r);
-	if (err < 0)
-		broken("stat");
-}
-
-static void files_op(void)
-{
-	int file = rnd_below(&rnd, CO_FILES), block = rnd_below(&rnd, CO_BLOCKS);
-
-	if (shut && !rnd_one_in(&rnd, 3)) {
-		do_read(file, block, rnd_one_in(&rnd, 2));
-		return;
-	}
-	switch (rnd_below(&rnd, 12)) {
-	case 0:
-		do_truncate(file, rnd_below(&rnd, CO_BLOCKS + 1));
-		break;
-	case 1:
-	case 2:
-		do_stat(file, rnd_one_in(&rnd, 2));
-		break;
-	case 3:
-	case 4:
-	case 5:
-	case 6:
-		do_write(file, block, rnd_one_in(&rnd, 3));
-		break;
-	default:
-		do_read(file, block, rnd_one_in(&rnd, 3));
-	}
+	return (uint64_t)(co.me + 1) * 1000000 + sh->worker[co.me].n + 1;
 }
 
 /* ------------------------------------------------------------------ appends */
 
 static void do_append(void)
 {
-	int words = rnd_below(&rnd, rnd_one_in(&rnd, 16) ? 9000 : 400);
+	int words = rnd_below(&co.rnd, rnd_one_in(&co.rnd, 16) ? 9000 : 400);
 	size_t len = sizeof(struct co_append) + 8 * words;
-	uint64_t id = version();
+	uint64_t id = co_version();
 	struct co_rec *r;
 	ssize_t n;
 
 	co_append_fill(scratch, id, len);
-	r = start(CO_APPEND, -1, id, len);
-	n = far_write(at, append_fd, scratch, len);
-	end(r);
+	r = co_start(CO_APPEND, -1, id, len);
+	n = far_write(co.at, append_fd, scratch, len);
+	co_end(r);
 	if (n != (ssize_t)len)
-		broken("append");
+		co_broken("append");
 }
 
 static void do_append_read(bool anew)
 {
-	struct co_rec *r = start(CO_APPEND_READ, -1, -1, 0);
-	int fd = anew ? far_openat(at, dir_fd, "append", O_RDONLY, 0) : append_fd;
+	struct co_rec *r = co_start(CO_APPEND_READ, -1, -1, 0);
+	int fd = anew ? far_openat(co.at, co.dir_fd, "append", O_RDONLY, 0) : append_fd;
 	int64_t i;
 
-	r->result = far_pread(at, fd, scratch, APPEND_MAX, 0);
-	end(r);
+	r->result = far_pread(co.at, fd, scratch, APPEND_MAX, 0);
+	co_end(r);
 	if (r->result < 0)
-		broken("read of the appended file");
+		co_broken("read of the appended file");
 	if (anew)
-		far_close(at, fd);
+		far_close(co.at, fd);
 	if (r->result < 0)
 		return;
 	r->hash = co_hash(scratch, r->result);
@@ -260,21 +141,21 @@ static void do_append_read(bool anew)
 
 static void do_append_stat(void)
 {
-	struct co_rec *r = start(CO_APPEND_STAT, -1, 0, 0);
+	struct co_rec *r = co_start(CO_APPEND_STAT, -1, 0, 0);
 	struct stat st;
-	int err = far_fstat(at, append_fd, &st);
+	int err = far_fstat(co.at, append_fd, &st);
 
 	r->result = st.st_size;
-	end(r);
+	co_end(r);
 	if (err < 0)
-		broken("stat of the appended file");
+		co_broken("stat of the appended file");
 }
 
 static void appends_op(void)
 {
-	switch (rnd_below(&rnd, 5)) {
+	switch (rnd_below(&co.rnd, 5)) {
 	case 0:
-		do_append_read(rnd_one_in(&rnd, 2));
+		do_append_read(rnd_one_in(&co.rnd, 2));
 		break;
 	case 1:
 		do_append_stat();
@@ -303,95 +184,95 @@ static void do_create(int set, int name)
 	char target[24];
 	int fd;
 
-	snprintf(target, sizeof(target), "%llu", (unsigned long long)version());
-	r = start(CO_CREATE, set, name, strtoll(target, NULL, 10));
+	snprintf(target, sizeof(target), "%llu", (unsigned long long)co_version());
+	r = co_start(CO_CREATE, set, name, strtoll(target, NULL, 10));
 	if (set)
-		fd = far_symlinkat(at, target, dir_fd, n);
+		fd = far_symlinkat(co.at, target, co.dir_fd, n);
 	else
-		fd = far_openat(at, dir_fd, n, O_CREAT | O_EXCL | O_RDWR, 0644);
+		fd = far_openat(co.at, co.dir_fd, n, O_CREAT | O_EXCL | O_RDWR, 0644);
 	r->result = fd < 0 ? errno : 0;
-	end(r);
+	co_end(r);
 	if (r->result && r->result != EEXIST)
-		broken("create");
+		co_broken("create");
 	if (r->result || set)
 		return;
-	if (far_fstat(at, fd, &st) < 0)
-		broken("fstat of what was created");
+	if (far_fstat(co.at, fd, &st) < 0)
+		co_broken("fstat of what was created");
 	r->b = st.st_ino;
-	far_close(at, fd);
+	far_close(co.at, fd);
 }
 
 static void do_look(int set, int name, bool by_open)
 {
-	struct co_rec *r = start(CO_LOOK, set, name, 0);
+	struct co_rec *r = co_start(CO_LOOK, set, name, 0);
 	const char *n = name_of(set, name);
 	char target[24];
 	struct stat st;
 	ssize_t len;
 
 	if (set) {
-		len = far_readlinkat(at, dir_fd, n, target, sizeof(target) - 1);
+		len = far_readlinkat(co.at, co.dir_fd, n, target, sizeof(target) - 1);
 		r->result = len < 0 ? errno : 0;
-		end(r);
+		co_end(r);
 		target[len < 0 ? 0 : len] = 0;
 		r->b = strtoll(target, NULL, 10);
 	} else if (by_open) {
-		int fd = far_openat(at, dir_fd, n, O_RDONLY, 0);
+		int fd = far_openat(co.at, co.dir_fd, n, O_RDONLY, 0);
 
 		r->result = fd < 0 ? errno : 0;
-		end(r);
-		if (fd >= 0 && far_fstat(at, fd, &st) < 0)
-			broken("fstat of what was opened");
+		co_end(r);
+		if (fd >= 0 && far_fstat(co.at, fd, &st) < 0)
+			co_broken("fstat of what was opened");
 		r->b = fd < 0 ? 0 : (int64_t)st.st_ino;
 		if (fd >= 0)
-			far_close(at, fd);
+			far_close(co.at, fd);
 	} else {
-		r->result = far_fstatat(at, dir_fd, n, &st, AT_SYMLINK_NOFOLLOW) < 0 ? errno : 0;
-		end(r);
+		r->result = far_fstatat(co.at, co.dir_fd, n, &st, AT_SYMLINK_NOFOLLOW) < 0 ? errno : 0;
+		co_end(r);
 		r->b = r->result ? 0 : (int64_t)st.st_ino;
 	}
 	if (r->result && r->result != ENOENT) {
 		errno = r->result;
-		broken("look up");
+		co_broken("look up");
 	}
 }
 
 static void names_op(void)
 {
 	static const unsigned int flags[] = { 0, RENAME_NOREPLACE, RENAME_EXCHANGE };
-	int set = rnd_below(&rnd, CO_SETS), name = rnd_below(&rnd, CO_NAMES), to, how;
+	int set = rnd_below(&co.rnd, CO_SETS), name = rnd_below(&co.rnd, CO_NAMES), to, how;
 	struct co_rec *r;
 
-	switch (rnd_below(&rnd, 10)) {
+	switch (rnd_below(&co.rnd, 10)) {
 	case 0:
 	case 1:
 	case 2:
 		do_create(set, name);
 		return;
 	case 3:
-		r = start(CO_UNLINK, set, name, 0);
-		r->result = far_unlinkat(at, dir_fd, name_of(set, name), 0) < 0 ? errno : 0;
+		r = co_start(CO_UNLINK, set, name, 0);
+		r->result = far_unlinkat(co.at, co.dir_fd, name_of(set, name), 0) < 0 ? errno : 0;
 		break;
 	case 4:
 	case 5:
 	case 6:
-		how = rnd_one_in(&rnd, 2) ? CO_EXCHANGE - CO_RENAME : rnd_below(&rnd, 3);
-		to = (name + 1 + rnd_below(&rnd, CO_NAMES - 1)) % CO_NAMES;
-		r = start(CO_RENAME + how, set, name, to);
-		r->result = far_renameat2(at, dir_fd, name_of(set, name), dir_fd, name_of(set, to),
+		how = rnd_one_in(&co.rnd, 2) ? CO_EXCHANGE - CO_RENAME : rnd_below(&co.rnd, 3);
+		to = (name + 1 + rnd_below(&co.rnd, CO_NAMES - 1)) % CO_NAMES;
+		r = co_start(CO_RENAME + how, set, name, to);
+		r->result = far_renameat2(co.at, co.dir_fd, name_of(set, name), co.dir_fd, name_of(set, to),
 				      flags[how]) < 0 ? errno : 0;
 		break;
 	default:
-		do_look(set, name, rnd_one_in(&rnd, 2));
+		do_look(set, name, rnd_one_in(&co.rnd, 2));
 		return;
 	}
 	/* Of names that others exchanged twice meanwhile: not done (docs/posix.md). */
 	if (r->result == EBUSY && r->kind == CO_EXCHANGE)
 		return;
-	end(r);
+	co_end(r);
 	if (r->result && r->result != ENOENT && r->result != EEXIST) {
 		errno = r->result;
-		broken(r->kind == CO_UNLINK ? "unlink" : "rename");
+		co_broken(r->kind == CO_UNLINK ? "unlink" : "rename");
 	}
 }
 
@@ -405,7 +286,7 @@ static void go_to(int side)
 		if (!connection[side])
 			rnd_die("%s: %s", run.side[side].far, strerror(errno));
 	}
-	at = connection[side];
+	co.at = connection[side];
 }
 
 static void open_all(int side, int round, bool make)
@@ -414,23 +295,23 @@ static void open_all(int side, int round, bool make)
 	int i;
 
 	go_to(side);
-	shut = round % 2 && !make;
+	co.shut = round % 2 && !make;
 	snprintf(path, sizeof(path), "%s/round%d", run.side[side].dir, round);
-	if (make && far_mkdirat(at, AT_FDCWD, path, 0755) < 0)
-		broken("mkdir");
-	dir_fd = far_openat(at, AT_FDCWD, path, O_RDONLY | O_DIRECTORY, 0);
-	if (dir_fd < 0)
-		broken("open of the directory");
+	if (make && far_mkdirat(co.at, AT_FDCWD, path, 0755) < 0)
+		co_broken("mkdir");
+	co.dir_fd = far_openat(co.at, AT_FDCWD, path, O_RDONLY | O_DIRECTORY, 0);
+	if (co.dir_fd < 0)
+		co_broken("open of the directory");
 	for (i = 0; i < CO_FILES; i++) {
 		snprintf(path, sizeof(path), "f%d", i);
-		file_fd[i] = far_openat(at, dir_fd, path, (shut ? O_RDONLY : O_RDWR) | (make ? O_CREAT : 0),
+		co.file_fd[i] = far_openat(co.at, co.dir_fd, path, (co.shut ? O_RDONLY : O_RDWR) | (make ? O_CREAT : 0),
 				       0644);
-		if (file_fd[i] < 0)
-			broken("open");
+		if (co.file_fd[i] < 0)
+			co_broken("open");
 	}
-	append_fd = far_openat(at, dir_fd, "append", O_RDWR | O_APPEND | (make ? O_CREAT : 0), 0644);
+	append_fd = far_openat(co.at, co.dir_fd, "append", O_RDWR | O_APPEND | (make ? O_CREAT : 0), 0644);
 	if (append_fd < 0)
-		broken("open");
+		co_broken("open");
 }
 
 static void close_all(void)
@@ -438,9 +319,10 @@ static void close_all(void)
 	int i;
 
 	for (i = 0; i < CO_FILES; i++)
-		far_close(at, file_fd[i]);
-	far_close(at, append_fd);
-	far_close(at, dir_fd);
+		far_close(co.at, co.file_fd[i]);
+	far_close(co.at, append_fd);
+	co_files_end();
+	far_close(co.at, co.dir_fd);
 }
 
 static void work(int round)
@@ -451,10 +333,10 @@ static void work(int round)
 	int i;
 
 	for (i = 0; i < run.ops && !sh->failed; ) {
-		unsigned int pick = rnd_below(&rnd, 10);
+		unsigned int pick = rnd_below(&co.rnd, 10);
 
 		if (pick < 5 && files)
-			files_op();
+			co_files_op();
 		else if (pick >= 5 && pick < 6 && appends)
 			appends_op();
 		else if (pick >= 6 && some_names)
@@ -462,7 +344,7 @@ static void work(int round)
 		else
 			continue;
 		i++;
-		if (rnd_one_in(&rnd, 8))
+		if (rnd_one_in(&co.rnd, 8))
 			sched_yield();
 	}
 }
@@ -471,13 +353,13 @@ static void worker(int number)
 {
 	int round;
 
-	me = number;
+	co.me = number;
 	prctl(PR_SET_PDEATHSIG, SIGKILL);
-	rnd_seed(&rnd, run.seed, 100 + me);
+	rnd_seed(&co.rnd, run.seed, 100 + co.me);
 	for (round = 0; round < run.rounds; round++) {
 		pthread_barrier_wait(&sh->barrier);
-		open_all(me % run.sides, round, false);
-		sh->worker[me].n = 0;
+		open_all(co.me % run.sides, round, false);
+		sh->worker[co.me].n = 0;
 		pthread_barrier_wait(&sh->barrier);
 		work(round);
 		close_all();
@@ -493,13 +375,11 @@ static void final_look(int round)
 {
 	int side, i, k;
 
-	sh->worker[me].n = 0;
+	sh->worker[co.me].n = 0;
 	for (side = 0; side < run.sides; side++) {
 		open_all(side, round, false);
 		for (i = 0; i < CO_FILES; i++) {
-			do_stat(i, false);
-			for (k = 0; k < CO_BLOCKS; k++)
-				do_read(i, k, false);
+			co_files_look(i);
 		}
 		for (i = 0; i < CO_SETS; i++)
 			for (k = 0; k < CO_NAMES; k++)
@@ -575,9 +455,9 @@ static int check_round(int round, uint64_t *total, int *undecided)
 			waited += all[i].ret - all[i].call;
 	if (run.sabotage && round == run.rounds - 1)
 		falsify(all, n);
-	len = far_pread(at, append_fd, scratch, APPEND_MAX, 0);
+	len = far_pread(co.at, append_fd, scratch, APPEND_MAX, 0);
 	if (len < 0)
-		broken("read of the appended file");
+		co_broken("read of the appended file");
 	else
 		bad += co_check_appends(all, n, scratch, len, stdout);
 	bad += co_check_files(all, n, stdout, undecided);
@@ -597,11 +477,15 @@ static void clean(int round)
 	go_to(0);
 	for (i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
 		snprintf(path, sizeof(path), "%s/round%d/%s", run.side[0].dir, round, names[i]);
-		far_unlinkat(at, AT_FDCWD, path, 0);
+		far_unlinkat(co.at, AT_FDCWD, path, 0);
+	}
+	for (i = 0; i < (size_t)run.workers; i++) {
+		snprintf(path, sizeof(path), "%s/round%d/source%zu", run.side[0].dir, round, i);
+		far_unlinkat(co.at, AT_FDCWD, path, 0);
 	}
 	snprintf(path, sizeof(path), "%s/round%d", run.side[0].dir, round);
-	if (far_unlinkat(at, AT_FDCWD, path, AT_REMOVEDIR) < 0)
-		broken("rmdir");
+	if (far_unlinkat(co.at, AT_FDCWD, path, AT_REMOVEDIR) < 0)
+		co_broken("rmdir");
 }
 
 /* DIR, or HOST:PORT:DIR */
@@ -621,7 +505,7 @@ static void set_side(int side, char *dir)
 static void make_top(void)
 {
 	go_to(0);
-	if (far_mkdirat(at, AT_FDCWD, run.side[0].dir, 0755) < 0)
+	if (far_mkdirat(co.at, AT_FDCWD, run.side[0].dir, 0755) < 0)
 		rnd_die("mkdir %s: %s", run.side[0].dir, strerror(errno));
 	/* The workers are not born yet. */
 	far_close_connection(connection[0]);
@@ -672,7 +556,7 @@ int main(int argc, char **argv)
 	double began, from, working = 0;
 
 	run.seed = time(NULL);
-	while ((opt = getopt(argc, argv, "s:w:r:n:p:x:")) != -1) {
+	while ((opt = getopt(argc, argv, "s:w:r:n:p:mx:")) != -1) {
 		switch (opt) {
 		case 's':
 			run.seed = rnd_number(optarg, 0, UINT64_MAX);
@@ -692,6 +576,9 @@ int main(int argc, char **argv)
 			    strcmp(optarg, "names"))
 				rnd_die("-p wants files, appends or names");
 			break;
+		case 'm':
+			co.mapped = true;
+			break;
 		case 'x':
 			run.sabotage = optarg;
 			if (strcmp(optarg, "block") && strcmp(optarg, "size") &&
@@ -704,9 +591,9 @@ int main(int argc, char **argv)
 		}
 	}
 	run.sides = argc - optind;
-	if (run.sides < 1 || run.sides > RND_SIDES)
+	if (run.sides < 1 || run.sides > CO_SIDES)
 		rnd_die("usage: coherence [-s SEED] [-w WORKERS] [-r ROUNDS] [-n OPS] [-p PART] "
-			"[-x WHAT] DIR [DIR2]");
+			"[-m] [-x WHAT] DIR [DIR2 [DIR3]]");
 	setvbuf(stdout, NULL, _IOLBF, 0);
 	set_up(argv + optind);
 	signal(SIGCHLD, on_child);
@@ -719,7 +606,7 @@ int main(int argc, char **argv)
 		if (!pid)
 			worker(i);
 	}
-	me = run.workers;
+	co.me = run.workers;
 	began = rnd_now();
 	for (round = 0; round < run.rounds && !bad && !sh->failed; round++) {
 		open_all(0, round, true);
@@ -748,5 +635,5 @@ int main(int argc, char **argv)
 	if (bad || sh->failed || undecided)
 		return 1;
 	go_to(0);
-	return far_unlinkat(at, AT_FDCWD, run.side[0].dir, AT_REMOVEDIR) < 0;
+	return far_unlinkat(co.at, AT_FDCWD, run.side[0].dir, AT_REMOVEDIR) < 0;
 }

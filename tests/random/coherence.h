@@ -5,8 +5,11 @@
 #ifndef COHERENCE_H
 #define COHERENCE_H
 
+#include "far.h"
 #include "lin.h"
 #include "rnd.h"
+
+#define CO_SIDES	3
 
 #define CO_FILES	2
 #define CO_BLOCKS	4
@@ -20,6 +23,9 @@ enum co_kind {
 	CO_WRITE,		/* a: block, b: version */
 	CO_READ,		/* a: block; result: bytes, first, last: the words at its ends */
 	CO_TRUNC,		/* a: size */
+	CO_EXTEND,		/* a: block; the file is at least as long, by fallocate */
+	CO_ZERO,		/* a: block; it is zeros, if it is there: punched, or a range of zeros */
+	CO_STORE,		/* a: block, b: version; through a mapping: if it is there */
 	CO_FSTAT,		/* result: size */
 	/* The one file that is appended to. */
 	CO_APPEND,		/* a: id, b: bytes */
@@ -42,6 +48,31 @@ struct co_rec {
 	int64_t a, b, result, first, last;
 	uint64_t hash;
 };
+
+/* What a process is at: a worker, or the parent, which changes sides. */
+struct co_worker {
+	int me;			/* worker, or the number of them: the parent */
+	struct rnd rnd;
+	struct far *at;		/* NULL: its side is here */
+	bool mapped;		/* mappings are stored to */
+	/* in this round */
+	int dir_fd, file_fd[CO_FILES];
+	bool shut;		/* file_fd is open for reading only */
+};
+extern struct co_worker co;
+
+/* Begins to write down an operation, and ends it. */
+struct co_rec *co_start(int kind, int obj, int64_t a, int64_t b);
+void co_end(struct co_rec *r);
+/* A call failed as none may (errno): the round is lost. */
+void co_broken(const char *what);
+/* That nobody else writes, from co_start() to co_end(). */
+uint64_t co_version(void);
+
+/* coherence_files.c: something with one of the files; what all of @file is in the end. */
+void co_files_op(void);
+void co_files_look(int file);
+void co_files_end(void);
 
 /*
  * An appended record: this, then bytes that depend on the id. Its length is a multiple of 8; no 8

@@ -76,6 +76,11 @@ static int check_block(const struct co_rec *r, size_t n, int file, int block, bo
 			op.arg = r->b;
 		} else if (r->kind == CO_TRUNC) {
 			op.kind = r->a <= (int64_t)block * CO_STRIDE ? BLOCK_CUT : BLOCK_EXTEND;
+		} else if (r->kind == CO_EXTEND && r->a >= block) {
+			op.kind = BLOCK_EXTEND;
+		} else if ((r->kind == CO_STORE || r->kind == CO_ZERO) && r->a == block) {
+			op.kind = r->kind == CO_STORE ? BLOCK_STORE : BLOCK_ZERO;
+			op.arg = r->b;
 		} else if (r->kind == CO_READ && r->a == block) {
 			op.kind = BLOCK_READ;
 			op.result = !r->result ? -1 : last ? r->last : r->first;
@@ -102,7 +107,7 @@ static int check_size(const struct co_rec *r, size_t n, int file, FILE *out, int
 		if (r->obj != file)
 			continue;
 		op = base(r);
-		if (r->kind == CO_WRITE) {
+		if (r->kind == CO_WRITE || r->kind == CO_EXTEND) {
 			op.kind = SIZE_EXTEND;
 			op.arg = r->a * CO_STRIDE + CO_BLOCK;
 		} else if (r->kind == CO_TRUNC) {

@@ -361,6 +361,11 @@ static bool block_step(const struct lin_op *op, struct lin_state *s)
 		if (s->v[0] < 0)
 			s->v[0] = 0;
 		return true;
+	case BLOCK_STORE:
+	case BLOCK_ZERO:
+		if (s->v[0] >= 0)
+			s->v[0] = op->kind == BLOCK_ZERO ? 0 : op->arg;
+		return true;
 	default:
 		return s->v[0] == op->result;
 	}
@@ -375,7 +380,8 @@ static void block_print(FILE *out, const struct lin_op *op)
 {
 	static const char *const what[] = { "write version %lld", "truncate before it",
 					    "extend behind it",
-					    "read version %lld" };
+					    "read version %lld",
+					    "store version %lld", "make it zeros" };
 
 	if (op->kind == BLOCK_READ && op->result <= 0)
 		fprintf(out, op->result ? "read: behind the end" : "read zeros");

@@ -65,6 +65,8 @@ enum lin_block_kind {
 	BLOCK_CUT,		/* the file now ends at or before it */
 	BLOCK_EXTEND,		/* the file now ends behind it */
 	BLOCK_READ,		/* result: the state */
+	BLOCK_STORE,		/* arg: version; where the file ends before it nothing happens */
+	BLOCK_ZERO,		/* the same, with zeros */
 };
 extern const struct lin_model lin_block;
 

@@ -14,7 +14,7 @@ random-tools: $(addprefix $(D)/,dataops nameops coherence churn far)
 
 $(D)/dataops: $(addprefix $(S)/,dataops.c dataops_exec.c rnd.c dataops.h rnd.h)
 $(D)/nameops: $(addprefix $(S)/,nameops.c names_model.c names_check.c names_ops.c names_attrs.c rnd.c nameops.h rnd.h)
-$(D)/coherence: $(addprefix $(S)/,coherence.c coherence_check.c far.c lin.c rnd.c coherence.h far.h lin.h rnd.h)
+$(D)/coherence: $(addprefix $(S)/,coherence.c coherence_files.c coherence_check.c far.c lin.c rnd.c coherence.h far.h lin.h rnd.h)
 $(D)/churn: $(addprefix $(S)/,churn.c rnd.c rnd.h)
 $(D)/far: $(addprefix $(S)/,far_main.c far.c far.h)
 

@@ -58,7 +58,7 @@ static struct lin_op any_op(const struct lin_model *m)
 				    ENOENT;
 		return op;
 	}
-	op.kind = rnd_below(&rng, 4);
+	op.kind = rnd_below(&rng, m == &lin_block ? 6 : 4);
 	op.arg = 1 + rnd_below(&rng, 2);
 	op.result = (int64_t)rnd_below(&rng, 4) - (m == &lin_block);
 	return op;
@@ -100,7 +100,7 @@ static void make_true(const struct lin_model *m, struct lin_op *ops, size_t n, i
 			after = s;
 			ops[i] = any_op(m);
 			/* Versions are written once. */
-			if (m == &lin_block && ops[i].kind == BLOCK_WRITE)
+			if (m == &lin_block && (ops[i].kind == BLOCK_WRITE || ops[i].kind == BLOCK_STORE))
 				ops[i].arg = i + 1;
 			if (m != &lin_names && ops[i].kind == 3)
 				ops[i].result = s.v[0];

@@ -13,7 +13,7 @@ seed=$1
 rnd=$build/tests/random
 two=/mnt/second
 all=${2-}
-planned=27
+planned=29
 [ -z "$all" ] || planned=$((planned + 8))
 plan $planned
 
@@ -72,6 +72,15 @@ if [ -n "$all" ]; then
 fi
 try "coherence, one client" "$rnd/coherence" -s "$seed" -r 6 -n 40 "$M"
 try "coherence, two clients" "$rnd/coherence" -s "$seed" -r 12 -n 40 "$M" $two
+try "coherence of files, one client, mappings" "$rnd/coherence" -s "$seed" -m -p files -r 6 "$M"
+three=/mnt/third
+coherence_three()
+{
+	"$cluster" mount $three
+	"$rnd/coherence" -s "$seed" -p files -w 9 -r 4 "$M/striped" $two/striped $three/striped
+	"$cluster" umount $three
+}
+try "coherence of files, three clients" coherence_three
 try "churn, two clients" "$rnd/churn" -s "$seed" -n 100 "$M" $two
 # The same, while daemons are killed and come back: nothing that was answered is lost, nothing is done twice.
 churn_killed()
