@@ -462,6 +462,14 @@ static ssize_t file_read_some(struct inode *inode, loff_t pos, struct iov_iter *
 	if (pos >= size)
 		return 0;
 	want = min_t(u64, want, size - pos);
+	/*
+	 * Now that it is known where the file ends: what is before that is dirty, if it is not with the iods (see
+	 * behind_copy()). Else somebody's write could have moved the end, and its bytes be here only. An error
+	 * is told by fsync; what could be had is read all the same.
+	 */
+	smp_rmb();
+	if (pvfs_cache_flush(inode, pos, want) == -EINTR)
+		return -EINTR;
 	io = pvfs_io_get(inode, false, pos, want, false);
 	if (IS_ERR(io))
 		return PTR_ERR(io);
@@ -559,9 +567,6 @@ static ssize_t pvfs_read_iter(struct kiocb *iocb, struct iov_iter *to)
 		if (n != -EAGAIN)
 			return n;
 	}
-	/* An error is told by fsync; what could be had is read all the same. */
-	if (pvfs_cache_flush(inode, iocb->ki_pos, iov_iter_count(to)) == -EINTR)
-		return -EINTR;
 	while (iov_iter_count(to) && !eof) {
 		n = file_read_some(inode, iocb->ki_pos, to, !(iocb->ki_flags & IOCB_DIRECT), &eof);
 		if (n == -EAGAIN && !fatal_signal_pending(current))

@@ -118,11 +118,15 @@ static size_t behind_copy(struct inode *inode, loff_t pos, struct iov_iter *from
 		}
 		if (copied) {
 			folio_mark_uptodate(folio);
-			/* Before it can be written back: how much of it is the file. */
+			folio_mark_dirty(folio);
+			/*
+			 * Who sees the new end finds the page dirty (file_read_some()); and while it is locked nobody
+			 * writes it back, who has to know how much of it is the file.
+			 */
+			smp_wmb();
 			spin_lock(&pi->lock);
 			pvfs_file_grown(inode, pos + copied);
 			spin_unlock(&pi->lock);
-			folio_mark_dirty(folio);
 		}
 		folio_unlock(folio);
 		folio_put(folio);

@@ -12,7 +12,7 @@
 . "${0%/*}/bad_behind.sh"
 . "${0%/*}/bad_resent.sh"
 
-plan 98
+plan 99
 KEY=key
 TIMEO=timeo=30
 conf=/run/pvfs-cluster/volume/pvfs.conf
@@ -941,6 +941,7 @@ late_try "a name asked about while a rename has its answer, but has not moved it
 try "more requests than the pool holds" bounded_pool
 try "written behind by who is killed: it is there for others" behind_killed
 try "written behind, and the iod is away: who writes goes on, who asks waits, and can be killed" behind_iod_stopped
+try "read past the cache while the file becomes longer in it: the new bytes, or none of them" behind_direct_read
 try "two mounts append, in turns and at once" behind_appenders
 try "two mounts append to a small file at once, also one that becomes large" behind_head_appenders
 late_try "a record is appended to a small file while what is before it is on its way" behind_head_appended

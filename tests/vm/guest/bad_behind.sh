@@ -181,6 +181,32 @@ behind_iod_stopped()
 	rm "$M/$f"
 }
 
+# Somebody reads past the page cache, and waits for what is dirty; meanwhile the file becomes longer, in the page cache: he
+# gets the new bytes or none of them, not zeros.
+behind_direct_read()
+{
+	local f=striped/direct i
+
+	by_hand
+	hand "$M/striped" "$M/striped" "$S"
+	does 'fd = new("direct", os.O_WRONLY)'
+	# A stripe unit; what comes next is on another iod.
+	does 'put(65536)'
+	for i in 0 1 2 3; do "$cluster" kill iod$i STOP; done
+	background dd if="$M/$f" of="$tmp/read" bs=128k count=1 iflag=direct
+	eventually 20 grep '^iod . WRITE' $S/requests
+	does 'put(4096); same(counted("written_behind"), 69632)'
+	[ ! -e "$tmp/bg.rc" ]
+	for i in 0 1 2 3; do "$cluster" kill iod$i CONT; done
+	ended 60
+	[ "$(cat "$tmp/bg.rc")" = 0 ]
+	does "got = read('$tmp/read'); assert len(got) in (65536, 69632), len(got)"
+	does 'same(got, bytes(want[:len(got)]))'
+	hand_ends
+	by_itself
+	rm "$M/$f"
+}
+
 # More calls than a connection takes requests wait, on each of two clients, for files that the other writes: both can still say
 # that they have written them. $1: up to so many bytes a file is with the mgr; $2: how many such calls there are to be: stat, or to
 # open it to write, if $3
