@@ -168,7 +168,8 @@ static bool file_open_joined(struct inode *inode, struct file *file, u32 flags)
 	return pvfs_open_join(inode, token);
 }
 
-static int pvfs_file_open(struct inode *inode, struct file *file)
+/* Under i_rwsem and the mapping's invalidate_lock, both exclusively, if it may truncate. */
+static int file_open_at_mgr(struct inode *inode, struct file *file)
 {
 	/*
 	 * The open truncates only if the mgr knows all that we wrote: an OPEN has no report, and
@@ -189,9 +190,6 @@ static int pvfs_file_open(struct inode *inode, struct file *file)
 	u32 wish;
 	int err;
 
-	err = pvfs_draft_settle(inode);
-	if (err)
-		return err;
 	pf = pvfs_file_alloc(flags);
 	if (!pf)
 		return -ENOMEM;
@@ -230,6 +228,30 @@ static int pvfs_file_open(struct inode *inode, struct file *file)
 	}
 	file->private_data = pf;
 	return 0;
+}
+
+/*
+ * A write of ours that is on its way while the mgr cuts the file could come to the iods after that, and we would
+ * take the file for as short as the mgr says: so there is none, as for ftruncate.
+ */
+static int pvfs_file_open(struct inode *inode, struct file *file)
+{
+	struct address_space *mapping = inode->i_mapping;
+	int err;
+
+	err = pvfs_draft_settle(inode);
+	if (err || !(file->f_flags & O_TRUNC))
+		return err ?: file_open_at_mgr(inode, file);
+	err = down_write_killable(&inode->i_rwsem);
+	if (err)
+		return err;
+	err = down_write_killable(&mapping->invalidate_lock);
+	if (!err) {
+		err = file_open_at_mgr(inode, file);
+		filemap_invalidate_unlock(mapping);
+	}
+	up_write(&inode->i_rwsem);
+	return err;
 }
 
 /**

@@ -12,7 +12,7 @@
 . "${0%/*}/bad_behind.sh"
 . "${0%/*}/bad_resent.sh"
 
-plan 99
+plan 100
 KEY=key
 TIMEO=timeo=30
 conf=/run/pvfs-cluster/volume/pvfs.conf
@@ -942,6 +942,7 @@ try "more requests than the pool holds" bounded_pool
 try "written behind by who is killed: it is there for others" behind_killed
 try "written behind, and the iod is away: who writes goes on, who asks waits, and can be killed" behind_iod_stopped
 try "read past the cache while the file becomes longer in it: the new bytes, or none of them" behind_direct_read
+try "opened to be cut while a write is on its way: after that" cut_beside_write
 try "two mounts append, in turns and at once" behind_appenders
 try "two mounts append to a small file at once, also one that becomes large" behind_head_appenders
 late_try "a record is appended to a small file while what is before it is on its way" behind_head_appended

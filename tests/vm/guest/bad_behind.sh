@@ -207,6 +207,30 @@ behind_direct_read()
 	rm "$M/$f"
 }
 
+# Who opens a file to cut it waits for a write of this client that is on its way: else that might come to the iods after the cut,
+# and be behind the end that we believe in.
+cut_beside_write()
+{
+	local f=striped/cut i pid
+
+	head -c 65536 /dev/urandom >"$M/$f"
+	sync
+	for i in 0 1 2 3; do "$cluster" kill iod$i STOP; done
+	background dd if=/dev/zero of="$M/$f" bs=64k count=1 seek=1 oflag=direct conv=notrunc
+	eventually 20 grep '^iod . WRITE' $S/requests
+	python3 -c 'import os, sys; os.close(os.open(sys.argv[1], os.O_WRONLY | os.O_TRUNC))' "$M/$f" &
+	pid=$!
+	# For a lock, not for the mgr.
+	eventually 30 eval "head -n 1 /proc/$pid/stack | grep pvfs_file_open" || { cat /proc/$pid/stack $S/requests; return 1; }
+	refuse grep '^mgr OPEN' $S/requests
+	for i in 0 1 2 3; do "$cluster" kill iod$i CONT; done
+	ended 60
+	[ "$(cat "$tmp/bg.rc")" = 0 ]
+	wait $pid
+	[ "$(stat -c %s "$M/$f")" = 0 ]
+	rm "$M/$f"
+}
+
 # More calls than a connection takes requests wait, on each of two clients, for files that the other writes: both can still say
 # that they have written them. $1: up to so many bytes a file is with the mgr; $2: how many such calls there are to be: stat, or to
 # open it to write, if $3
