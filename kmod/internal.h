@@ -231,8 +231,8 @@ struct pvfs_room {
 	mempool_t *ios;			/* io.c: small transfers that never fail */
 	atomic_t big;			/* big transfers that may begin yet */
 	atomic_t ahead;			/* transfers that may go on alone yet */
-	atomic_t permits;		/* requests that transfers may make yet */
-	wait_queue_head_t io_wait;	/* one of the two grew */
+	atomic_t permits[2];		/* requests that transfers may make yet; and those that give */
+	wait_queue_head_t io_wait;	/* big, or one of the permits, grew */
 };
 
 struct pvfs_use;

@@ -27,7 +27,11 @@
 #define BIG_PARTS 256
 #define SMALL_RESERVED 32		/* small transfers that never fail */
 #define BIG_MAX 64			/* big transfers at once, of a volume */
-#define PERMITS 1536	/* requests of a volume's transfers; kreq.c has room for more */
+/*
+ * Requests of a volume's transfers: so many, and as many of those from and to the page cache, which wait
+ * for no others. kreq.c has room for more.
+ */
+#define PERMITS 1536
 #define AHEAD_MAX 24			/* transfers that nobody waits for, of a volume */
 #define SESSION_TRIES 5
 
@@ -76,7 +80,8 @@ int pvfs_io_room_init(struct pvfs_volume *vol)
 
 	atomic_set(&room->big, BIG_MAX);
 	atomic_set(&room->ahead, AHEAD_MAX);
-	atomic_set(&room->permits, PERMITS);
+	atomic_set(&room->permits[false], PERMITS);
+	atomic_set(&room->permits[true], PERMITS);
 	init_waitqueue_head(&room->io_wait);
 	room->ios = mempool_create_slab_pool(SMALL_RESERVED, small_cache);
 	return room->ios ? 0 : -ENOMEM;
@@ -87,27 +92,29 @@ void pvfs_io_room_fini(struct pvfs_volume *vol)
 	mempool_destroy(vol->room.ios);
 }
 
-static bool io_take_permits(struct pvfs_room *room, unsigned int n)
+static bool io_take_permits(atomic_t *permits, unsigned int n)
 {
-	int old = atomic_read(&room->permits);
+	int old = atomic_read(permits);
 
 	do {
 		if (old < (int)n)
 			return false;
-	} while (!atomic_try_cmpxchg(&room->permits, &old, old - n));
+	} while (!atomic_try_cmpxchg(permits, &old, old - n));
 	return true;
 }
 
-int pvfs_io_permits_get(struct pvfs_volume *vol, unsigned int n)
+int pvfs_io_permits_get(struct pvfs_volume *vol, unsigned int n, bool gives)
 {
-	return pvfs_wait_event(vol->room.io_wait, io_take_permits(&vol->room, n)) ? -EINTR : 0;
+	atomic_t *permits = &vol->room.permits[gives];
+
+	return pvfs_wait_event(vol->room.io_wait, io_take_permits(permits, n)) ? -EINTR : 0;
 }
 
-void pvfs_io_permits_put(struct pvfs_volume *vol, unsigned int n)
+void pvfs_io_permits_put(struct pvfs_volume *vol, unsigned int n, bool gives)
 {
 	if (!n)
 		return;
-	atomic_add(n, &vol->room.permits);
+	atomic_add(n, &vol->room.permits[gives]);
 	if (wq_has_sleeper(&vol->room.io_wait))
 		wake_up_all(&vol->room.io_wait);
 }
@@ -153,7 +160,8 @@ static struct pvfs_io *io_big_get(struct pvfs_room *room, size_t len)
  * @pos: in the file, bytes
  * @len: bytes wanted; what is too much for one transfer is cut off
  * @fill: for the page cache, or from it: never waits for another transfer, which may be waiting for a
- *	page of ours; nor fails, but becomes shorter
+ *	page of ours; nor fails, but becomes shorter. Its requests to iods wait for none that another
+ *	client, who may be waiting for these pages, can hold up (PVFS_RF_GIVES)
  *
  * The caller fills mem and nmem, of mem_room, and may make len smaller.
  *
@@ -351,13 +359,17 @@ static void io_part_answered(struct pvfs_request *req);
 static void io_part_submit(struct pvfs_io *io, struct pvfs_io_part *p, bool async)
 {
 	struct pvfs_volume *vol = PVFS_VOL(io->inode);
+	struct pvfs_server *iod = pvfs_io_iod(vol, &io->layout, p->df);
+	enum pvfs_op op = io->write ? PVFS_OP_WRITE : PVFS_OP_READ;
 	struct pvfs_fid fid = PVFS_I(io->inode)->fid;
 	struct pvfs_request *req;
 
 	p->got = 0;
 	p->err = 0;
-	req = pvfs_req_alloc(pvfs_io_iod(vol, &io->layout, p->df),
-			     io->write ? PVFS_OP_WRITE : PVFS_OP_READ, 0);
+	if (io->fill)
+		req = pvfs_req_alloc_giving(iod, op, 0);
+	else
+		req = pvfs_req_alloc(iod, op, 0);
 	if (IS_ERR(req)) {
 		p->req = NULL;
 		p->err = PTR_ERR(req);
@@ -463,7 +475,7 @@ static int io_prepare(struct pvfs_io *io)
 	spin_unlock(&pi->lock);
 	io_plan(io, io->write ? vol->wsize : vol->rsize);
 	/* One more: for the GETATTR that may be made beside a read. */
-	err = pvfs_io_permits_get(PVFS_VOL(io->inode), io->nparts + 1);
+	err = pvfs_io_permits_get(PVFS_VOL(io->inode), io->nparts + 1, io->fill);
 	if (err)
 		return err;
 	io->permits = io->nparts + 1;
@@ -620,7 +632,7 @@ static int io_gather(struct pvfs_io *io)
 	struct inode *inode = io->inode;
 	unsigned int i;
 
-	pvfs_io_permits_put(PVFS_VOL(io->inode), io->permits);
+	pvfs_io_permits_put(PVFS_VOL(io->inode), io->permits, io->fill);
 	io->permits = 0;
 	io->err = 0;
 	io->good = io->len;
@@ -685,9 +697,10 @@ int pvfs_io_finish(struct pvfs_io *io)
  * May one more go on alone? What an iod that does not answer holds up must leave room for those who
  * wait for others.
  */
-static bool io_may_go_on(struct pvfs_room *room)
+static bool io_may_go_on(struct pvfs_room *room, const struct pvfs_io *io)
 {
-	return atomic_read(&room->permits) > PERMITS / 3 && atomic_dec_if_positive(&room->ahead) >= 0;
+	return atomic_read(&room->permits[io->fill]) > PERMITS / 3 &&
+	       atomic_dec_if_positive(&room->ahead) >= 0;
 }
 
 /* The last that looks at @io. It may have been what kept the inode: that waits for its other pages. */
@@ -759,7 +772,7 @@ int pvfs_io_submit(struct pvfs_io *io, void (*done)(struct pvfs_io *io))
 	int err;
 
 	/* What is written back is perhaps of an inode that goes as soon as that is done. */
-	if (vol->opts.soft || !io_may_go_on(&vol->room)) {
+	if (vol->opts.soft || !io_may_go_on(&vol->room, io)) {
 		alone = false;
 	} else if (!igrab(io->inode)) {
 		atomic_inc(&vol->room.ahead);

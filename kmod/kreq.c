@@ -73,9 +73,10 @@ static struct pvfs_request *kreq_alloc(struct pvfs_server *server, enum pvfs_op 
 	struct pvfs_request *req;
 	int err;
 
-	if (kreq_unbounded(op) || (flags & PVFS_RF_GIVES))
+	if (kreq_unbounded(op))
 		atomic_dec(&room->requests);
-	else if (pvfs_wait_event(room->requests_wait, atomic_dec_if_positive(&room->requests) >= 0))
+	else if (!(flags & PVFS_RF_GIVES) &&
+		 pvfs_wait_event(room->requests_wait, atomic_dec_if_positive(&room->requests) >= 0))
 		return ERR_PTR(-EINTR);
 	req = mempool_alloc(room->reqs, GFP_NOFS);
 	/* Not zeroed whole: the inline buffers are two thirds of it. */
@@ -116,7 +117,10 @@ struct pvfs_request *pvfs_req_alloc(struct pvfs_server *server, enum pvfs_op op,
 	return kreq_alloc(server, op, body_room, 0);
 }
 
-/* PVFS_RF_GIVES: what has all else at this end for its bound can't hold it up. */
+/*
+ * PVFS_RF_GIVES: what has all else at this end for its bound can't hold it up. To the mgr there are a few
+ * of a file at most, to the iods as many as io.c has permits for.
+ */
 struct pvfs_request *pvfs_req_alloc_giving(struct pvfs_server *server, enum pvfs_op op, u32 body_room)
 {
 	return kreq_alloc(server, op, body_room, PVFS_RF_GIVES);
@@ -125,6 +129,7 @@ struct pvfs_request *pvfs_req_alloc_giving(struct pvfs_server *server, enum pvfs
 void pvfs_req_put(struct pvfs_request *req)
 {
 	struct pvfs_room *room = &req->server->vol->room;
+	bool gives;
 
 	if (!refcount_dec_and_test(&req->ref))
 		return;
@@ -132,7 +137,10 @@ void pvfs_req_put(struct pvfs_request *req)
 		pvfs_slot_put(req->server->vol, req);
 	if (req->body != req->inline_body)
 		kfree(req->body);
+	gives = req->flags & PVFS_RF_GIVES;
 	mempool_free(req, room->reqs);
+	if (gives)
+		return;
 	atomic_inc(&room->requests);
 	wake_up(&room->requests_wait);
 }

@@ -146,7 +146,7 @@ static int space_ask_batch(struct job *j, struct share *shares, unsigned int n)
 	int err;
 
 	for (tries = 0; tries < SESSION_TRIES; tries++) {
-		err = space_get_caps(j) ?: pvfs_io_permits_get(PVFS_VOL(j->inode), n);
+		err = space_get_caps(j) ?: pvfs_io_permits_get(PVFS_VOL(j->inode), n, false);
 		if (err)
 			return err;
 		for (i = 0; i < n; i++)
@@ -155,7 +155,7 @@ static int space_ask_batch(struct job *j, struct share *shares, unsigned int n)
 			space_share_wait(j, &shares[i]);
 			err = err ?: shares[i].err;
 		}
-		pvfs_io_permits_put(PVFS_VOL(j->inode), n);
+		pvfs_io_permits_put(PVFS_VOL(j->inode), n, false);
 		/* All of it may be done twice. */
 		if (err != -EAGAIN)
 			return err;

@@ -664,7 +664,8 @@ static void unstable_submit(struct pvfs_volume *vol, struct unstable_part *p, bo
 	layout = p->u->layout;
 	m.cap = p->u->cap;
 	spin_unlock(&p->u->lock);
-	p->req = pvfs_req_alloc(pvfs_io_iod(vol, &layout, p->df), PVFS_OP_FSYNC, 0);
+	/* Who writes pages back may have to wait for it: pvfs_unstable_trim(). */
+	p->req = pvfs_req_alloc_giving(pvfs_io_iod(vol, &layout, p->df), PVFS_OP_FSYNC, 0);
 	if (IS_ERR(p->req))
 		return;
 	p->req->body_len = pvfs_fsync_req_encode(&m, p->req->body, p->req->body_room);
@@ -711,7 +712,7 @@ static int unstable_run(struct pvfs_volume *vol, struct unstable_part *parts, un
 
 	if (!n)
 		return 0;
-	err = pvfs_io_permits_get(vol, n);
+	err = pvfs_io_permits_get(vol, n, true);
 	if (err) {
 		for (i = 0; i < n; i++) {
 			unstable_restore(vol, &parts[i]);
@@ -728,7 +729,7 @@ static int unstable_run(struct pvfs_volume *vol, struct unstable_part *parts, un
 		else
 			err = err ?: e;
 	}
-	pvfs_io_permits_put(vol, n);
+	pvfs_io_permits_put(vol, n, true);
 	return err;
 }
 

@@ -642,9 +642,12 @@ int pvfs_io_finish(struct pvfs_io *io);
 int pvfs_io_submit(struct pvfs_io *io, void (*done)(struct pvfs_io *io));
 void pvfs_io_zero(struct pvfs_io *io, u64 limit);
 int pvfs_layout_get(struct inode *inode, bool write, struct pvfs_layout *layout);
-/* Room for @n requests beside each other; waits for it killably. */
-int pvfs_io_permits_get(struct pvfs_volume *vol, unsigned int n);
-void pvfs_io_permits_put(struct pvfs_volume *vol, unsigned int n);
+/*
+ * Room for @n requests beside each other; waits for it killably. @gives: as PVFS_RF_GIVES, to iods: only
+ * for others of that kind.
+ */
+int pvfs_io_permits_get(struct pvfs_volume *vol, unsigned int n, bool gives);
+void pvfs_io_permits_put(struct pvfs_volume *vol, unsigned int n, bool gives);
 struct pvfs_server *pvfs_io_iod(const struct pvfs_volume *vol, const struct pvfs_layout *l, u32 df);
 
 /* ---------------------------------------------------------------- unstable.c */

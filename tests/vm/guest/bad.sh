@@ -12,7 +12,7 @@
 . "${0%/*}/bad_behind.sh"
 . "${0%/*}/bad_resent.sh"
 
-plan 100
+plan 101
 KEY=key
 TIMEO=timeo=30
 conf=/run/pvfs-cluster/volume/pvfs.conf
@@ -961,6 +961,7 @@ try "a lease of a third session stands over a restart of the mgr" behind_third_s
 try "two clients with all their credits wait for each other's files" behind_crossed 0 250
 late_try "... small ones" behind_crossed 16384 250
 late_try "... with all their slots, to open them" behind_crossed 16384 100 open
+try "more calls than there are requests wait for another client: what is written behind does not" behind_calls
 try "not synced, and the iod's machine started anew: by fsync the iod gets it again" resent_by_fsync
 try "... by syncfs, of a reader, stored to, cut off" resent_by_others
 try "... by itself, when it is seen; by close" resent_by_itself

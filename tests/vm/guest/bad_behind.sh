@@ -306,6 +306,59 @@ behind_crossed()
 	rm -r "$M/crossed"
 }
 
+# More calls than a volume has requests wait for another client: what was written here comes to the iods all the same.
+behind_calls()
+{
+	local f=striped/calls
+
+	behind_settled
+	"$cluster" mount $P
+	one_iod_file "$M/$f"
+	one_iod_file "$M/$f-here" 1
+	by_hand
+	hand "$M/striped" $P/striped "$S"
+	does 'fd = held("calls", os.O_WRONLY)'
+	rm -f "$tmp/calls" "$tmp/waiting"
+	mkfifo "$tmp/calls"
+	background behind_python $P/striped "$M/striped" /proc/fs/pvfs/vol-2 "$tmp/calls" "$tmp/waiting" <<-'END'
+		import threading
+		from behind import *
+		threading.stack_size(128 << 10)
+		fd = held('calls-here', os.O_WRONLY)
+		os.stat(mine + '/calls')
+		tell(sys.argv[5])
+		open(sys.argv[4]).read()
+		calls = [threading.Thread(target=os.stat, args=(mine + '/calls',), daemon=True) for _ in range(2200)]
+		for t in calls:
+		    t.start()
+		# All that there are.
+		eventually(lambda: (time.sleep(1), sum(x[0] == 'mgr' for x in lines('requests')) >= 2048)[-1], seconds=60)
+		reset()
+		# The rest of the page is read.
+		sync = threading.Thread(target=lambda: (os.pwrite(fd, b'behind', 0), os.fsync(fd)), daemon=True)
+		sync.start()
+		sync.join(20 * SLOW)
+		tell(sys.argv[5], 'stands still' if sync.is_alive() else 'synced')
+		for t in calls:
+		    t.join()
+		same(counted('written_behind'), 6)
+	END
+	eventually 60 [ -e "$tmp/waiting" ]
+	does 'put(1000); same(counted("written_behind"), 1000)'
+	"$cluster" kill iod0 STOP
+	echo go >"$tmp/calls"
+	eventually 100 grep -qs . "$tmp/waiting" || true
+	"$cluster" kill iod0 CONT
+	ended 100
+	cat "$tmp/bg" "$tmp/waiting"
+	[ "$(cat "$tmp/bg.rc")" = 0 ]
+	[ "$(cat "$tmp/waiting")" = synced ]
+	hand_ends
+	by_itself
+	"$cluster" umount $P
+	rm "$M/$f" "$M/$f-here"
+}
+
 # How many lines of the kernel's log say that
 said()
 {
