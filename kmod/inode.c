@@ -109,7 +109,7 @@ struct inode *pvfs_alloc_inode(struct super_block *sb)
 	INIT_LIST_HEAD(&pi->locked.link);
 	spin_lock_init(&pi->lock);
 	mutex_init(&pi->draft_mutex);
-	mutex_init(&pi->head_mutex);
+	sema_init(&pi->head_turn, 1);
 	INIT_WORK(&pi->wl.work, pvfs_wlease_work);
 	INIT_WORK(&pi->wl.ask, pvfs_wlease_ask_work);
 	INIT_WORK(&pi->wl.settle_work, pvfs_wlease_settle_work);

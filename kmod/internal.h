@@ -346,6 +346,8 @@ struct pvfs_volume {
 	struct workqueue_struct *vfs_wq;
 	struct workqueue_struct *put_wq;	/* last references to inodes: they wait for pages */
 	struct workqueue_struct *io_wq;	/* transfers that failed: pages wait for them */
+	/* Pages that are written back where somebody has to wait for the answer: the same. */
+	struct workqueue_struct *back_wq;
 
 	struct pvfs_leases leases;
 	struct pvfs_listings listings;

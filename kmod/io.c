@@ -717,6 +717,15 @@ static void io_over(struct pvfs_io *io)
 		wake_up_all(&vol->async_wait);
 }
 
+/* What is written back is waited for by somebody who can't be killed, or by nobody. */
+static void io_alone_work(struct work_struct *work)
+{
+	struct pvfs_io *io = container_of(work, struct pvfs_io, work);
+
+	io->err = pvfs_io_run(io);
+	io_over(io);
+}
+
 static void io_failed_work(struct work_struct *work)
 {
 	struct pvfs_io *io = container_of(work, struct pvfs_io, work);
@@ -760,25 +769,30 @@ static void io_part_answered(struct pvfs_request *req)
  *	sleep. Gives @io back
  *
  * On a soft mount, where who waits is also who gives up, it waits; and when too many go on alone
- * already. len may become smaller.
+ * already. But what is written back (kept) goes on alone all the same. write(2) has returned for these
+ * bytes: if who happens to bring them were killed, and left the request to its fate, it could be done
+ * after a later one of the same pages. Where somebody has to wait for the answer, on a soft mount and
+ * for the mgr's, which is one after the other, that is a work item.
  *
- * Return: 0; or -errno, when nothing was asked, and @done is not called.
+ * len may become smaller.
+ *
+ * Return: 0; 1: of those that go on alone there are many, and who submits more is to wait for this one
+ * first; or -errno, when nothing was asked, and @done is not called.
  */
 int pvfs_io_submit(struct pvfs_io *io, void (*done)(struct pvfs_io *io))
 {
 	struct pvfs_volume *vol = PVFS_VOL(io->inode);
-	bool alone = true;
+	bool alone, many;
 	unsigned int i;
 	int err;
 
+	many = !io_may_go_on(&vol->room, io);
+	if (many)
+		atomic_dec(&vol->room.ahead);
+	alone = io->kept || !(many || vol->opts.soft);
 	/* What is written back is perhaps of an inode that goes as soon as that is done. */
-	if (vol->opts.soft || !io_may_go_on(&vol->room, io)) {
-		alone = false;
-	} else if (!igrab(io->inode)) {
+	if (!alone || !igrab(io->inode)) {
 		atomic_inc(&vol->room.ahead);
-		alone = false;
-	}
-	if (!alone) {
 		err = pvfs_io_start(io);
 		if (err)
 			return err;
@@ -786,13 +800,19 @@ int pvfs_io_submit(struct pvfs_io *io, void (*done)(struct pvfs_io *io))
 		done(io);
 		return 0;
 	}
+	io->done = done;
+	if (io->kept && (vol->opts.soft || pvfs_stuffed(io->inode))) {
+		atomic_inc(&vol->closing);
+		INIT_WORK(&io->work, io_alone_work);
+		queue_work(vol->back_wq, &io->work);
+		return many;
+	}
 	err = io_prepare(io);
 	if (err) {
 		atomic_inc(&vol->room.ahead);
 		pvfs_iput_later(io->inode);
 		return err;
 	}
-	io->done = done;
 	atomic_inc(&vol->closing);
 	if (io->head) {
 		io_over(io);
@@ -802,7 +822,7 @@ int pvfs_io_submit(struct pvfs_io *io, void (*done)(struct pvfs_io *io))
 	for (i = 0; i < io->nparts; i++)
 		io_part_submit(io, &io->part[i], true);
 	io_left(io);
-	return 0;
+	return many;
 }
 
 /* Behind the end of a head. */

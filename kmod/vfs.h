@@ -37,6 +37,7 @@
 #ifndef PVFS_VFS_H
 #define PVFS_VFS_H
 
+#include <linux/semaphore.h>
 #include "internal.h"
 
 struct dir_context;
@@ -178,7 +179,8 @@ struct pvfs_inode {
 	u64 owns_begun;			/* how many began so far */
 	struct pvfs_listing *listing;	/* vol->listings.lock. Looked for without, too */
 	struct mutex draft_mutex;	/* protects what is in the draft */
-	struct mutex head_mutex;	/* who writes pages of a head back: one at a time */
+	struct semaphore head_turn;	/* to write pages of a head back: one at a time, see wb_head() */
+	atomic_t head_left;		/* who has it, and pieces on their way: none, it is given up */
 	struct pvfs_draft *draft;	/* changed under it; NULL: none. Looked for without, too */
 	u64 draft_recalled;		/* ns, when it was asked for first; 0: not yet */
 	u64 own_last;			/* of the volume's own changes the last that was to it */
@@ -599,6 +601,7 @@ struct pvfs_io {
 	bool write;
 	bool fill;	/* for the page cache: it may reach beyond the end of the file */
 	bool kept;	/* a write: @mem is pages of the page cache */
+	bool turn;	/* the same: it counts in pvfs_inode.head_left */
 	bool big;	/* bookkeeping from kvmalloc() and counted; else from the pool */
 	loff_t pos;			/* in the file */
 	u32 len;			/* bytes to move; start may cut it down */

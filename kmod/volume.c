@@ -438,6 +438,8 @@ static void volume_free(struct pvfs_volume *vol)
 		destroy_workqueue(vol->put_wq);
 	if (vol->io_wq)
 		destroy_workqueue(vol->io_wq);
+	if (vol->back_wq)
+		destroy_workqueue(vol->back_wq);
 	pvfs_io_room_fini(vol);
 	pvfs_kreq_room_fini(vol);
 	bitmap_free(vol->slot_busy);
@@ -514,8 +516,9 @@ int pvfs_volume_open(const struct pvfs_opts *opts, unsigned int timeout_ms,
 	vol->vfs_wq = alloc_workqueue("pvfs_vfs", WQ_UNBOUND | WQ_MEM_RECLAIM, 0);
 	vol->put_wq = alloc_workqueue("pvfs_put", WQ_UNBOUND, 0);
 	vol->io_wq = alloc_workqueue("pvfs_io", WQ_UNBOUND | WQ_MEM_RECLAIM, 0);
+	vol->back_wq = alloc_workqueue("pvfs_back", WQ_UNBOUND | WQ_MEM_RECLAIM, WQ_MAX_ACTIVE);
 	if (!vol->stats || !vol->connect_wq || !vol->recover_wq || !vol->vfs_wq || !vol->put_wq ||
-	    !vol->io_wq || pvfs_kreq_room_init(vol) || pvfs_io_room_init(vol))
+	    !vol->io_wq || !vol->back_wq || pvfs_kreq_room_init(vol) || pvfs_io_room_init(vol))
 		goto out_free;
 	err = volume_landing_alloc(&table, IODTAB_MAX);
 	if (err)

@@ -226,7 +226,17 @@ struct writeback {
 	struct writeback_control *wbc;
 	struct pvfs_io *io;		/* NULL: none yet */
 	u32 len;			/* bytes of them; the last may be cut off by the end of the file */
+	bool many;			/* there are: see pvfs_io_submit() */
+	bool head;			/* in its turn: see wb_head() */
+	struct folio *before;		/* the same: the last page of the transfer that must be over first */
 };
+
+/* Who had the turn to write a head back is done, or a piece of it is. */
+static void wb_head_put(struct pvfs_inode *pi)
+{
+	if (atomic_dec_and_test(&pi->head_left))
+		up(&pi->head_turn);
+}
 
 /*
  * A page is done. It stays to be written by somebody else if who wrote it was killed, or the transfer
@@ -261,9 +271,9 @@ static bool wb_lost(struct inode *inode, unsigned int n)
 static void wb_done(struct pvfs_io *io)
 {
 	struct pvfs_inode *pi = PVFS_I(io->inode);
+	bool lost = false, turn = io->turn;
 	unsigned long stamp = 0;
 	unsigned int full, i;
-	bool lost = false;
 	u32 len = 0;
 
 	for (i = 0; i < io->nmem; i++)
@@ -291,22 +301,48 @@ static void wb_done(struct pvfs_io *io)
 		wb_page_end(io->inode, folio, i >= full ? -EINTR : lost ? 0 : io->err);
 	}
 	pvfs_io_put(io);
+	if (turn)
+		wb_head_put(pi);
+}
+
+/* Waits for the transfer that brings a page, whose reference is taken. NULL is fine. Return: 0 or -EINTR. */
+static int wb_wait(struct folio *folio)
+{
+	int err = folio ? folio_wait_writeback_killable(folio) : 0;
+
+	if (folio)
+		folio_put(folio);
+	return err ? -EINTR : 0;
 }
 
 static void wb_submit(struct writeback *wb)
 {
+	struct folio *before = wb->before, *last;
 	struct pvfs_io *io = wb->io;
 	int err;
 
 	if (!io)
 		return;
 	wb->io = NULL;
+	wb->before = NULL;
 	io->len = wb->len;
-	err = pvfs_io_submit(io, wb_done);
-	if (err) {
+	last = page_folio(io->mem[io->nmem - 1].bv_page);
+	folio_get(last);
+	io->turn = wb->head;
+	if (io->turn)
+		atomic_inc(&PVFS_I(wb->inode)->head_left);
+	err = wb_wait(before) ?: pvfs_io_submit(io, wb_done);
+	if (err < 0) {
 		io->err = err;
 		wb_done(io);
 	}
+	wb->many = err > 0;
+	if (wb->head)
+		wb->before = last;
+	else if (wb->many)
+		wb_wait(last);
+	else
+		folio_put(last);
 }
 
 /* A page that is no longer dirty is not written; its mark in the mapping goes, too. It is locked. */
@@ -356,7 +392,9 @@ static int wb_page(struct pvfs_writepage_arg *arg, struct writeback_control *wbc
 
 /*
  * Of a head, all that is dirty, and one after the other: what would come behind the end that the mgr knows leaves
- * a hole, and makes the file a striped one. Who need not wait leaves it dirty, for later.
+ * a hole, and makes the file a striped one. Who need not wait for his turn leaves it dirty, for later. Who has had
+ * it does not wait for the last answer, with which it ends: so many files' heads are on their way at once, if
+ * not too many.
  */
 static int wb_head(struct writeback *wb, struct address_space *mapping, struct writeback_control *wbc)
 {
@@ -364,10 +402,12 @@ static int wb_head(struct writeback *wb, struct address_space *mapping, struct w
 	struct writeback_control own = *wbc;
 	int err;
 
-	if (wbc->sync_mode == WB_SYNC_NONE && !mutex_trylock(&pi->head_mutex))
+	if (wbc->sync_mode == WB_SYNC_NONE && down_trylock(&pi->head_turn))
 		return 0;
-	if (wbc->sync_mode != WB_SYNC_NONE && mutex_lock_killable(&pi->head_mutex))
+	if (wbc->sync_mode != WB_SYNC_NONE && down_killable(&pi->head_turn))
 		return -EINTR;
+	wb->head = true;
+	atomic_set(&pi->head_left, 1);
 	/* The caller's is for other files, too. */
 	wbc->range_start = 0;
 	wbc->range_end = LLONG_MAX;
@@ -377,7 +417,11 @@ static int wb_head(struct writeback *wb, struct address_space *mapping, struct w
 	wbc->range_start = own.range_start;
 	wbc->range_end = own.range_end;
 	wbc->range_cyclic = own.range_cyclic;
-	mutex_unlock(&pi->head_mutex);
+	wb_head_put(pi);
+	if (wb->many)
+		wb_wait(wb->before);
+	else if (wb->before)
+		folio_put(wb->before);
 	return err;
 }
 
@@ -393,12 +437,16 @@ int pvfs_writepages(struct address_space *mapping, struct writeback_control *wbc
 	return err;
 }
 
-/* A dirty page is to be thrown away. Locked. */
+/*
+ * A dirty page is to be thrown away. Locked. Who is killed leaves it where it is, on its way. (Of a head it does
+ * not wait for its turn, which would be to wait for others' locked pages.)
+ */
 int pvfs_launder_folio(struct folio *folio)
 {
 	struct inode *inode = folio->mapping->host;
 	loff_t size = i_size_read(inode), pos = folio_pos(folio);
 	struct pvfs_io *io;
+	errseq_t since;
 	int err;
 
 	folio_wait_writeback(folio);
@@ -408,12 +456,18 @@ int pvfs_launder_folio(struct folio *folio)
 		wb_skip(folio);
 		return 0;
 	}
+	since = filemap_sample_wb_err(folio->mapping);
 	folio_start_writeback(folio);
 	io = pvfs_io_get(inode, true, pos, min_t(loff_t, PAGE_SIZE, size - pos), true);
 	io->kept = true;
 	io->mem[io->nmem++] = (struct bio_vec){ .bv_page = folio_page(folio, 0), .bv_len = io->len };
-	err = pvfs_io_run(io);
-	io->err = err;
-	wb_done(io);
-	return err;
+	err = pvfs_io_submit(io, wb_done);
+	if (err < 0) {
+		io->err = err;
+		wb_done(io);
+		return err;
+	}
+	if (folio_wait_writeback_killable(folio))
+		return -EINTR;
+	return folio_test_dirty(folio) ? -EINTR : filemap_check_wb_err(folio->mapping, since);
 }

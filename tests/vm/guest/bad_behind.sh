@@ -6,6 +6,7 @@
 
 P=/mnt/pool
 NEVER=65535	# no request has that number
+HEAD_WRITE=61
 
 # behind_python MINE OTHER PROC [ARGUMENT...]: python with the words of behind.py
 behind_python()
@@ -580,6 +581,38 @@ behind_head_appended()
 	by_itself
 	late_done 1
 	"$cluster" umount $P
+	rm -r "$M/heads"
+}
+
+# Who had a small file written back, to ask about it, is killed while the mgr has yet to hear of that; what is written to the same
+# place afterwards comes to the mgr behind it.
+behind_head_killed()
+{
+	local f=heads/killed
+
+	mkdir "$M/heads"
+	through_gate $HEAD_WRITE 1 ask -o nconnect=2
+	by_hand
+	hand $G/heads "$M/heads" /proc/fs/pvfs/vol-2
+	# On another connection than who is killed.
+	taskset -a -p 1 "$hand"
+	does 'fd = new("killed", os.O_RDWR); put(100); os.fsync(fd)'
+	does 'same(leases("writes"), 1); reset(); os.pwrite(fd, b"old", 0); same(counted("written_behind"), 3)'
+	background taskset 2 stat $G/$f
+	gate_holds
+	kill -KILL "$(pgrep -x stat)"
+	ended 5
+	[ "$(cat "$tmp/bg.rc")" = 137 ]
+	begins 'os.pwrite(fd, b"new", 0); os.fsync(fd); want[:3] = b"new"'
+	# It is to wait. If it does not, it is through.
+	eventually 3 grep -qs "^$done_lines " "$tmp/hand.did" || true
+	kill -HUP $gate
+	did
+	does 'eventually(lambda: not lines("requests")); same(read(other + "/killed"), bytes(want)); same(counted("abandoned"), 0)'
+	hand_ends
+	by_itself
+	umount $G
+	kill $gate
 	rm -r "$M/heads"
 }
 
