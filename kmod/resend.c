@@ -9,11 +9,14 @@
  * (unstable.c counts, and knows). So no page has to be looked at for that.
  *
  * If a verifier is another, and all unstable pages are still here, they are made dirty again, and go
- * to the iods as any others do. They are all here unless one was thrown away when it was not stable,
- * for want of memory or because it was of another version of the file, or something was written past
- * the page cache. A page that was cut off by a truncation nobody needs. And the page cache has to be
- * the file, which it is under a WRITE lease only; as for who writes to it, a RECALL, and the last
- * close, wait until the pages are dirty (wlease.c).
+ * to the iods as any others do, a piece of the file after the other. They are all here unless one was
+ * thrown away when it was not stable, for want of memory or because it was of another version of the
+ * file, or something was written past the page cache. A page that was cut off by a truncation nobody
+ * needs. And the page cache has to be the file, which it is under a WRITE lease only; as for who writes
+ * to it, a RECALL, and the last close, wait until the pages have been sent (wlease.c).
+ *
+ * Who faults or reads ahead waits for invalidate_lock where he can't be killed. So nothing is waited for
+ * under it.
  *
  * A stamp is set when the WRITE was answered, while the page is under writeback, and taken away under
  * the page's lock. So who has a page locked, and not under writeback, sees what it is.
@@ -23,8 +26,19 @@
 #include <linux/sched/signal.h>
 #include "vfs.h"
 
-#define RESEND_TRIES 20			/* for a lease that is doubtful */
-#define RESEND_PAUSE (HZ / 10)		/* between two of them */
+#define RESEND_PAUSE (HZ / 10)		/* between two looks at a lease that is doubtful */
+#define RESEND_PIECE (4u << 20)		/* bytes that are made dirty before they are written, */
+#define RESEND_LOOKS (RESEND_PIECE >> 8)	/* and pages that are looked at, at once */
+
+/* One that is under way. */
+struct resend {
+	struct inode *inode;
+	unsigned long stable;		/* pages with stamps up to this one are */
+	unsigned long token;		/* of the lease under which the page cache is the file */
+	pgoff_t index;			/* the next page to be looked at */
+	u64 bytes, most;		/* made dirty so far, and before they are to be written */
+	u32 aborts;			/* of the volume, when it began */
+};
 
 static unsigned long resend_stamp(struct folio *folio)
 {
@@ -50,7 +64,7 @@ bool pvfs_release_folio(struct folio *folio, gfp_t gfp)
 	if (folio_test_dirty(folio))
 		return false;
 	if (folio_test_private(folio)) {
-		pvfs_unstable_gone(folio->mapping->host, resend_stamp(folio));
+		pvfs_unstable_gone(folio->mapping->host, resend_stamp(folio), folio->index);
 		folio_detach_private(folio);
 	}
 	return true;
@@ -63,93 +77,129 @@ void pvfs_invalidate_folio(struct folio *folio, size_t offset, size_t length)
 		folio_detach_private(folio);
 }
 
-static int resend_folio(struct address_space *mapping, struct folio *folio, unsigned long stable,
-			u64 *bytes)
+/* Under invalidate_lock. Return: 0; or -EAGAIN: somebody is at it, who is to be waited for first. */
+static int resend_folio(struct resend *r, struct folio *folio)
 {
-	int err;
-
 	if (!folio_test_locked(folio) && !folio_test_writeback(folio)) {
 		/* It is stamped before writeback ends; or unlocked, if it was moved in memory. */
 		smp_rmb();
 		if (!folio_test_private(folio))
 			return 0;
 	}
-	err = folio_lock_killable(folio);
-	if (err)
-		return err;
-	err = folio_wait_writeback_killable(folio);
-	if (!err && folio->mapping == mapping && resend_stamp(folio) > stable &&
-	    !folio_test_dirty(folio)) {
-		folio_mark_dirty(folio);
-		*bytes += folio_size(folio);
+	if (!folio_trylock(folio))
+		return -EAGAIN;
+	if (folio_test_writeback(folio)) {
+		folio_unlock(folio);
+		return -EAGAIN;
+	}
+	if (folio->mapping == r->inode->i_mapping) {
+		if (resend_stamp(folio) > r->stable && !folio_test_dirty(folio)) {
+			folio_mark_dirty(folio);
+			r->bytes += folio_size(folio);
+		}
+		/* Before it can be written, and thrown away. */
+		pvfs_unstable_passed(r->inode, folio->index);
 	}
 	folio_unlock(folio);
-	return err;
+	return 0;
 }
 
-/* Between pvfs_wlease_begin() and end. Return: 0 or -EINTR. */
-static int resend_walk(struct inode *inode, unsigned long stable)
+/*
+ * As far as a piece goes. Return: 0; -EAGAIN: up to a page that somebody is at, *@busy, a reference; -ESTALE:
+ * the page cache is not the file any more, or nobody knows.
+ */
+static int resend_dirty(struct resend *r, struct folio **busy)
 {
-	struct pvfs_volume *vol = PVFS_VOL(inode);
+	struct address_space *mapping = r->inode->i_mapping;
+	unsigned int i, looks = 0;
 	struct folio_batch batch;
-	pgoff_t index = 0;
-	unsigned int i;
-	u64 bytes = 0;
 	int err = 0;
 
+	if (!pvfs_wlease_stands(r->inode, r->token))
+		return -ESTALE;
 	folio_batch_init(&batch);
-	while (!err && filemap_get_folios(inode->i_mapping, &index, ULONG_MAX, &batch)) {
-		for (i = 0; i < folio_batch_count(&batch) && !err; i++)
-			err = resend_folio(inode->i_mapping, batch.folios[i], stable, &bytes);
+	while (!err && r->bytes < r->most && looks < RESEND_LOOKS) {
+		pgoff_t next = r->index;
+
+		if (!filemap_get_folios(mapping, &next, ULONG_MAX, &batch)) {
+			r->index = ULONG_MAX;
+			break;
+		}
+		looks += folio_batch_count(&batch);
+		for (i = 0; i < folio_batch_count(&batch) && !err; i++) {
+			r->index = batch.folios[i]->index;
+			err = resend_folio(r, batch.folios[i]);
+			if (!err)
+				r->index++;
+		}
+		if (err) {
+			*busy = batch.folios[i - 1];
+			folio_get(*busy);
+		}
 		folio_batch_release(&batch);
 		cond_resched();
 	}
-	pvfs_count(vol, PVFS_CNT_RESENT, bytes);
-	if (bytes)
-		pr_notice_ratelimited("%s: inode %llu: %llu KiB that an iod may have lost are written once more\n",
-				      vol->opts.volume, PVFS_I(inode)->fid.ino, bytes >> 10);
 	return err;
 }
 
-/**
- * pvfs_resend - make the pages of a file dirty that are not stable
- * @inode: the file; the caller has claimed what is remembered of it (unstable.c)
- * @stable: pages with stamps up to this one are stable
- *
- * Context: waits for who reads or writes pages, and for the mgr if the lease is doubtful.
- *
- * Return: 0; -EIO: there is no WRITE lease, or none that can be used; -EINTR: killed, some may be dirty.
+/*
+ * Between pvfs_wlease_begin() and end, with nothing held. Return: 0: all was made dirty, and written but for
+ * the last piece; -ESTALE; or -EINTR.
  */
-int pvfs_resend(struct inode *inode, unsigned long stable)
+static int resend_walk(struct resend *r)
 {
-	struct address_space *mapping = inode->i_mapping;
+	struct address_space *mapping = r->inode->i_mapping;
+	loff_t from = (loff_t)r->index << PAGE_SHIFT;
+	int err = 0;
+
+	while (!err && r->index != ULONG_MAX) {
+		struct folio *busy = NULL;
+		u64 before = r->bytes;
+
+		if (READ_ONCE(PVFS_VOL(r->inode)->aborts) != r->aborts)
+			return -ESTALE;
+		if (down_write_killable(&mapping->invalidate_lock))
+			return -EINTR;
+		err = resend_dirty(r, &busy);
+		filemap_invalidate_unlock(mapping);
+		pvfs_count(PVFS_VOL(r->inode), PVFS_CNT_RESENT, r->bytes - before);
+		if (busy) {
+			err = folio_wait_locked_killable(busy) || folio_wait_writeback_killable(busy) ? -EINTR : 0;
+			folio_put(busy);
+		} else if (!err && r->bytes >= r->most && r->index != ULONG_MAX) {
+			/* Errors are the mapping's to tell. */
+			if (pvfs_cache_write(r->inode, from, ((loff_t)r->index << PAGE_SHIFT) - 1) == -EINTR)
+				err = -EINTR;
+			from = (loff_t)r->index << PAGE_SHIFT;
+			r->most = r->bytes + RESEND_PIECE;
+		}
+	}
+	return err;
+}
+
+static int resend_run(struct resend *r)
+{
+	struct inode *inode = r->inode;
 	struct pvfs_volume *vol = PVFS_VOL(inode);
 	struct pvfs_attr attr;
-	unsigned long token;
-	unsigned int tries;
 	int err;
 
-	for (tries = 0; tries < RESEND_TRIES; tries++) {
-		token = pvfs_wlease_token(inode);
-		if (token) {
-			/* As page_mkwrite: no write of this client that goes past the cache is under way. */
-			if (down_write_killable(&mapping->invalidate_lock))
-				return -EINTR;
-			err = -EAGAIN;
-			if (pvfs_wlease_begin(inode, token)) {
-				err = resend_walk(inode, stable);
-				pvfs_wlease_end(inode);
-			}
-			filemap_invalidate_unlock(mapping);
-			if (err != -EAGAIN)
+	while (READ_ONCE(vol->aborts) == r->aborts) {
+		r->token = pvfs_wlease_token(inode);
+		if (r->token && pvfs_wlease_begin(inode, r->token)) {
+			err = resend_walk(r);
+			pvfs_wlease_end(inode);
+			if (err != -ESTALE)
 				return err;
 		}
 		if (READ_ONCE(PVFS_I(inode)->wl.state) != PVFS_WL_HELD)
 			break;
 		/*
 		 * The mgr was not heard of for a while, or is another, to which the lease is told
-		 * before it answers anything; or a change of our own is under way.
+		 * before it answers anything; or a change of our own is under way, or was left to
+		 * its fate. That ends some time; or it is known that there is none any more.
 		 */
+		pvfs_wlease_doubted(inode);
 		err = pvfs_meta_getattr_fid(vol, &vol->root, &attr);
 		if (err && err != -EINTR)
 			break;
@@ -158,4 +208,28 @@ int pvfs_resend(struct inode *inode, unsigned long stable)
 			return -EINTR;
 	}
 	return fatal_signal_pending(current) ? -EINTR : -EIO;
+}
+
+/**
+ * pvfs_resend - make the pages of a file dirty that are not stable, and write all but the last of them
+ * @inode: the file; the caller has claimed what is remembered of it (unstable.c)
+ * @stable: pages with stamps up to this one are stable
+ *
+ * Context: waits for who reads or writes pages, for the iods; and for the mgr as long as the lease is
+ * doubtful, but for nothing any more when the volume is aborted.
+ *
+ * Return: 0; -EIO: there is no WRITE lease, or none that can be used; -EINTR: killed, some may be dirty.
+ */
+int pvfs_resend(struct inode *inode, unsigned long stable)
+{
+	struct pvfs_volume *vol = PVFS_VOL(inode);
+	struct resend r = {
+		.inode = inode, .stable = stable, .most = RESEND_PIECE, .aborts = READ_ONCE(vol->aborts),
+	};
+	int err = resend_run(&r);
+
+	if (r.bytes)
+		pr_notice_ratelimited("%s: inode %llu: %llu KiB that an iod may have lost are written once more\n",
+				      vol->opts.volume, PVFS_I(inode)->fid.ino, r.bytes >> 10);
+	return err;
 }

@@ -68,6 +68,9 @@ struct pvfs_unstable {
 	/* a verifier was another, which is to be dealt with; cleared under vol->unstable.lock, too */
 	bool changed;
 	bool resent;	/* pages were made dirty for that, and not all were written and synced since */
+	/* that is being done, and pages from this one on are yet to be looked at; one of these went */
+	bool resending, missing;
+	pgoff_t passed;
 	u32 resends;			/* how often, since a sync went well */
 	unsigned long syncing;		/* the claimer's: what it will have synced */
 	bool missed;			/* the same: not all of that */
@@ -382,6 +385,13 @@ static u64 unstable_verf(u64 verifier)
 	return verifier ?: 1;
 }
 
+/* Some of what was written so far is not in the page cache, or not to be sent again. u->lock is held. */
+static void unstable_all_gone(struct pvfs_unstable *u)
+{
+	u->gone = u->gen;
+	u->missing = true;
+}
+
 /*
  * The capability is of that one. What was written in a former one others may have gone on from.
  * u->lock is held.
@@ -389,7 +399,7 @@ static u64 unstable_verf(u64 verifier)
 static void unstable_session(struct pvfs_unstable *u, u64 session)
 {
 	if (u->session && u->session != session)
-		u->gone = u->gen;
+		unstable_all_gone(u);
 	u->session = session;
 }
 
@@ -421,7 +431,7 @@ void pvfs_unstable_note(struct inode *inode, const struct pvfs_layout *layout, u
 	changed = old && old != unstable_verf(verifier);
 	u->changed |= changed;
 	if (!kept)
-		u->gone = u->gen;
+		unstable_all_gone(u);
 	if (!old || u->session != session) {
 		u->layout = *layout;
 		u->cap = *cap;
@@ -457,13 +467,31 @@ unsigned long pvfs_unstable_stamp(struct inode *inode)
  * pvfs_unstable_gone - a page of the page cache goes
  * @inode: whose
  * @stamp: the page's, of pvfs_unstable_stamp()
+ * @index: where it is in the file, pages
  */
-void pvfs_unstable_gone(struct inode *inode, unsigned long stamp)
+void pvfs_unstable_gone(struct inode *inode, unsigned long stamp, pgoff_t index)
 {
 	struct pvfs_unstable *u = PVFS_I(inode)->unstable;
 
 	spin_lock(&u->lock);
 	u->gone = max(u->gone, stamp);
+	/* What has been made dirty went by another WRITE before it could go. */
+	if (u->resending && index >= u->passed && stamp > u->stable)
+		u->missing = true;
+	spin_unlock(&u->lock);
+}
+
+/**
+ * pvfs_unstable_passed - a page was looked at, and made dirty if it has to be sent again
+ * @inode: whose
+ * @index: where it is in the file, pages; it is locked
+ */
+void pvfs_unstable_passed(struct inode *inode, pgoff_t index)
+{
+	struct pvfs_unstable *u = PVFS_I(inode)->unstable;
+
+	spin_lock(&u->lock);
+	u->passed = index + 1;
 	spin_unlock(&u->lock);
 }
 
@@ -821,7 +849,7 @@ static int unstable_resend(struct pvfs_volume *vol, struct pvfs_unstable *u)
 {
 	struct inode *inode = NULL;
 	unsigned long stable = 0;
-	bool gone;
+	bool missing;
 	int err;
 
 	if (!READ_ONCE(u->changed))
@@ -834,6 +862,9 @@ static int unstable_resend(struct pvfs_volume *vol, struct pvfs_unstable *u)
 			u->changed = false;
 			u->resent = true;
 			u->resends++;
+			u->resending = true;
+			u->missing = false;
+			u->passed = 0;
 			stable = u->stable;
 		}
 	} else if (u->changed) {
@@ -849,12 +880,13 @@ static int unstable_resend(struct pvfs_volume *vol, struct pvfs_unstable *u)
 	atomic_inc(&PVFS_I(inode)->resends);
 	spin_lock(&u->lock);
 	u->changed |= err == -EINTR;
-	gone = u->gone > stable;
+	u->resending = false;
+	missing = u->missing;
 	spin_unlock(&u->lock);
 	if (err == -EINTR) {
 		ihold(inode);
 		unstable_queue(inode);
-	} else if (err || gone) {
+	} else if (err || missing) {
 		unstable_lost(vol, u);
 	}
 	pvfs_iput_later(inode);
@@ -946,7 +978,7 @@ void pvfs_unstable_settle(struct inode *inode)
 	/* Of what an inode wrote that is gone pvfs_unstable_evict() has told. Pairs with unstable_of(). */
 	struct pvfs_unstable *u = smp_load_acquire(&PVFS_I(inode)->unstable);
 
-	if (u && READ_ONCE(u->changed))
+	if (u && (READ_ONCE(u->changed) || READ_ONCE(u->resending)))
 		unstable_all(inode);
 }
 

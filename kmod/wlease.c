@@ -150,6 +150,24 @@ bool pvfs_wlease_wanted(struct inode *inode)
 	return ret;
 }
 
+/* Unless it is, or was, too lately. pvfs_inode.lock is held. */
+static void wlease_ask(struct inode *inode)
+{
+	struct pvfs_volume *vol = PVFS_VOL(inode);
+	struct pvfs_wlease *wl = &PVFS_I(inode)->wl;
+	u64 now = pvfs_boot_ns();
+
+	if (!wlease_absent(wl, vol) || wl->asking || wl->lost || now < wl->again || !pvfs_volume_up(vol))
+		return;
+	wl->asking = true;
+	wl->missed = 0;
+	wl->pause = clamp(2 * wl->pause, WLEASE_PAUSE_MIN, WLEASE_PAUSE_MAX);
+	wl->again = now + wl->pause;
+	ihold(inode);
+	atomic_inc(&vol->closing);
+	queue_work(vol->vfs_wq, &wl->ask);
+}
+
 /**
  * pvfs_wlease_missed - a small write is about to go to the iods, for want of a WRITE lease
  * @inode: a file that is open for writing
@@ -163,21 +181,12 @@ void pvfs_wlease_missed(struct inode *inode)
 	struct pvfs_volume *vol = PVFS_VOL(inode);
 	struct pvfs_inode *pi = PVFS_I(inode);
 	struct pvfs_wlease *wl = &pi->wl;
-	u64 now = pvfs_boot_ns();
 
 	if (!vol->opts.cache || pvfs_stuffed(inode))
 		return;
 	spin_lock(&pi->lock);
-	if (wlease_absent(wl, vol) && !wl->asking && !wl->lost && ++wl->missed >= WLEASE_WORTH &&
-	    now >= wl->again && pvfs_volume_up(vol)) {
-		wl->asking = true;
-		wl->missed = 0;
-		wl->pause = clamp(2 * wl->pause, WLEASE_PAUSE_MIN, WLEASE_PAUSE_MAX);
-		wl->again = now + wl->pause;
-		ihold(inode);
-		atomic_inc(&vol->closing);
-		queue_work(vol->vfs_wq, &wl->ask);
-	}
+	if (wlease_absent(wl, vol) && !wl->asking && !wl->lost && ++wl->missed >= WLEASE_WORTH)
+		wlease_ask(inode);
 	spin_unlock(&pi->lock);
 }
 
@@ -200,8 +209,27 @@ unsigned long pvfs_wlease_token(const struct inode *inode)
 }
 
 /**
+ * pvfs_wlease_doubted - somebody waits for a WRITE lease that is doubtful to be usable
+ * @inode: the file
+ *
+ * If that is for good, as a change of our own was left to its fate, the mgr is asked anew, by a work item, and
+ * not again and again.
+ */
+void pvfs_wlease_doubted(struct inode *inode)
+{
+	struct pvfs_volume *vol = PVFS_VOL(inode);
+	struct pvfs_inode *pi = PVFS_I(inode);
+	struct pvfs_wlease *wl = &pi->wl;
+
+	spin_lock(&pi->lock);
+	if (wl->state == PVFS_WL_HELD && !atomic_read(&vol->leases.unsure))
+		wlease_ask(inode);
+	spin_unlock(&pi->lock);
+}
+
+/**
  * pvfs_wlease_begin - something is about to be written to the page cache
- * @inode: the file; its i_rwsem, or the mapping's invalidate_lock, is held exclusively
+ * @inode: the file; its i_rwsem, or the mapping's invalidate_lock, is held exclusively, but by resend.c
  * @token: of pvfs_wlease_token()
  *
  * A RECALL waits until pvfs_wlease_end(): between the two nothing is waited for but an iod, for a page that
@@ -220,6 +248,26 @@ bool pvfs_wlease_begin(struct inode *inode, unsigned long token)
 	ret = token && pvfs_wlease_token(inode) == token && pi->cache_version == pi->version;
 	if (ret)
 		pi->wl.users++;
+	spin_unlock(&pi->lock);
+	return ret;
+}
+
+/**
+ * pvfs_wlease_stands - since pvfs_wlease_begin(), is the page cache still the file?
+ * @inode: the file
+ * @token: the lease that it was under then
+ *
+ * It may be doubtful, or being given up, which waits for us.
+ */
+bool pvfs_wlease_stands(struct inode *inode, unsigned long token)
+{
+	struct pvfs_inode *pi = PVFS_I(inode);
+	struct pvfs_wlease *wl = &pi->wl;
+	bool ret;
+
+	spin_lock(&pi->lock);
+	ret = wl->state != PVFS_WL_NONE && wl->token == token && !wl->lost &&
+	      pi->cache_version == pi->version;
 	spin_unlock(&pi->lock);
 	return ret;
 }

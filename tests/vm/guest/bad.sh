@@ -12,7 +12,7 @@
 . "${0%/*}/bad_behind.sh"
 . "${0%/*}/bad_resent.sh"
 
-plan 102
+plan 106
 KEY=key
 TIMEO=timeo=30
 conf=/run/pvfs-cluster/volume/pvfs.conf
@@ -971,6 +971,10 @@ try "... some was written past the page cache: it is told" resent_not direct
 try "... another has looked at it: it is told" resent_not recalled
 try "... started anew twice meanwhile" resent_twice
 late_try "... and once more before that is synced" resent_again
+late_try "... a change of the file is under way, for long" resent_in_doubt changing
+try "... a change was left to its fate, for long" resent_in_doubt left
+try "... beside a page on its way to an iod that is silent: who reads goes on" resent_beside
+late_try "... a long file, a piece after the other" resent_in_pieces
 try "unload leaves no cache behind" unloaded_clean
 try "every byte is still right" eval '"$tools/pario" read "$M/big" 64 2 && diff -r "$src/include/net" "$M/tree"'
 check "down" "$cluster" down

@@ -173,6 +173,118 @@ resent_twice()
 	resent_end twice
 }
 
+# Nobody knows for a while whether the lease is good: a change of the file's mode is under way, or one of something else was left to
+# its fate, and the mgr has yet to make it. $1: which
+resent_in_doubt()
+{
+	local datafile
+
+	resent "$1"
+	if [ "$1" = changing ]; then
+		late hold=pvfs_own_end
+		chmod 600 "$M/striped/resent-$1" &
+		eventually 20 late_is holds 1
+	else
+		# It waits for the client at $P, who waits for iod1.
+		one_iod_file "$M/striped/theirs" 1
+		exec 8<>$P/striped/theirs
+		printf dirty >&8
+		"$cluster" kill iod1 STOP
+		# Not chmod(1), which asks first what it is like.
+		perl -e 'chmod 0600, $ARGV[0]' "$M/striped/theirs" &
+		eventually 20 grep -q '^mgr .*SETATTR' $S/requests
+		kill -KILL $!
+		eventually 10 eval 'grep "^abandoned" $S/stats | grep -v " 0$"'
+	fi
+	crash
+	begins 'first = came(fd)'
+	# It is to wait. If it does not, it is through.
+	eventually 8 grep -qs "^$done_lines " "$tmp/hand.did" || true
+	if [ "$1" = changing ]; then
+		echo 1 >$late/go
+	else
+		"$cluster" kill iod1 CONT
+		exec 8>&-
+	fi
+	did
+	does 'same([first, came(second)], [0, 0]); same(counted("resent_bytes"), 102400)'
+	[ "$1" != changing ] || late_done 1
+	right "$1"
+	resent_end "$1"
+	rm -f "$M/striped/theirs"
+}
+
+# A page of it is on its way to an iod that does not answer, while the rest is to be sent to another once more: who reads what is not
+# in memory does not wait for that.
+resent_beside()
+{
+	local datafile
+
+	"$cluster" mount $P
+	: >"$M/striped/resent-beside"
+	setfattr -n pvfs.layout -v "base=0 pcount=2 ssize=65536" "$M/striped/resent-beside"
+	by_hand
+	hand "$M/striped" $P/striped "$S"
+	does "import ctypes, mmap, threading; libc = ctypes.CDLL(None, use_errno=True)"
+	does 'fd = os.open(mine + "/resent-beside", os.O_RDWR); second = os.open(mine + "/resent-beside", os.O_RDONLY)'
+	does 'put(131072); os.fsync(fd); os.posix_fadvise(fd, 32768, 4096, os.POSIX_FADV_DONTNEED)'
+	does 'eventually(lambda: (os.pwrite(fd, want[:1], 0), os.fsync(fd), leases("writes") == 1)[-1]); reset()'
+	does 'm = mmap.mmap(fd, 4096); at = ctypes.c_void_p(ctypes.addressof(ctypes.c_char.from_buffer(m))); came_of = []'
+	# On iod0, and not synced.
+	does 'os.pwrite(fd, b"iod0", 0); want[:4] = b"iod0"'
+	does 'same(libc.sync_file_range(fd, ctypes.c_int64(0), ctypes.c_int64(4096), 7), 0)'
+	"$cluster" kill iod1 STOP
+	does 'os.pwrite(fd, b"iod1", 65536); want[65536:65540] = b"iod1"'
+	does 'same(libc.sync_file_range(fd, ctypes.c_int64(65536), ctypes.c_int64(4096), 2), 0)'
+	eventually 20 grep -q '^iod 1 WRITE' $S/requests
+	reboot_iod iod0
+	# Only what is mapped there is synced.
+	does 'sync = threading.Thread(target=lambda: came_of.append(libc.msync(at, 4096, mmap.MAP_SHARED << 2)), daemon=True); sync.start()'
+	eventually 20 eval '[ "$(count FSYNC)" -ge 1 ]'
+	sleep 2
+	begins 'os.posix_fadvise(fd, 32768, 4096, os.POSIX_FADV_DONTNEED); same(os.pread(second, 4096, 32768), bytes(want[32768:36864]))'
+	eventually 20 grep -qs "^$done_lines well" "$tmp/hand.did" || { "$cluster" kill iod1 CONT; return 1; }
+	does 'assert sync.is_alive()'
+	"$cluster" kill iod1 CONT
+	does 'sync.join(); same(came_of, [0]); same([came(fd), came(second)], [0, 0])'
+	does 'assert counted("resent_bytes") >= 4096; same(read(other + "/resent-beside"), bytes(want))'
+	resent_end beside
+}
+
+# What is made dirty at once is not all of a long file.
+resent_in_pieces()
+{
+	local datafile
+
+	"$cluster" mount $P
+	one_iod_file "$M/striped/resent-pieces"
+	sync "$M/striped/resent-pieces"
+	by_hand
+	hand "$M/striped" $P/striped "$S"
+	does "import ctypes; libc = ctypes.CDLL(None, use_errno=True)"
+	does 'fd = held("resent-pieces", os.O_RDWR)'
+	does 'for i in range(96): put(100000)'
+	does 'same(libc.sync_file_range(fd, ctypes.c_int64(0), ctypes.c_int64(0), 7), 0); same(leases("writes"), 1)'
+	datafile=$(find /run/pvfs-cluster/volume/iod0/ -name "$(printf %016x "$(stat -c %i "$M/striped/resent-pieces")").*")
+	head -c 4096 /dev/zero >"$tmp/kept"
+	does 'reset()'
+	crash
+	# Before the fsync; and then before a part is written, and by the work item that the fsync has begun.
+	late hold=pvfs_cache_write times=3
+	begins 'first = came(fd)'
+	eventually 20 late_is held 1 >/dev/null
+	echo 1 >$late/go
+	eventually 20 late_is held 3 >/dev/null
+	awk '$1 == "resent_bytes" { print; exit !($2 >= 4000000 && $2 < 5000000) }' $S/stats
+	echo 1 >$late/go
+	did
+	late_done 3
+	does 'same([first, came(fd)], [0, 0]); same(counted("resent_bytes"), (len(want) + 4095) // 4096 * 4096)'
+	does "open('$tmp/want', 'wb').write(want)"
+	right pieces
+	resent_end pieces
+}
+
 # It is when all was written once more, and not synced: the work item that was to do that does it again.
 resent_again()
 {
