@@ -445,10 +445,12 @@ static vm_fault_t pvfs_page_mkwrite(struct vm_fault *vmf)
 		ret = VM_FAULT_SIGBUS;
 	else if (folio_wait_writeback_killable(folio))
 		ret = VM_FAULT_SIGBUS;		/* killed, as above */
-	else
+	if (ret == VM_FAULT_LOCKED) {
+		pvfs_resend_news(folio);
 		folio_mark_dirty(folio);
-	if (ret != VM_FAULT_LOCKED)
+	} else {
 		folio_unlock(folio);
+	}
 	filemap_invalidate_unlock(mapping);
 	sb_end_pagefault(inode->i_sb);
 	return ret;

@@ -642,7 +642,7 @@ static int io_gather(struct pvfs_io *io)
 
 		if (!p->err) {
 			io->is_short |= !io->write && io_lacks(io, p);
-			if (io->write && pvfs_ts_after(&p->wtime, &io->wtime))
+			if (io->write && !io->again && pvfs_ts_after(&p->wtime, &io->wtime))
 				io->wtime = p->wtime;
 			continue;
 		}

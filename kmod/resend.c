@@ -30,6 +30,9 @@
 #define RESEND_PIECE (4u << 20)		/* bytes that are made dirty before they are written, */
 #define RESEND_LOOKS (RESEND_PIECE >> 8)	/* and pages that are looked at, at once */
 
+/* In a stamp: the page was made dirty here, and has got no other bytes since. */
+#define RESEND_AGAIN (1ul << (BITS_PER_LONG - 1))
+
 /* One that is under way. */
 struct resend {
 	struct inode *inode;
@@ -42,7 +45,28 @@ struct resend {
 
 static unsigned long resend_stamp(struct folio *folio)
 {
-	return folio_test_private(folio) ? (unsigned long)folio_get_private(folio) : 0;
+	return folio_test_private(folio) ? (unsigned long)folio_get_private(folio) & ~RESEND_AGAIN : 0;
+}
+
+/**
+ * pvfs_resend_again - is what a dirty page has in the file already, as far as anybody can see?
+ * @folio: the page, locked
+ *
+ * Then that it is written is no news, and not to be told as a time.
+ */
+bool pvfs_resend_again(struct folio *folio)
+{
+	return folio_test_private(folio) && ((unsigned long)folio_get_private(folio) & RESEND_AGAIN);
+}
+
+/**
+ * pvfs_resend_news - a page gets other bytes
+ * @folio: the page, locked, and not under writeback
+ */
+void pvfs_resend_news(struct folio *folio)
+{
+	if (pvfs_resend_again(folio))
+		folio_change_private(folio, (void *)resend_stamp(folio));
 }
 
 /**
@@ -94,6 +118,7 @@ static int resend_folio(struct resend *r, struct folio *folio)
 	}
 	if (folio->mapping == r->inode->i_mapping) {
 		if (resend_stamp(folio) > r->stable && !folio_test_dirty(folio)) {
+			folio_change_private(folio, (void *)(resend_stamp(folio) | RESEND_AGAIN));
 			folio_mark_dirty(folio);
 			r->bytes += folio_size(folio);
 		}

@@ -350,6 +350,8 @@ int pvfs_behind_settle(struct inode *inode);
 /* ---------------------------------------------------------------- resend.c */
 
 void pvfs_resend_stamp(struct folio *folio, unsigned long stamp);
+bool pvfs_resend_again(struct folio *folio);
+void pvfs_resend_news(struct folio *folio);
 bool pvfs_release_folio(struct folio *folio, gfp_t gfp);
 void pvfs_invalidate_folio(struct folio *folio, size_t offset, size_t length);
 int pvfs_resend(struct inode *inode, unsigned long stable);
@@ -604,6 +606,7 @@ struct pvfs_io {
 	bool fill;	/* for the page cache: it may reach beyond the end of the file */
 	bool kept;	/* a write: @mem is pages of the page cache */
 	bool turn;	/* the same: it counts in pvfs_inode.head_left */
+	bool again;	/* the same: pvfs_resend_again() of all of them */
 	bool big;	/* bookkeeping from kvmalloc() and counted; else from the pool */
 	loff_t pos;			/* in the file */
 	u32 len;			/* bytes to move; start may cut it down */

@@ -118,6 +118,7 @@ static size_t behind_copy(struct inode *inode, loff_t pos, struct iov_iter *from
 		}
 		if (copied) {
 			folio_mark_uptodate(folio);
+			pvfs_resend_news(folio);
 			folio_mark_dirty(folio);
 			/*
 			 * Who sees the new end finds the page dirty (file_read_some()); and while it is locked nobody
@@ -356,6 +357,7 @@ static void wb_skip(struct folio *folio)
 static void wb_add(struct writeback *wb, struct folio *folio)
 {
 	loff_t size = i_size_read(wb->inode), pos = folio_pos(folio);
+	bool again = pvfs_resend_again(folio);
 	struct pvfs_io *io = wb->io;
 	u32 here;
 
@@ -366,7 +368,8 @@ static void wb_add(struct writeback *wb, struct folio *folio)
 		return;
 	}
 	here = min_t(loff_t, PAGE_SIZE, size - pos);
-	if (io && (io->nmem == io->mem_room || pos != io->pos + wb->len || wb->len + here > io->len)) {
+	if (io && (io->nmem == io->mem_room || pos != io->pos + wb->len || wb->len + here > io->len ||
+		   io->again != again)) {
 		wb_submit(wb);
 		io = NULL;
 	}
@@ -374,6 +377,7 @@ static void wb_add(struct writeback *wb, struct folio *folio)
 		/* Not waiting for other transfers: they may be waiting for these pages. So it does not fail. */
 		io = wb->io = pvfs_io_get(wb->inode, true, pos, WB_BYTES, true);
 		io->kept = true;
+		io->again = again;
 		wb->len = 0;
 	}
 	io->mem[io->nmem++] = (struct bio_vec){ .bv_page = folio_page(folio, 0), .bv_len = here };
@@ -460,6 +464,7 @@ int pvfs_launder_folio(struct folio *folio)
 	folio_start_writeback(folio);
 	io = pvfs_io_get(inode, true, pos, min_t(loff_t, PAGE_SIZE, size - pos), true);
 	io->kept = true;
+	io->again = pvfs_resend_again(folio);
 	io->mem[io->nmem++] = (struct bio_vec){ .bv_page = folio_page(folio, 0), .bv_len = io->len };
 	err = pvfs_io_submit(io, wb_done);
 	if (err < 0) {

@@ -12,7 +12,7 @@
 . "${0%/*}/bad_behind.sh"
 . "${0%/*}/bad_resent.sh"
 
-plan 106
+plan 107
 KEY=key
 TIMEO=timeo=30
 conf=/run/pvfs-cluster/volume/pvfs.conf
@@ -975,6 +975,7 @@ late_try "... a change of the file is under way, for long" resent_in_doubt chang
 try "... a change was left to its fate, for long" resent_in_doubt left
 try "... beside a page on its way to an iod that is silent: who reads goes on" resent_beside
 late_try "... a long file, a piece after the other" resent_in_pieces
+late_try "... that moves no time that was set" resent_times
 try "unload leaves no cache behind" unloaded_clean
 try "every byte is still right" eval '"$tools/pario" read "$M/big" 64 2 && diff -r "$src/include/net" "$M/tree"'
 check "down" "$cluster" down

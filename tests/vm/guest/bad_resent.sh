@@ -251,6 +251,36 @@ resent_beside()
 	resent_end beside
 }
 
+# A time that was set stays: what is sent is no news. What comes then is.
+resent_times()
+{
+	local datafile
+
+	resent times
+	does 'm = mmap.mmap(fd, 100000); os.utime(fd, (1000, 1000)); same(os.fstat(fd).st_mtime, 1000)'
+	crash
+	does 'same(came(fd), 0); same(counted("resent_bytes"), 102400); same(os.fstat(fd).st_mtime, 1000)'
+	cmp "$tmp/want" "$datafile"
+	does 'm[:3] = want[:3] = b"new"; m.flush(); assert os.fstat(fd).st_mtime > 1000'
+	# One gets other bytes before it is on its way once more; that is told with it.
+	does 'os.pwrite(fd, want, 0); os.fsync(fd); os.pwrite(fd, want, 0)'
+	iod_has_it
+	does 'os.utime(fd, (1000, 1000)); import threading; first = []'
+	crash
+	late hold=pvfs_cache_write times=3
+	does 'sync = threading.Thread(target=lambda: first.append(came(fd)), daemon=True); sync.start()'
+	eventually 20 late_is held 1 >/dev/null
+	echo 1 >$late/go
+	eventually 20 late_is held 3 >/dev/null
+	does 'assert counted("resent_bytes") > 0; os.pwrite(fd, b"newer", 0); want[:5] = b"newer"'
+	echo 1 >$late/go
+	does 'sync.join(); same(first, [0]); assert os.fstat(fd).st_mtime > 1000; m.close()'
+	late_done 3
+	does "open(wanted, 'wb').write(want)"
+	right times
+	resent_end times
+}
+
 # What is made dirty at once is not all of a long file.
 resent_in_pieces()
 {
