@@ -91,6 +91,7 @@ struct mdb_ops {
 	int (*cursor_next)(struct mdb_cursor *c, struct mdb_rec *rec);
 	void (*cursor_close)(struct mdb_cursor *c);
 	int (*checkpoint)(struct mdb *db, u32 kbytes, bool force);
+	u64 (*unclaimed)(struct mdb *db);
 	/*
 	 * A restart is due: from now on fail with -ERESTART, and wake whoever waits for a lock.
 	 * Called repeatedly.
@@ -252,6 +253,12 @@ static inline void mdb_cursor_close(struct mdb_cursor *c)
 static inline int mdb_checkpoint(struct mdb *db, u32 kbytes, bool force)
 {
 	return db->ops->checkpoint(db, kbytes, force);
+}
+
+/* Bytes that a checkpoint may yet take of the disk: pages that were changed in memory only. Between enter and leave. */
+static inline u64 mdb_unclaimed(struct mdb *db)
+{
+	return db->ops->unclaimed(db);
 }
 
 static inline void mdb_stats(struct mdb *db, FILE *f)

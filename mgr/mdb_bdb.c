@@ -45,6 +45,7 @@ struct bdb {
  * Longest wait for a page lock. Looked at when the detector runs. Transactions take far less than a
  * millisecond, so this ends only waits for locks that will never be released (bdb_give_up()).
  */
+#define PAGE_BYTES 4096u	/* of a table */
 #define LOCK_TIMEOUT_US 1000000u
 
 /*
@@ -440,7 +441,7 @@ static int bdb_start(struct bdb *b)
 			goto fail;
 		}
 		err = b->tab[i]->set_flags(b->tab[i], DB_CHKSUM);
-		err = err ?: b->tab[i]->set_pagesize(b->tab[i], 4096);
+		err = err ?: b->tab[i]->set_pagesize(b->tab[i], PAGE_BYTES);
 		err = err ?: b->tab[i]->open(b->tab[i], NULL, table_file[i], NULL, DB_BTREE,
 					     db_flags | (anew ? DB_CREATE : 0), 0600);
 		if (err == ENOENT) {
@@ -672,6 +673,18 @@ static int bdb_checkpoint(struct mdb *db, u32 kbytes, bool force)
 			 "checkpoint");
 }
 
+static u64 bdb_unclaimed(struct mdb *db)
+{
+	struct bdb *b = to_bdb(db);
+	DB_MPOOL_STAT *mp = NULL;
+	u64 ret = 0;
+
+	if (!unusable(b) && !b->env->memp_stat(b->env, &mp, NULL, 0))
+		ret = (u64)mp->st_page_dirty * PAGE_BYTES;
+	free(mp);
+	return ret;
+}
+
 /*
  * In a panicked environment nothing can be aborted, so locks stay, and those who wait for them
  * would wait for ever. Even the detector refuses to run there; so the panic is lifted while it
@@ -799,6 +812,7 @@ static const struct mdb_ops bdb_ops = {
 	.cursor_next = bdb_cursor_next,
 	.cursor_close = bdb_cursor_close,
 	.checkpoint = bdb_checkpoint,
+	.unclaimed = bdb_unclaimed,
 	.give_up = bdb_give_up,
 	.reopen = bdb_reopen,
 	.sessions_evicted = bdb_sessions_evicted,

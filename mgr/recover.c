@@ -21,27 +21,37 @@
  * The log must never hit the wall: a failed write of it costs a recovery. So what grows the tables
  * stops while space_reserve is left; what shrinks them goes on down to a quarter of that. Below the
  * reserve a checkpoint follows every megabyte of log: it claims the tables' space for pages that
- * are in memory only, and lets old log files go.
+ * are in memory only, and lets old log files go. What those pages may take counts as gone before:
+ * else the checkpoint itself could find the disk full, and then nothing goes on, not even a start.
  */
 #define RESERVE_MIN ((u64)16 << 20)
 #define SPACE_CHECK_MS 100u	/* between two looks at the disk */
 #define SPACE_CHECK_LOW_MS 5u	/* while less than four times the reserve is free */
 #define LOW_CHECKPOINT_KB 1024u
 
+static u64 space_free(const struct mgr *m, u64 otherwise)
+{
+	struct statvfs vfs;
+
+	return statvfs(m->conf->mgr_store, &vfs) ? otherwise : (u64)vfs.f_bavail * vfs.f_frsize;
+}
+
+/* What can still be written to the disk, when all is that is in memory only. Between mdb_enter() and leave. */
 static u64 space_look(struct mgr *m)
 {
 	u64 now = mgr_mono_ms(), last = atomic_load_explicit(&m->space_checked,
 							     memory_order_relaxed);
 	u64 avail = atomic_load_explicit(&m->space_avail, memory_order_relaxed);
-	struct statvfs vfs;
 
 	if (last && now < last + (avail < 4 * m->space_reserve ? SPACE_CHECK_LOW_MS :
 				  SPACE_CHECK_MS))
 		return avail;
-	if (!atomic_compare_exchange_strong(&m->space_checked, &last, now) ||
-	    statvfs(m->conf->mgr_store, &vfs))
+	if (!atomic_compare_exchange_strong(&m->space_checked, &last, now))
 		return avail;
-	avail = (u64)vfs.f_bavail * vfs.f_frsize;
+	avail = space_free(m, avail);
+	/* All of the cache may be; it is not worth looking while there is room for that. */
+	if (avail < m->conf->db_cache + 4 * m->space_reserve)
+		avail -= min(avail, mdb_unclaimed(m->db));
 	atomic_store_explicit(&m->space_avail, avail, memory_order_relaxed);
 	return avail;
 }
@@ -61,7 +71,8 @@ int mgr_space_check(struct mgr *m, bool grows)
 			atomic_store_explicit(&m->full_files, 0, memory_order_relaxed);
 		return 0;
 	}
-	err = mdb_checkpoint(m->db, LOW_CHECKPOINT_KB, false);
+	/* If it is only what is in memory, when that is claimed it is known how much there is. */
+	err = mdb_checkpoint(m->db, space_free(m, 0) >= m->space_reserve ? 0 : LOW_CHECKPOINT_KB, false);
 	if (err)
 		return err;
 	atomic_store_explicit(&m->space_checked, 0, memory_order_relaxed);
@@ -266,7 +277,7 @@ static void *checkpoint_thread(void *arg)
 	do {
 		/* When space runs low, tables must claim theirs and old log files must go, soon. */
 		ms = max(m->conf->checkpoint_ms, 10u);
-		if (space_look(m) < 4 * m->space_reserve)
+		if (space_free(m, ~0ull) < 4 * m->space_reserve)
 			ms = min(ms, 500u);
 		if (mgr_bg_wait(m, mgr_mono_ms() + ms))
 			break;

@@ -33,4 +33,26 @@ ok "... and comes out" p cp pvfs:/again "$T/out"
 ok "... as it was" cmp "$T/some" "$T/out"
 ok "it is stopped" "$PVFS" stop "$C"
 umount "$C"
+
+# The manager's alone, by small files: what its tables have in memory only still fits when it is full.
+C=$T/small
+D=$T/mgrdisk
+mkdir "$C" "$D"
+make_cluster "$C" 2
+mount -t tmpfs -o size=80m none "$D"
+cp -a "$C/mgr" "$D/mgr"
+sed -i "/^mgr:/,/^}/s|store = .*|store = \"$D/mgr\";|" "$C/pvfs.conf"
+start_cluster "$C"
+mkdir "$T/many"
+make_file "$T/random" 16000
+head -c 128M /dev/urandom | split -b 16000 -a 4 -d - "$T/many/"
+fails "more small files than fit do not go in" 1 "No space left on device" p cp -r --no-progress -j 16 "$T/many" pvfs:/many
+like "... and the manager says why" "$(cat "$C"/log/mgr.log)" "$D/mgr: less than 16 MiB free"
+ok "the manager is stopped" "$PVFS" stop "$C" mgr
+ok "... and started, with what it has" "$PVFS" start "$C" mgr
+ok "what came in can be removed" p rm -r pvfs:/many
+ok "... also when it starts once more" eval '"$PVFS" stop "$C" mgr && "$PVFS" start "$C" mgr'
+ok "a file goes in again" wait_for 20 p cp "$T/random" pvfs:/again
+ok "it is stopped" "$PVFS" stop "$C"
+umount "$D"
 finish
