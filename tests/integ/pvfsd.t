@@ -199,6 +199,11 @@ ok "SIGTERM ends pvfsd all the same" gone "$daemon"
 ok "... the reader, too" gone $reader
 is "... and the mount" "$(mount_options)" ""
 kill -CONT "$(pid_of iod1)"
+ok "pvfsd on a directory by its name here" eval '(cd "$T" && exec "$BIN/pvfsd" -o "key=$C/cluster.key" "$source" m1)'
+daemon=$(pgrep -f "[p]vfsd .*$source m1\$")
+kill -TERM "$daemon"
+ok "... ends at a SIGTERM, too" gone "$daemon"
+is "... and its mount" "$(mount_options)" ""
 syslog() {	# what comes to /dev/log in a /dev of our own
 	mkdir "$T/dev"
 	cp -a /dev/null /dev/fuse /dev/urandom "$T/dev"

@@ -352,7 +352,8 @@ int main(int argc, char **argv)
 	}
 	/* From here on there is something to undo: whether the parent lives is seen when it is told. */
 	prctl(PR_SET_PDEATHSIG, 0);
-	if (fuse_session_mount(se, argv[optind + 1]))
+	/* Not as it was given: it is unmounted by that name, from another directory. */
+	if (fuse_session_mount(se, mount_point))
 		goto out_volume;
 	if (!tell_parent(parent, 0)) {
 		fuse_session_unmount(se);
