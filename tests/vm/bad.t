@@ -4,6 +4,6 @@
 . "${0%/*}/lib.sh"
 build_tools
 for k in $kernels; do
-	guest_suite "$k" bad.sh 900 $(two_cpus "$k") --append slab_nomerge
+	guest_suite "$k" bad.sh 1500 $(two_cpus "$k") --append slab_nomerge
 done
 finish
