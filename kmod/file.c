@@ -168,18 +168,21 @@ static bool file_open_joined(struct inode *inode, struct file *file, u32 flags)
 	return pvfs_open_join(inode, token);
 }
 
-/* Under i_rwsem and the mapping's invalidate_lock, both exclusively, if it may truncate. */
-static int file_open_at_mgr(struct inode *inode, struct file *file)
+/*
+ * Can an open to cut a file do that at the mgr? Only if the mgr knows all that we wrote: an OPEN has no report,
+ * and the mgr, taking us at our word, could believe that there is nothing to cut; if nothing is left to be written
+ * back; and if it is the mgr that checks. Else the VFS's call of setattr does it.
+ */
+static bool file_open_cuts(struct inode *inode)
 {
-	/*
-	 * The open truncates only if the mgr knows all that we wrote: an OPEN has no report, and
-	 * the mgr, taking us at our word, could believe that there is nothing to cut; if nothing is
-	 * left to be written back; and if it is the mgr that checks. Else the VFS's call of setattr
-	 * does it.
-	 */
-	bool tell = pvfs_writes_pending(inode) || pvfs_late_due(inode) ||
-		    pvfs_checked_here(PVFS_VOL(inode), PVFS_NOP_IDMAP);
-	u32 flags = pvfs_open_flags(file, tell ? 0 : file->f_flags & O_TRUNC);
+	return !pvfs_writes_pending(inode) && !pvfs_late_due(inode) &&
+	       !pvfs_checked_here(PVFS_VOL(inode), PVFS_NOP_IDMAP);
+}
+
+/* @cut: it may, as i_rwsem and the mapping's invalidate_lock are both held exclusively. */
+static int file_open_at_mgr(struct inode *inode, struct file *file, bool cut)
+{
+	u32 flags = pvfs_open_flags(file, cut && file_open_cuts(inode) ? O_TRUNC : 0);
 	bool changes = pvfs_open_changes(flags);
 	struct dentry *dentry = file_dentry(file);
 	struct pvfs_head_mem *head = NULL;
@@ -240,14 +243,14 @@ static int pvfs_file_open(struct inode *inode, struct file *file)
 	int err;
 
 	err = pvfs_draft_settle(inode);
-	if (err || !(file->f_flags & O_TRUNC))
-		return err ?: file_open_at_mgr(inode, file);
+	if (err || !(file->f_flags & O_TRUNC) || !file_open_cuts(inode))
+		return err ?: file_open_at_mgr(inode, file, false);
 	err = down_write_killable(&inode->i_rwsem);
 	if (err)
 		return err;
 	err = down_write_killable(&mapping->invalidate_lock);
 	if (!err) {
-		err = file_open_at_mgr(inode, file);
+		err = file_open_at_mgr(inode, file, true);
 		filemap_invalidate_unlock(mapping);
 	}
 	up_write(&inode->i_rwsem);

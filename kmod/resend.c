@@ -41,6 +41,7 @@ struct resend {
 	pgoff_t index;			/* the next page to be looked at */
 	u64 bytes, most;		/* made dirty so far, and before they are to be written */
 	u32 aborts;			/* of the volume, when it began */
+	bool counted;			/* between pvfs_wlease_begin() and end */
 };
 
 static unsigned long resend_stamp(struct folio *folio)
@@ -168,8 +169,29 @@ static int resend_dirty(struct resend *r, struct folio **busy)
 }
 
 /*
- * Between pvfs_wlease_begin() and end, with nothing held. Return: 0: all was made dirty, and written but for
- * the last piece; -ESTALE; or -EINTR.
+ * A RECALL waits for who is counted, so he does not wait for the lock: who has that may be waiting for the mgr,
+ * which may be waiting for us. Return: 0: it is held; -ESTALE: the lease was given up meanwhile; -EINTR.
+ */
+static int resend_lock(struct resend *r)
+{
+	struct address_space *mapping = r->inode->i_mapping;
+
+	if (down_write_trylock(&mapping->invalidate_lock))
+		return 0;
+	pvfs_wlease_end(r->inode);
+	r->counted = false;
+	if (down_write_killable(&mapping->invalidate_lock))
+		return -EINTR;
+	r->counted = pvfs_wlease_begin(r->inode, r->token);
+	if (r->counted)
+		return 0;
+	filemap_invalidate_unlock(mapping);
+	return -ESTALE;
+}
+
+/*
+ * Counted, with nothing held. Return: 0: all was made dirty, and written but for the last piece; -ESTALE; or
+ * -EINTR.
  */
 static int resend_walk(struct resend *r)
 {
@@ -183,8 +205,9 @@ static int resend_walk(struct resend *r)
 
 		if (READ_ONCE(PVFS_VOL(r->inode)->aborts) != r->aborts)
 			return -ESTALE;
-		if (down_write_killable(&mapping->invalidate_lock))
-			return -EINTR;
+		err = resend_lock(r);
+		if (err)
+			return err;
 		err = resend_dirty(r, &busy);
 		filemap_invalidate_unlock(mapping);
 		pvfs_count(PVFS_VOL(r->inode), PVFS_CNT_RESENT, r->bytes - before);
@@ -212,8 +235,10 @@ static int resend_run(struct resend *r)
 	while (READ_ONCE(vol->aborts) == r->aborts) {
 		r->token = pvfs_wlease_token(inode);
 		if (r->token && pvfs_wlease_begin(inode, r->token)) {
+			r->counted = true;
 			err = resend_walk(r);
-			pvfs_wlease_end(inode);
+			if (r->counted)
+				pvfs_wlease_end(inode);
 			if (err != -ESTALE)
 				return err;
 		}

@@ -180,6 +180,7 @@ struct pvfs_inode {
 	struct pvfs_listing *listing;	/* vol->listings.lock. Looked for without, too */
 	struct mutex draft_mutex;	/* protects what is in the draft */
 	struct semaphore head_turn;	/* to write pages of a head back: one at a time, see wb_head() */
+	atomic_t wb_out;		/* transfers of pages that are written back, on their way */
 	atomic_t head_left;		/* who has it, and pieces on their way: none, it is given up */
 	struct pvfs_draft *draft;	/* changed under it; NULL: none. Looked for without, too */
 	u64 draft_recalled;		/* ns, when it was asked for first; 0: not yet */

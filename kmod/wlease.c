@@ -157,7 +157,7 @@ static void wlease_ask(struct inode *inode)
 	struct pvfs_wlease *wl = &PVFS_I(inode)->wl;
 	u64 now = pvfs_boot_ns();
 
-	if (!wlease_absent(wl, vol) || wl->asking || wl->lost || now < wl->again || !pvfs_volume_up(vol))
+	if (!wlease_absent(wl, vol) || wl->asking || wl->lost || now < wl->again || !pvfs_volume_mgr_there(vol))
 		return;
 	wl->asking = true;
 	wl->missed = 0;

@@ -227,9 +227,8 @@ struct writeback {
 	struct writeback_control *wbc;
 	struct pvfs_io *io;		/* NULL: none yet */
 	u32 len;			/* bytes of them; the last may be cut off by the end of the file */
-	bool many;			/* there are: see pvfs_io_submit() */
 	bool head;			/* in its turn: see wb_head() */
-	struct folio *before;		/* the same: the last page of the transfer that must be over first */
+	int err;			/* -EINTR: killed, what is left stays dirty */
 };
 
 /* Who had the turn to write a head back is done, or a piece of it is. */
@@ -302,48 +301,50 @@ static void wb_done(struct pvfs_io *io)
 		wb_page_end(io->inode, folio, i >= full ? -EINTR : lost ? 0 : io->err);
 	}
 	pvfs_io_put(io);
+	if (atomic_dec_and_test(&pi->wb_out))
+		wake_up_var(&pi->wb_out);
 	if (turn)
 		wb_head_put(pi);
 }
 
-/* Waits for the transfer that brings a page, whose reference is taken. NULL is fine. Return: 0 or -EINTR. */
-static int wb_wait(struct folio *folio)
+/*
+ * Waits for the file's transfers that are on their way. Not for their pages: one of these may be under writeback
+ * again meanwhile, by somebody who has it in his hands, and waits for the page that we have locked. Return: 0 or
+ * -EINTR.
+ */
+static int wb_wait(struct inode *inode)
 {
-	int err = folio ? folio_wait_writeback_killable(folio) : 0;
+	struct pvfs_inode *pi = PVFS_I(inode);
 
-	if (folio)
-		folio_put(folio);
-	return err ? -EINTR : 0;
+	return wait_var_event_killable(&pi->wb_out, !atomic_read(&pi->wb_out)) ? -EINTR : 0;
 }
 
 static void wb_submit(struct writeback *wb)
 {
-	struct folio *before = wb->before, *last;
+	struct pvfs_inode *pi = PVFS_I(wb->inode);
 	struct pvfs_io *io = wb->io;
-	int err;
+	int err = 0;
 
 	if (!io)
 		return;
 	wb->io = NULL;
-	wb->before = NULL;
 	io->len = wb->len;
-	last = page_folio(io->mem[io->nmem - 1].bv_page);
-	folio_get(last);
 	io->turn = wb->head;
 	if (io->turn)
-		atomic_inc(&PVFS_I(wb->inode)->head_left);
-	err = wb_wait(before) ?: pvfs_io_submit(io, wb_done);
+		atomic_inc(&pi->head_left);
+	/* Of a head one after the other. */
+	if (wb->head)
+		err = wb_wait(wb->inode);
+	atomic_inc(&pi->wb_out);
+	err = err ?: pvfs_io_submit(io, wb_done);
 	if (err < 0) {
 		io->err = err;
 		wb_done(io);
 	}
-	wb->many = err > 0;
-	if (wb->head)
-		wb->before = last;
-	else if (wb->many)
-		wb_wait(last);
-	else
-		folio_put(last);
+	if (err > 0)
+		err = wb_wait(wb->inode);
+	if (err == -EINTR)
+		wb->err = err;
 }
 
 /* A page that is no longer dirty is not written; its mark in the mapping goes, too. It is locked. */
@@ -364,6 +365,13 @@ static void wb_add(struct writeback *wb, struct folio *folio)
 	/* Cut off meanwhile, or not to be written. */
 	if (pos >= size || wb_lost(wb->inode, 1)) {
 		wb_skip(folio);
+		folio_unlock(folio);
+		return;
+	}
+	/* Who was killed leaves the rest to others, as what he had in his hands: see wb_page_end(). */
+	if (wb->err) {
+		atomic_inc(&PVFS_I(wb->inode)->redirtied);
+		folio_redirty_for_writepage(wb->wbc, folio);
 		folio_unlock(folio);
 		return;
 	}
@@ -390,8 +398,10 @@ static void wb_add(struct writeback *wb, struct folio *folio)
 
 static int wb_page(struct pvfs_writepage_arg *arg, struct writeback_control *wbc, void *data)
 {
-	wb_add(data, pvfs_writepage_folio(arg));
-	return 0;
+	struct writeback *wb = data;
+
+	wb_add(wb, pvfs_writepage_folio(arg));
+	return wb->err;
 }
 
 /*
@@ -422,10 +432,6 @@ static int wb_head(struct writeback *wb, struct address_space *mapping, struct w
 	wbc->range_end = own.range_end;
 	wbc->range_cyclic = own.range_cyclic;
 	wb_head_put(pi);
-	if (wb->many)
-		wb_wait(wb->before);
-	else if (wb->before)
-		folio_put(wb->before);
 	return err;
 }
 
@@ -450,7 +456,6 @@ int pvfs_launder_folio(struct folio *folio)
 	struct inode *inode = folio->mapping->host;
 	loff_t size = i_size_read(inode), pos = folio_pos(folio);
 	struct pvfs_io *io;
-	errseq_t since;
 	int err;
 
 	folio_wait_writeback(folio);
@@ -460,12 +465,12 @@ int pvfs_launder_folio(struct folio *folio)
 		wb_skip(folio);
 		return 0;
 	}
-	since = filemap_sample_wb_err(folio->mapping);
 	folio_start_writeback(folio);
 	io = pvfs_io_get(inode, true, pos, min_t(loff_t, PAGE_SIZE, size - pos), true);
 	io->kept = true;
 	io->again = pvfs_resend_again(folio);
 	io->mem[io->nmem++] = (struct bio_vec){ .bv_page = folio_page(folio, 0), .bv_len = io->len };
+	atomic_inc(&PVFS_I(inode)->wb_out);
 	err = pvfs_io_submit(io, wb_done);
 	if (err < 0) {
 		io->err = err;
@@ -474,5 +479,6 @@ int pvfs_launder_folio(struct folio *folio)
 	}
 	if (folio_wait_writeback_killable(folio))
 		return -EINTR;
-	return folio_test_dirty(folio) ? -EINTR : filemap_check_wb_err(folio->mapping, since);
+	/* Any other error is the mapping's to tell: it need not stay for that. */
+	return folio_test_dirty(folio) ? -EINTR : 0;
 }
