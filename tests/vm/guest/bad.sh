@@ -946,7 +946,7 @@ try "opened to be cut while a write is on its way: after that" cut_beside_write
 try "two mounts append, in turns and at once" behind_appenders
 try "two mounts append to a small file at once, also one that becomes large" behind_head_appenders
 late_try "a record is appended to a small file while what is before it is on its way" behind_head_appended
-try "... who had that written is killed, and what comes behind it stays behind it" behind_head_killed
+try_two "... who had that written is killed, and what comes behind it stays behind it" behind_head_killed
 try "20 files, written here, read there at the same time" behind_storm striped/storm
 try "... small ones" behind_storm storm
 try "a page that is stored to and written to" behind_mapped

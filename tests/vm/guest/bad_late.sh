@@ -40,14 +40,24 @@ late_try()
 	fi
 }
 
-# late_two NAME COMMAND...: the same; who is held has a CPU, and so a connection, of its own.
+# try_two NAME COMMAND...: as try; who is held up has a CPU, and so a connection, of its own.
+try_two()
+{
+	if [ "$(nproc)" -gt 1 ]; then
+		try "$@"
+	else
+		diag "LEFT OUT, as there is one CPU: $1"
+		result 0 "$1 # SKIP one CPU"
+	fi
+}
+
+# late_two NAME COMMAND...: both.
 late_two()
 {
 	if [ "$(nproc)" -gt 1 ]; then
 		late_try "$@"
 	else
-		diag "LEFT OUT, as there is one CPU: $1"
-		result 0 "$1 # SKIP one CPU"
+		try_two "$@"
 	fi
 }
 
