@@ -13,8 +13,8 @@ seed=$1
 rnd=$build/tests/random
 two=/mnt/second
 all=${2-}
-planned=29
-[ -z "$all" ] || planned=$((planned + 8))
+planned=28
+[ -z "$all" ] || planned=$((planned + 9))
 plan $planned
 
 # As check, but what the tester says of itself is shown, and all of it when it failed; what it left is kept.
@@ -69,10 +69,10 @@ if [ -n "$all" ]; then
 	try "nameops, two clients, seed 3512914197" "$rnd/nameops" -s 3512914197 -n 250 "$M" $two
 	try "nameops, one client, seed 3883827210" "$rnd/nameops" -s 3883827210 -n 1102 "$M"
 	try "nameops, one client, seed 286549587" "$rnd/nameops" -s 286549587 -n 300 "$M"
+	try "coherence of files, one client, mappings" "$rnd/coherence" -s "$seed" -m -p files -r 20 "$M"
 fi
 try "coherence, one client" "$rnd/coherence" -s "$seed" -r 6 -n 40 "$M"
 try "coherence, two clients" "$rnd/coherence" -s "$seed" -r 12 -n 40 "$M" $two
-try "coherence of files, one client, mappings" "$rnd/coherence" -s "$seed" -m -p files -r 6 "$M"
 three=/mnt/third
 coherence_three()
 {
