@@ -504,9 +504,14 @@ static void set_side(int side, char *dir)
 
 static void make_top(void)
 {
+	int side;
+
 	go_to(0);
 	if (far_mkdirat(co.at, AT_FDCWD, run.side[0].dir, 0755) < 0)
 		rnd_die("mkdir %s: %s", run.side[0].dir, strerror(errno));
+	for (side = 0; side < run.sides; side++)
+		if (!run.side[side].far)
+			co_files_probe(run.side[side].dir);
 	/* The workers are not born yet. */
 	far_close_connection(connection[0]);
 	connection[0] = NULL;

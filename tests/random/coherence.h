@@ -69,7 +69,11 @@ void co_broken(const char *what);
 /* That nobody else writes, from co_start() to co_end(). */
 uint64_t co_version(void);
 
-/* coherence_files.c: something with one of the files; what all of @file is in the end. */
+/*
+ * coherence_files.c: what is to be had in @dir, which is here; something with one of the files; what all of @file
+ * is in the end.
+ */
+void co_files_probe(const char *dir);
 void co_files_op(void);
 void co_files_look(int file);
 void co_files_end(void);

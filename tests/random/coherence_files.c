@@ -4,7 +4,7 @@
  * kinds, buffered, direct and synchronous, by copy_file_range from a file of the worker's own, through
  * mappings; and truncate, extend and punch them. On a side that is another machine only what far.h has.
  *
- * A kind that the file system does not have is done in the plain way from then on.
+ * What the file system does not have is found out at the start, and said; then the plain way is taken.
  */
 #include "coherence.h"
 #include <linux/falloc.h>
@@ -14,6 +14,9 @@
 
 enum { DIRECT, COPY, MAPPING, SPACE, NKINDS };
 static bool lacks[NKINDS];
+
+#define PUNCH (FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE)
+#define ZERO (FALLOC_FL_ZERO_RANGE | FALLOC_FL_KEEP_SIZE)
 
 static unsigned char block_mem[CO_BLOCK] __attribute__((aligned(CO_BLOCK)));
 static int source_fd = -1;		/* the worker's own file */
@@ -29,11 +32,40 @@ static bool some(int kind, unsigned int n)
 	return rnd_one_in(&co.rnd, n) && !co.at && !lacks[kind];
 }
 
-/* Did a call fail because there is nothing of its kind? */
-static bool lacking(int kind, bool failed)
+static void probed(int kind, const char *what, bool failed)
 {
-	lacks[kind] = failed && (errno == EOPNOTSUPP || errno == EINVAL || errno == ENODEV || errno == EXDEV);
-	return lacks[kind];
+	if (failed && errno != EOPNOTSUPP && errno != EINVAL && errno != ENODEV)
+		rnd_die("%s: %s", what, strerror(errno));
+	if (failed && !lacks[kind])
+		printf("# LEFT OUT: %s: %s\n", what, strerror(errno));
+	lacks[kind] |= failed;
+}
+
+void co_files_probe(const char *dir)
+{
+	loff_t from = 0, to = CO_BLOCK;
+	char path[500];
+	int fd, direct;
+	void *p;
+
+	snprintf(path, sizeof(path), "%s/probe", dir);
+	fd = open(path, O_RDWR | O_CREAT | O_EXCL, 0644);
+	if (fd < 0 || pwrite(fd, block_mem, CO_BLOCK, 0) != CO_BLOCK)
+		rnd_die("%s: %s", path, strerror(errno));
+	direct = open(path, O_RDWR | O_DIRECT);
+	probed(DIRECT, "direct calls", direct < 0);
+	if (direct >= 0)
+		close(direct);
+	probed(COPY, "copy_file_range", copy_file_range(fd, &from, fd, &to, CO_BLOCK, 0) < 0);
+	probed(SPACE, "fallocate", fallocate(fd, 0, 0, CO_BLOCK) < 0);
+	probed(SPACE, "punching of holes", fallocate(fd, PUNCH, 0, CO_BLOCK) < 0);
+	probed(SPACE, "ranges of zeros", fallocate(fd, ZERO, 0, CO_BLOCK) < 0);
+	p = mmap(NULL, CO_BLOCK, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+	probed(MAPPING, "shared mappings", p == MAP_FAILED);
+	if (p != MAP_FAILED)
+		munmap(p, CO_BLOCK);
+	close(fd);
+	unlink(path);
 }
 
 /* Another descriptor, for one call. */
@@ -44,7 +76,7 @@ static int open_again(int file, int flags)
 
 	snprintf(name, sizeof(name), "f%d", file);
 	fd = far_openat(co.at, co.dir_fd, name, flags, 0);
-	if (fd < 0 && !((flags & O_DIRECT) && errno == EINVAL))
+	if (fd < 0)
 		co_broken("open");
 	return fd;
 }
@@ -58,23 +90,18 @@ static void on_bus(int sig)
 	siglongjmp(beyond, 1);
 }
 
-/*
- * A block of a file, mapped for one operation. @anew: opened for that, for who maps it later sees what others
- * have done. Return: it, or NULL.
- */
+/* A block of a file, opened and mapped for one operation, as then it shows what others have done. Return: it, or NULL. */
 static volatile uint64_t *map_block(int file, int block, int prot)
 {
 	int fd = open_again(file, prot & PROT_WRITE ? O_RDWR : O_RDONLY);
 	void *p = fd < 0 ? MAP_FAILED : mmap(NULL, CO_BLOCK, prot, MAP_SHARED, fd, where(block));
 
-	if (fd >= 0 && !lacking(MAPPING, p == MAP_FAILED) && p == MAP_FAILED)
+	if (p == MAP_FAILED)
 		co_broken("mmap");
 	if (fd >= 0)
 		close(fd);
-	if (p == MAP_FAILED)
-		return NULL;
 	signal(SIGBUS, on_bus);
-	return p;
+	return p == MAP_FAILED ? NULL : p;
 }
 
 static void unmap_block(volatile uint64_t *p)
@@ -84,14 +111,13 @@ static void unmap_block(volatile uint64_t *p)
 		co_broken("munmap");
 }
 
-/* Return: false: there are no mappings. */
-static bool read_mapping(int file, int block)
+static void read_mapping(int file, int block)
 {
 	struct co_rec *r = co_start(CO_READ, file, block, 0);
 	volatile uint64_t *p = map_block(file, block, PROT_READ);
 
 	if (!p)
-		return false;
+		return;
 	if (!sigsetjmp(beyond, 1)) {
 		r->first = p[0];
 		r->last = p[CO_BLOCK / 8 - 1];
@@ -101,17 +127,16 @@ static bool read_mapping(int file, int block)
 	}
 	co_end(r);
 	unmap_block(p);
-	return true;
 }
 
-static bool store_mapping(int file, int block)
+static void store_mapping(int file, int block)
 {
 	struct co_rec *r = co_start(CO_STORE, file, block, co_version());
 	volatile uint64_t *p = map_block(file, block, PROT_READ | PROT_WRITE);
 	volatile int i;
 
 	if (!p)
-		return false;
+		return;
 	if (!sigsetjmp(beyond, 1))
 		for (i = 0; i < CO_BLOCK / 8; i++)
 			p[i] = r->b;
@@ -119,7 +144,6 @@ static bool store_mapping(int file, int block)
 		co_broken("msync");
 	unmap_block(p);
 	co_end(r);
-	return true;
 }
 
 /* ------------------------------------------------------------------ blocks */
@@ -151,7 +175,7 @@ static void do_write(int file, int block, bool anew)
 	int fd = co.file_fd[file], flags = O_WRONLY, i;
 	bool copy = some(COPY, 8), direct = !copy && some(DIRECT, 6);
 	struct co_rec *r;
-	ssize_t n = -1;
+	ssize_t n;
 
 	if (direct)
 		flags |= O_DIRECT;
@@ -160,15 +184,10 @@ static void do_write(int file, int block, bool anew)
 	anew |= co.shut || flags != O_WRONLY;
 	if (anew)
 		fd = open_again(file, flags);
-	if (fd < 0 && lacking(DIRECT, true))
-		fd = open_again(file, O_WRONLY);
 	for (i = 0; i < CO_BLOCK / 8; i++)
 		word[i] = v;
 	r = co_start(CO_WRITE, file, block, v);
-	if (copy)
-		n = copy_block(fd, block);
-	if (!copy || lacking(COPY, n < 0))
-		n = far_pwrite(co.at, fd, block_mem, CO_BLOCK, where(block));
+	n = copy ? copy_block(fd, block) : far_pwrite(co.at, fd, block_mem, CO_BLOCK, where(block));
 	co_end(r);
 	if (n != CO_BLOCK)
 		co_broken(copy ? "copy_file_range" : "write");
@@ -183,14 +202,14 @@ static void do_read(int file, int block, bool anew)
 	int fd = co.file_fd[file];
 	struct co_rec *r;
 
-	if (co.mapped && !direct && some(MAPPING, 4) && read_mapping(file, block))
+	if (co.mapped && !direct && some(MAPPING, 4)) {
+		read_mapping(file, block);
 		return;
+	}
 	r = co_start(CO_READ, file, block, 0);
 	anew |= direct;
 	if (anew)
 		fd = open_again(file, O_RDONLY | (direct ? O_DIRECT : 0));
-	if (fd < 0 && lacking(DIRECT, true))
-		fd = open_again(file, O_RDONLY);
 	r->result = far_pread(co.at, fd, block_mem, CO_BLOCK, where(block));
 	co_end(r);
 	if (r->result < 0)
@@ -225,19 +244,15 @@ static void do_truncate(int file, int blocks)
 
 static void do_space(int file, int block)
 {
-	static const int modes[] = {
-		0, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, FALLOC_FL_ZERO_RANGE | FALLOC_FL_KEEP_SIZE,
-	};
+	static const int modes[] = { 0, PUNCH, ZERO };
 	int mode = modes[rnd_below(&co.rnd, 3)];
 	int fd = co.shut ? open_again(file, O_WRONLY) : co.file_fd[file], err;
 	struct co_rec *r = co_start(mode ? CO_ZERO : CO_EXTEND, file, block, 0);
 
 	err = fallocate(fd, mode, where(block), CO_BLOCK);
-	if (!lacking(SPACE, err < 0)) {
-		if (err < 0)
-			co_broken("fallocate");
-		co_end(r);
-	}
+	co_end(r);
+	if (err < 0)
+		co_broken("fallocate");
 	if (co.shut)
 		close(fd);
 }
@@ -281,7 +296,9 @@ void co_files_op(void)
 	case 4:
 	case 5:
 	case 6:
-		if (!co.mapped || !some(MAPPING, 4) || !store_mapping(file, block))
+		if (co.mapped && some(MAPPING, 4))
+			store_mapping(file, block);
+		else
 			do_write(file, block, rnd_one_in(&co.rnd, 3));
 		break;
 	default:
