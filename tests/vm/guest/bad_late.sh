@@ -40,24 +40,26 @@ late_try()
 	fi
 }
 
-# try_two NAME COMMAND...: as try; who is held up has a CPU, and so a connection, of its own.
+# one_cpu NAME: is this left out, as who is held up is to have a CPU, and so a connection, of its own?
+one_cpu()
+{
+	[ "$(nproc)" = 1 ] || return 1
+	diag "LEFT OUT, as there is one CPU: $1"
+	result 0 "$1 # SKIP one CPU"
+}
+
+# try_two NAME COMMAND..., late_two NAME COMMAND...: as try and late_try, with two CPUs.
 try_two()
 {
-	if [ "$(nproc)" -gt 1 ]; then
+	if ! one_cpu "$1"; then
 		try "$@"
-	else
-		diag "LEFT OUT, as there is one CPU: $1"
-		result 0 "$1 # SKIP one CPU"
 	fi
 }
 
-# late_two NAME COMMAND...: both.
 late_two()
 {
-	if [ "$(nproc)" -gt 1 ]; then
+	if ! one_cpu "$1"; then
 		late_try "$@"
-	else
-		try_two "$@"
 	fi
 }
 

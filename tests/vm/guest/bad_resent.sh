@@ -240,8 +240,8 @@ resent_beside()
 	reboot_iod iod0
 	# Only what is mapped there is synced.
 	does 'sync = threading.Thread(target=lambda: came_of.append(libc.msync(at, 4096, mmap.MAP_SHARED << 2)), daemon=True); sync.start()'
-	eventually 20 eval '[ "$(count FSYNC)" -ge 1 ]'
-	sleep 2
+	# It is told that iod0 is another, and waits for the page that iod1 has.
+	eventually 20 eval 'grep -qs "pvfs_resend+" /proc/[0-9]*/task/*/stack'
 	begins 'os.posix_fadvise(fd, 32768, 4096, os.POSIX_FADV_DONTNEED); same(os.pread(second, 4096, 32768), bytes(want[32768:36864]))'
 	eventually 20 grep -qs "^$done_lines well" "$tmp/hand.did" || { "$cluster" kill iod1 CONT; return 1; }
 	does 'assert sync.is_alive()'
