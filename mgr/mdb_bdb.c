@@ -41,11 +41,12 @@ struct bdb {
 	int cause;			/* of the first panic since env_open(), 0: none */
 };
 
+#define PAGE_BYTES 4096u	/* of a table */
+
 /*
  * Longest wait for a page lock. Looked at when the detector runs. Transactions take far less than a
  * millisecond, so this ends only waits for locks that will never be released (bdb_give_up()).
  */
-#define PAGE_BYTES 4096u	/* of a table */
 #define LOCK_TIMEOUT_US 1000000u
 
 /*
