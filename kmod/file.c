@@ -9,7 +9,7 @@
  * pages of ours.
  *
  * Reads take no lock. Writes hold i_rwsem shared, so that they run side by side; appending ones, those to
- * the page cache, and such as take setuid away, hold it exclusively.
+ * the page cache, such as take setuid away, and an open that cuts the file, hold it exclusively.
  */
 #include <linux/highmem.h>
 #include <linux/namei.h>
@@ -169,20 +169,20 @@ static bool file_open_joined(struct inode *inode, struct file *file, u32 flags)
 }
 
 /*
- * Can an open to cut a file do that at the mgr? Only if the mgr knows all that we wrote: an OPEN has no report,
- * and the mgr, taking us at our word, could believe that there is nothing to cut; if nothing is left to be written
- * back; and if it is the mgr that checks. Else the VFS's call of setattr does it.
+ * Is an open to cut the file, and can the mgr do that with it? Only if the mgr knows all that we wrote: an OPEN has
+ * no report, and the mgr, taking us at our word, could believe that there is nothing to cut; if nothing is left to
+ * be written back; and if it is the mgr that checks. Else the VFS's call of setattr does it.
  */
-static bool file_open_cuts(struct inode *inode)
+static bool file_open_cuts(struct inode *inode, const struct file *file)
 {
-	return !pvfs_writes_pending(inode) && !pvfs_late_due(inode) &&
-	       !pvfs_checked_here(PVFS_VOL(inode), PVFS_NOP_IDMAP);
+	return (file->f_flags & O_TRUNC) && (file->f_mode & FMODE_WRITE) && !pvfs_writes_pending(inode) &&
+	       !pvfs_late_due(inode) && !pvfs_checked_here(PVFS_VOL(inode), PVFS_NOP_IDMAP);
 }
 
 /* @cut: it may, as i_rwsem and the mapping's invalidate_lock are both held exclusively. */
 static int file_open_at_mgr(struct inode *inode, struct file *file, bool cut)
 {
-	u32 flags = pvfs_open_flags(file, cut && file_open_cuts(inode) ? O_TRUNC : 0);
+	u32 flags = pvfs_open_flags(file, cut && file_open_cuts(inode, file) ? O_TRUNC : 0);
 	bool changes = pvfs_open_changes(flags);
 	struct dentry *dentry = file_dentry(file);
 	struct pvfs_head_mem *head = NULL;
@@ -243,7 +243,7 @@ static int pvfs_file_open(struct inode *inode, struct file *file)
 	int err;
 
 	err = pvfs_draft_settle(inode);
-	if (err || !(file->f_flags & O_TRUNC) || !file_open_cuts(inode))
+	if (err || !file_open_cuts(inode, file))
 		return err ?: file_open_at_mgr(inode, file, false);
 	err = down_write_killable(&inode->i_rwsem);
 	if (err)
