@@ -182,7 +182,8 @@ static int resend_lock(struct resend *r)
 	r->counted = false;
 	if (down_write_killable(&mapping->invalidate_lock))
 		return -EINTR;
-	r->counted = pvfs_wlease_begin(r->inode, r->token);
+	/* If it does not stand, begin would throw pages away first, under the lock. */
+	r->counted = pvfs_wlease_stands(r->inode, r->token) && pvfs_wlease_begin(r->inode, r->token);
 	if (r->counted)
 		return 0;
 	filemap_invalidate_unlock(mapping);
