@@ -185,7 +185,8 @@ void pvfs_wlease_missed(struct inode *inode)
 	if (!vol->opts.cache || pvfs_stuffed(inode))
 		return;
 	spin_lock(&pi->lock);
-	if (wlease_absent(wl, vol) && !wl->asking && !wl->lost && ++wl->missed >= WLEASE_WORTH)
+	if (wlease_absent(wl, vol) && !wl->asking && !wl->lost && ++wl->missed >= WLEASE_WORTH &&
+	    pvfs_volume_up(vol))
 		wlease_ask(inode);
 	spin_unlock(&pi->lock);
 }
