@@ -13,8 +13,8 @@ seed=$1
 rnd=$build/tests/random
 two=/mnt/second
 all=${2-}
-planned=28
-[ -z "$all" ] || planned=$((planned + 9))
+planned=27
+[ -z "$all" ] || planned=$((planned + 10))
 plan $planned
 
 # As check, but what the tester says of itself is shown, and all of it when it failed; what it left is kept.
@@ -63,16 +63,6 @@ try "dataops, two clients, around the limit" "$rnd/dataops" -s "$seed" -n 1000 -
 check "a directory of striped files" layout striped stuff_max=0
 try "nameops, two clients, striped" "$rnd/nameops" -s "$seed" -n 1000 "$M/striped" $two/striped
 try "coherence, two clients, striped" "$rnd/coherence" -s "$seed" -r 12 -n 40 "$M/striped" $two/striped
-if [ -n "$all" ]; then
-	# Seeds that once found something.
-	try "nameops, two clients, seed 975398789" "$rnd/nameops" -s 975398789 -n 700 "$M" $two
-	try "nameops, two clients, seed 3512914197" "$rnd/nameops" -s 3512914197 -n 250 "$M" $two
-	try "nameops, one client, seed 3883827210" "$rnd/nameops" -s 3883827210 -n 1102 "$M"
-	try "nameops, one client, seed 286549587" "$rnd/nameops" -s 286549587 -n 300 "$M"
-	try "coherence of files, one client, mappings" "$rnd/coherence" -s "$seed" -m -p files -r 20 "$M"
-fi
-try "coherence, one client" "$rnd/coherence" -s "$seed" -r 6 -n 40 "$M"
-try "coherence, two clients" "$rnd/coherence" -s "$seed" -r 12 -n 40 "$M" $two
 three=/mnt/third
 coherence_three()
 {
@@ -80,7 +70,17 @@ coherence_three()
 	"$rnd/coherence" -s "$seed" -p files -w 9 -r 4 "$M/striped" $two/striped $three/striped
 	"$cluster" umount $three
 }
-try "coherence of files, three clients" coherence_three
+if [ -n "$all" ]; then
+	# Seeds that once found something.
+	try "nameops, two clients, seed 975398789" "$rnd/nameops" -s 975398789 -n 700 "$M" $two
+	try "nameops, two clients, seed 3512914197" "$rnd/nameops" -s 3512914197 -n 250 "$M" $two
+	try "nameops, one client, seed 3883827210" "$rnd/nameops" -s 3883827210 -n 1102 "$M"
+	try "nameops, one client, seed 286549587" "$rnd/nameops" -s 286549587 -n 300 "$M"
+	try "coherence of files, one client, mappings" "$rnd/coherence" -s "$seed" -m -p files -r 20 "$M"
+	try "coherence of files, three clients" coherence_three
+fi
+try "coherence, one client" "$rnd/coherence" -s "$seed" -r 6 -n 40 "$M"
+try "coherence, two clients" "$rnd/coherence" -s "$seed" -r 12 -n 40 "$M" $two
 try "churn, two clients" "$rnd/churn" -s "$seed" -n 100 "$M" $two
 # The same, while daemons are killed and come back: nothing that was answered is lost, nothing is done twice.
 churn_killed()
