@@ -166,10 +166,12 @@ grown_in_read()
 }
 
 # late_close FILE: a file of $G is written and closed, on the first CPU, and the answer to the CLOSE, which has a lease, is on
-# its way. What follows is on the other.
+# its way. What follows is on the other; so is what the mgr asks, which comes on the connection that was made last.
 late_close()
 {
-	"$cluster" mount -o lease=on,nconnect=2 $G
+	taskset -c 0 "$cluster" mount -o lease=on,nconnect=2 $G
+	taskset -c 0 stat -f $G
+	taskset -c 1 stat -f $G
 	echo first >"$M/$1"
 	stat $G/$1
 	late hold=close_done

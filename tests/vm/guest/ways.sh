@@ -99,11 +99,17 @@ locked()
 	flock -n "$U/locked" true
 }
 
+# mpi_leaves FILE: 4 processes write it, and are gone without closing it. mpiexec may find one of them gone while another is
+# there, and says that the program has failed: what they have written is what counts.
+mpi_leaves()
+{
+	PVFS_KEY=$key LD_LIBRARY_PATH=$build timeout 120 \
+		mpiexec.mpich -iface lo -n 4 "$build/tests/vm/romio_test" "$1" leave </dev/null || true
+}
+
 by_mpi()
 {
-	export PVFS_KEY=$key LD_LIBRARY_PATH=$build
-
-	timeout 120 mpiexec.mpich -iface lo -n 4 "$build/tests/vm/romio_test" "pvfs:$volume_path/by-mpi" leave </dev/null
+	mpi_leaves "pvfs:$volume_path/by-mpi"
 	[ "$(cat "$M/by-mpi")" = leftleftleftleft ]
 	[ "$(cat "$U/by-mpi")" = leftleftleftleft ]
 }
@@ -111,11 +117,9 @@ by_mpi()
 # By the type of the file system, without a prefix; what the mount wrote before is gone.
 by_mpi_mount()
 {
-	export PVFS_KEY=$key LD_LIBRARY_PATH=$build
-
 	echo x >"$M/by-type"
 	rm "$U/by-type"
-	timeout 120 mpiexec.mpich -iface lo -n 4 "$build/tests/vm/romio_test" "$M/by-type" leave </dev/null
+	mpi_leaves "$M/by-type"
 	[ "$(cat "$U/by-type")" = leftleftleftleft ]
 }
 
