@@ -303,7 +303,7 @@ static void ask_begin(struct ask *a, struct pvfs_peer *p, u16 op, int len)
 	assert_true(len > 0);
 	sem_init(&a->done, 0, 0);
 	a->rpc = (struct pvfs_rpc){ .op = op, .body = a->body, .body_len = len, .rep = a->rep,
-				    .rep_room = sizeof(a->rep), .timeout_ms = 20000,
+				    .rep_room = sizeof(a->rep), .timeout_ms = 60000,
 				    .done = ask_done, .arg = a, .out = &a->iov,
 				    .nout = a->iov.iov_len ? 1 : 0 };
 	pvfs_peer_submit(p, &a->rpc);
@@ -379,7 +379,7 @@ static void do_read(u64 ino)
 	u8 byte, body[128], rep[64];
 	struct iovec in = { &byte, 1 };
 	struct pvfs_rpc rpc = { .op = PVFS_OP_READ, .body = body, .rep = rep, .rep_room = sizeof(rep),
-				.timeout_ms = 20000, .in = &in, .nin = 1 };
+				.timeout_ms = 60000, .in = &in, .nin = 1 };
 
 	rpc.body_len = pvfs_read_req_encode(&req, body, sizeof(body));
 	assert_int_equal(pvfs_peer_call(client, &rpc), 0);

@@ -4,6 +4,6 @@
 . "${0%/*}/lib.sh"
 build_tools
 for k in $kernels; do
-	guest_suite "$k" counts.sh 300
+	guest_suite "$k" counts.sh 900
 done
 finish

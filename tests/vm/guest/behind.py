@@ -77,8 +77,9 @@ def calm():
 
 
 def new(name, flags=os.O_RDWR):
-    """A file that was not there, opened; counts begin."""
+    """A file that was not there, opened; counts begin. new.began: when it was made, or a little before."""
     calm()
+    new.began = time.monotonic()
     fd = os.open(f'{mine}/{name}', flags | os.O_CREAT | os.O_EXCL)
     reset()
     return fd
