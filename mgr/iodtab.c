@@ -267,6 +267,20 @@ static void iodtab_call(void *arg, struct mgr_iocall *calls, u32 n, unsigned int
 	sem_destroy(&sem);
 }
 
+/* What pvfs_peer_state() says of one that is refused, for who asks for statistics. */
+static const char *refused_why(int err)
+{
+	switch (err) {
+	case -EACCES:
+		return "its server key is not the manager's: compare the files of 'server_key'";
+	case -EHOSTUNREACH:
+		return "it is another daemon than should be there";
+	case -EPROTO:
+		return "it speaks another version of the protocol";
+	}
+	return "the manager's log says why";
+}
+
 static void iodtab_stats(void *arg, FILE *f)
 {
 	static const char *const state[] = { "idle", "connecting", "up", "down", "refused" };
@@ -283,9 +297,10 @@ static void iodtab_stats(void *arg, FILE *f)
 					 PVFS_PEER_DOWN;
 
 		fprintf(f,
-			"%s{\"index\":%u,\"state\":\"%s\",\"away_ms\":%llu,\"calls\":%llu,\"errors\":%llu}",
+			"%s{\"index\":%u,\"state\":\"%s\",\"why\":\"%s\",\"away_ms\":%llu,\"calls\":%llu,\"errors\":%llu}",
 			i ? "," : "", i,
 			st < ARRAY_SIZE(state) ? state[st] : "?",
+			st == PVFS_PEER_REFUSED ? refused_why(err) : "",
 			peer ? (unsigned long long)pvfs_peer_down_ms(peer) : 0ull,
 			(unsigned long long)atomic_load(&iod->calls),
 			(unsigned long long)atomic_load(&iod->errors));

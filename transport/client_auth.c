@@ -118,7 +118,11 @@ static int auth_refused(struct pconn *pc, int err)
 		snprintf(pc->why, sizeof(pc->why), "it lacks a feature that we need");
 		return refusal(pc, err);
 	case -EPERM:
-		snprintf(pc->why, sizeof(pc->why), "our session is another client's, it says");
+		/* Of what the manager has given us an iod can think so by another key only. */
+		snprintf(pc->why, sizeof(pc->why), "%s",
+			 p->pp.its_role == PVFS_ROLE_IOD ?
+				 "its server key is not the manager's: compare the files of 'server_key'" :
+				 "our session is another client's, it says: was its server key changed?");
 		return err;
 	}
 	snprintf(pc->why, sizeof(pc->why), "it answered: %s", strerror(-err));
@@ -135,7 +139,9 @@ static int auth_answer(struct pconn *pc)
 
 	/* Who takes us for a stranger has nothing to prove it with. */
 	if (err == -EACCES && !len) {
-		snprintf(pc->why, sizeof(pc->why), "it refused our key");
+		snprintf(pc->why, sizeof(pc->why), "it refused our key%s",
+			 p->pp.my_role == PVFS_ROLE_CLIENT ?
+				 "" : ", the server key: compare the files of 'server_key'");
 		return refusal(pc, err);
 	}
 	proved = pvfs_auth_verify(&p->key, &pc->nonces, true, pc->small, len) &&

@@ -418,8 +418,10 @@ static int handshake_auth(struct srv_conn *sc)
 		err = s->p.ops->session_check(s, m.session, m.ticket);
 	if (err == -EPERM) {
 		atomic_fetch_add_explicit(&s->refused, 1, memory_order_relaxed);
-		pvfs_log_limited(PVFS_LOG_WARNING, "%s (%s): refused: session %llu is another client's",
-				 sc->c.name, sc->peer.host, (unsigned long long)m.session);
+		pvfs_log_limited(PVFS_LOG_WARNING, "%s (%s): refused: session %llu is another client's%s",
+				 sc->c.name, sc->peer.host, (unsigned long long)m.session,
+				 s->p.role == PVFS_ROLE_IOD ?
+					 ", or the manager has another server key than we" : "");
 		return refuse(sc, err, NULL);
 	}
 	if (err) {

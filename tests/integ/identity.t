@@ -58,16 +58,26 @@ is "... it was given nothing" "$(find "$T/d" -path '*/data/*' -type f | wc -l)" 
 kill "$other"
 wait "$other" 2>/dev/null
 
-# With other keys: it does not take the manager's, which says so once.
-head -c 32 /dev/urandom | od -An -vtx1 | tr -d ' \n' >"$T/d/server.key"
-chmod 600 "$T/d/server.key"
-: >"$T/d/log"
-"$BIN/pvfs-iod" -c "$T/d/pvfs.conf" -n 1 2>>"$T/d/log" &
+# Itself, with another server key: it does not take the manager's, which says so once.
+mkdir "$T/k"
+sed "s|store = \"iod|store = \"$C/iod|" "$C/pvfs.conf" >"$T/k/pvfs.conf"
+cp "$C/cluster.key" "$T/k"
+head -c 32 /dev/urandom | od -An -vtx1 | tr -d ' \n' >"$T/k/server.key"
+chmod 600 "$T/k/server.key"
+"$BIN/pvfs-iod" -c "$T/k/pvfs.conf" -n 1 2>>"$T/k/log" &
 other=$!
 PIDS+=($other)
-ok "one with another key in its place" wait_for 10 grep -q " serves " "$T/d/log"
+ok "one with another key in its place" wait_for 10 grep -q " serves " "$T/k/log"
 ok "... is told of in the manager's log" wait_for 30 grep -q "refuses us" "$C/log/mgr.log"
 is "... once" "$(grep -c "refuses us" "$C/log/mgr.log")" 1
+like "... and which key that is" "$(grep "refuses us" "$C/log/mgr.log")" "refused our key, the server key: compare the files of 'server_key'"
+fails "status: it can't be used" 1 "" p status
+is "... though it answers" "$(state_of iod1)" up
+like "... and why" "$(p status --json 2>/dev/null | json '{servers}[2]{manager_sees}')" \
+	"^refused: its server key is not the manager's: compare the files of 'server_key'"
+fails "a client is told of the key" 1 "its server key is not the manager's: compare the files of 'server_key'" \
+	p --soft --timeout 3 cp pvfs:/file "$T/back"
+like "... and its log has it, too" "$(cat "$T/k/log")" "is another client's, or the manager has another server key than we"
 kill "$other"
 wait "$other" 2>/dev/null
 
@@ -90,7 +100,7 @@ PIDS+=($cp)
 ok "the right one is back" "$PVFS" start "$C"
 ok "what waited for it ends well" wait "$cp"
 ok "... with the file's bytes" cmp "$T/file" "$T/back"
-ok "status" p status
+ok "status" wait_for 20 p status
 
 # Who knows the cluster key and counts sessions, but has not the ticket of this one.
 client a

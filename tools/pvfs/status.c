@@ -237,15 +237,16 @@ static bool count_requests(struct json_object *top, u64 *ret)
 }
 
 /*
- * How the manager sees an I/O daemon, if not as up: that one may answer here, and not there. Return:
- * false: nothing is to be said.
+ * How the manager sees an I/O daemon, if not as up: that one may answer here, and not there; in words, or
+ * nothing. Return: false: the two refuse each other, so that no client can use it.
  */
 static bool seen_by_mgr(const struct survey *s, const struct server *v, char *buf, size_t n)
 {
 	const struct server *mgr = &s->servers[0];
 	struct json_object *j = mgr->stats ? json_tokener_parse(mgr->stats) : NULL;
-	struct json_object *iods = NULL, *iod, *state = NULL;
+	struct json_object *iods = NULL, *iod, *state = NULL, *why = NULL;
 	const char *text;
+	bool usable = true;
 	u64 ms = 0;
 
 	*buf = '\0';
@@ -259,18 +260,23 @@ static bool seen_by_mgr(const struct survey *s, const struct server *v, char *bu
 		stat_number(iod, "away_ms", &ms);
 		if (text && !strcmp(text, "down"))
 			snprintf(buf, n, "away for the manager, %llu s", (unsigned long long)ms / 1000);
-		else if (text && !strcmp(text, "refused"))
-			snprintf(buf, n, "refused by the manager: see its log");
+		if (text && !strcmp(text, "refused")) {
+			json_object_object_get_ex(iod, "why", &why);
+			snprintf(buf, n, "refused: %s", why ? json_object_get_string(why) : "the manager's log says why");
+			usable = false;
+		}
 	}
 	json_object_put(j);
-	return *buf;
+	return usable;
 }
 
-static void status_row(struct out *o, const struct survey *s, const struct server *v)
+/* Return: can it be used? */
+static bool status_row(struct out *o, const struct survey *s, const struct server *v)
 {
 	enum { SERVER, ADDRESS, STATE, RTT, CONNS, REQUESTS, UPTIME, VERSION, MGR };
 	struct json_object *j = v->stats ? json_tokener_parse(v->stats) : NULL, *version;
-	char name[16], text[32], seen[64];
+	char name[16], text[32], seen[200];
+	bool usable;
 	u64 n;
 
 	out_row(o);
@@ -278,7 +284,8 @@ static void status_row(struct out *o, const struct survey *s, const struct serve
 	out_text(o, SERVER, "%s", name);
 	out_text(o, ADDRESS, "%s", v->address);
 	out_text(o, STATE, "%s", v->rc ? v->err : "up");
-	if (seen_by_mgr(s, v, seen, sizeof(seen)))
+	usable = seen_by_mgr(s, v, seen, sizeof(seen)) && !v->rc;
+	if (*seen)
 		out_text(o, MGR, "%s", seen);
 	if (v->pings) {
 		snprintf(text, sizeof(text), "%.0f us", v->rtt_min / 1e3);
@@ -298,6 +305,7 @@ static void status_row(struct out *o, const struct survey *s, const struct serve
 	if (j && v->stats)
 		out_extra(o, "stats", v->stats);
 	json_object_put(j);
+	return usable;
 }
 
 int cmd_status(int argc, char **argv)
@@ -333,7 +341,7 @@ int cmd_status(int argc, char **argv)
 		rc = survey_run(&s);
 		o = out_new("servers", cols, ARRAY_SIZE(cols));
 		for (i = 0; i < s.n; i++)
-			status_row(o, &s, &s.servers[i]);
+			rc |= !status_row(o, &s, &s.servers[i]);
 		out_print(o);
 	}
 	survey_close(&s);
