@@ -679,9 +679,12 @@ int pvfs_conf_load(const char *path, struct pvfs_conf **ret, char *err, size_t e
 	config_init(&cfg);
 	config_set_include_dir(&cfg, l.dir);
 	if (!config_read_string(&cfg, text)) {
-		rc = complain(&l, config_error_file(&cfg), config_error_line(&cfg),
-			      "%s (near this line: a missing ';', quote or bracket?)",
-			      config_error_text(&cfg));
+		bool twice = !strcmp(config_error_text(&cfg), "duplicate setting name");
+
+		rc = complain(&l, config_error_file(&cfg), config_error_line(&cfg), "%s (%s)",
+			      config_error_text(&cfg),
+			      twice ? "it was set above already: remove one of the two" :
+				      "near this line: a missing ';', quote or bracket?");
 		goto out_cfg;
 	}
 	rc = load_settings(&l, &cfg);
