@@ -98,7 +98,7 @@ struct loader {
 	struct pvfs_conf *c;
 	char dir[4096];		/* of the file, absolute */
 	int iods_line;
-	int stripe_line;
+	int stripe_line, key_line;
 	char *err;
 	size_t errlen;
 };
@@ -484,6 +484,8 @@ static int load_group(struct loader *l, config_setting_t *root, config_setting_t
 			return err;
 		if (s && !strcmp(p->key, "stripe_count"))
 			l->stripe_line = config_setting_source_line(s);
+		if (s && (!strcmp(p->key, "server_key") || !strcmp(p->key, "cluster_key")))
+			l->key_line = config_setting_source_line(s);
 	}
 	return 0;
 }
@@ -561,6 +563,11 @@ static int check_whole(struct loader *l)
 						i, si, nj);
 		}
 	}
+	/* Clients have the one: with the other they would be servers. */
+	if (!strcmp(c->cluster_key, c->server_key))
+		return complain(l, NULL, l->key_line,
+				"'volume.cluster_key' and 'volume.server_key' are both \"%s\": clients have the one and must not have the other, give each its own file",
+				c->server_key);
 	if (c->stripe_count > c->niods)
 		return complain(l, NULL, l->stripe_line,
 				"'layout.stripe_count' is %u but there are %u iods: use at most that, or 0 for all",

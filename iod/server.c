@@ -289,8 +289,13 @@ static int load_keys(const struct pvfs_conf *conf, struct pvfs_server_params *p,
 	}
 	/* Without the server key no capability could be checked. */
 	rc = pvfs_key_load(conf->server_key, &p->server_key, &why);
-	if (rc)
+	if (rc) {
 		snprintf(err, errlen, "%s: %s", conf->server_key, why);
+	} else if (pvfs_key_same(&p->cluster_key, &p->server_key)) {
+		snprintf(err, errlen, "%s: is the cluster key %s, with which every client were a server: make another one",
+			 conf->server_key, conf->cluster_key);
+		rc = -EINVAL;
+	}
 	return rc;
 }
 

@@ -306,6 +306,11 @@ static int serve(struct pvfs_conf *conf, const struct options *o, const sigset_t
 
 	err = load_key("cluster key", conf->cluster_key, &cluster);
 	err = err ?: load_key("server key", conf->server_key, &server_key);
+	if (!err && pvfs_key_same(&cluster, &server_key)) {
+		pvfs_error("server key %s: is the cluster key %s, with which every client were a server: make another one",
+			   conf->server_key, conf->cluster_key);
+		err = -EINVAL;
+	}
 	if (err)
 		return err;
 	lock = take_store(conf);

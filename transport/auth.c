@@ -200,6 +200,11 @@ out:
 	return err;
 }
 
+bool pvfs_key_same(const struct pvfs_key *a, const struct pvfs_key *b)
+{
+	return !CRYPTO_memcmp(a->bytes, b->bytes, sizeof(a->bytes));
+}
+
 /* ---------------------------------------------------------------- AUTH */
 
 static void auth_mac(const struct pvfs_key *key, const struct pvfs_nonces *n, bool by_server,

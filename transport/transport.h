@@ -168,6 +168,7 @@ struct pvfs_key {
  * Return: 0, -ENOENT, -EACCES (unreadable, or readable by others), -EINVAL (not a key).
  */
 int pvfs_key_load(const char *path, struct pvfs_key *ret_key, const char **ret_why);
+bool pvfs_key_same(const struct pvfs_key *a, const struct pvfs_key *b);
 
 /* HMAC-SHA256 over a list of pieces. */
 struct iovec;

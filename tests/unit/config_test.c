@@ -117,6 +117,29 @@ static void test_unknown_keys(void **state)
 		"unknown key 'iods.adress' (did you mean 'address'?)");
 }
 
+static void test_twice(void **state)
+{
+	refused(VOL MGR IODS "iod: { threads = 1;\n threads = 2; };\n", 6,
+		"duplicate setting name (it was set above already: remove one of the two)");
+	refused(VOL MGR IODS "iod: { threads = ; };\n", 5, "a missing ';', quote or bracket?");
+}
+
+/* Whoever has the server key is a server. */
+static void test_same_key(void **state)
+{
+	refused("volume: { name = \"v\"; " UUID "\ncluster_key = \"/k\";\n server_key = \"//k\"; };\n" MGR IODS, 3,
+		"'volume.cluster_key' and 'volume.server_key' are both \"/k\"");
+	refused("volume: { name = \"v\"; " UUID "\ncluster_key = \"server.key\"; };\n" MGR IODS, 2, "are both");
+}
+
+static void test_default_ports(void **state)
+{
+	refused(VOL "mgr: { address = \"h\"; store = \"mgr\"; };\n"
+		"iods: ( { address = \"h:7100\"; store = \"i\"; } );\n", 3, "has the address \"h:7100\" of the mgr");
+	refused(VOL MGR "iods: ( { address = \"h\"; store = \"i\"; },\n{ address = \"h:7101\"; store = \"j\"; } );\n", 4,
+		"has the address \"h:7101\" of iod 0");
+}
+
 static void test_bad_values(void **state)
 {
 	refused(VOL MGR IODS "iod: { threads = 0; };\n", 5,
@@ -261,7 +284,9 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_defaults), cmocka_unit_test(test_all_set),
-		cmocka_unit_test(test_unknown_keys), cmocka_unit_test(test_bad_values),
+		cmocka_unit_test(test_unknown_keys), cmocka_unit_test(test_twice),
+		cmocka_unit_test(test_same_key), cmocka_unit_test(test_default_ports),
+		cmocka_unit_test(test_bad_values),
 		cmocka_unit_test(test_whole), cmocka_unit_test(test_missing),
 		cmocka_unit_test(test_syntax), cmocka_unit_test(test_files),
 		cmocka_unit_test(test_sizes),
