@@ -9,6 +9,7 @@
 #include "iod.h"
 #include "../common/log.h"
 #include "../common/storeid.h"
+#include <fcntl.h>
 #include <getopt.h>
 #include <malloc.h>
 #include <signal.h>
@@ -100,6 +101,13 @@ static bool instance(struct options *o, const char *text)
 	return true;
 }
 
+static bool fd_writable(long fd)
+{
+	int flags = fcntl(fd, F_GETFL);
+
+	return flags >= 0 && (flags & O_ACCMODE) != O_RDONLY;
+}
+
 /* Return: -1 to go on, else the exit status. */
 static int parse(int argc, char **argv, struct options *o)
 {
@@ -142,6 +150,11 @@ static int parse(int argc, char **argv, struct options *o)
 			if (!parse_number(optarg, 1 << 20, &o->ready_fd)) {
 				fprintf(stderr,
 					"pvfs-iod: --ready-fd takes a descriptor, not '%s'\n",
+					optarg);
+				return 2;
+			}
+			if (!fd_writable(o->ready_fd)) {
+				fprintf(stderr, "pvfs-iod: --ready-fd %s: is not open for writing\n",
 					optarg);
 				return 2;
 			}

@@ -4,6 +4,7 @@
  */
 #include "mgr.h"
 #include "../common/storeid.h"
+#include <fcntl.h>
 #include <getopt.h>
 #include <linux/capability.h>
 #include <malloc.h>
@@ -26,7 +27,7 @@
 struct options {
 	const char *conf, *log, *salvage;
 	bool check, mkfs, verbose;
-	int ready_fd;
+	long ready_fd;
 };
 
 static void usage(FILE *f)
@@ -43,6 +44,13 @@ static void usage(FILE *f)
 		"      --ready-fd N    write \"ready\" to descriptor N when requests are served\n"
 		"  -h, --help          this text\n"
 		"  -V, --version       print the version\n");
+}
+
+static bool fd_writable(long fd)
+{
+	int flags = fcntl(fd, F_GETFL);
+
+	return flags >= 0 && (flags & O_ACCMODE) != O_RDONLY;
 }
 
 static int parse(int argc, char **argv, struct options *o)
@@ -85,8 +93,13 @@ static int parse(int argc, char **argv, struct options *o)
 		case 'R':
 			errno = 0;
 			o->ready_fd = strtol(optarg, &end, 10);
-			if (errno || *end || end == optarg || o->ready_fd < 0) {
-				fprintf(stderr, "pvfs-mgr: --ready-fd %s: not a descriptor\n",
+			if (errno || *end || end == optarg || o->ready_fd < 0 || o->ready_fd > INT_MAX) {
+				fprintf(stderr, "pvfs-mgr: --ready-fd takes a descriptor, not '%s'\n",
+					optarg);
+				return -EINVAL;
+			}
+			if (!fd_writable(o->ready_fd)) {
+				fprintf(stderr, "pvfs-mgr: --ready-fd %s: is not open for writing\n",
 					optarg);
 				return -EINVAL;
 			}
@@ -138,13 +151,13 @@ static void notify_systemd(const char *text)
 	close(fd);
 }
 
-static void tell_ready(int fd)
+static void tell_ready(long fd)
 {
 	notify_systemd("READY=1\n");
 	if (fd < 0)
 		return;
 	if (write(fd, "ready\n", 6) != 6)
-		pvfs_warn("--ready-fd %d: %s", fd, strerror(errno));
+		pvfs_warn("--ready-fd %ld: %s", fd, strerror(errno));
 	close(fd);
 }
 

@@ -105,6 +105,31 @@ conf "/iod1/s/address = \"[^\"]*\"/address = \"$iod\"/"
 fails "two daemons on one address" 1 "x.conf:[0-9]+: .*$iod" "$PVFS" -c "$T/x.conf" ls
 conf 's/^);/;;;/'
 fails "a syntax error" 1 "x.conf:[0-9]+: " "$PVFS" -c "$T/x.conf" ls
+conf 's/^mgr: {/mgr: {\n\tthreads = 1;\n\tthreads = 2;/'
+fails "a setting that is there twice" 1 "x.conf:[0-9]+: duplicate setting name \(it was set above already" "$PVFS" -c "$T/x.conf" ls
+conf 's/server_key = .*/server_key = "cluster.key";/'
+fails "one file for both keys" 1 "x.conf:[0-9]+: .*cluster_key.*server_key.*are both" "$PVFS" -c "$T/x.conf" ls
+conf 's/server_key = .*/server_key = "copy.key";/'
+install -m 600 "$C/cluster.key" "$T/copy.key"
+sed -i "s|store = \"|&$C/|" "$T/x.conf"
+"$PVFS" stop "$C" >/dev/null
+fails "... or one key in both: the manager" 1 "copy.key: is the cluster key $T/cluster.key" "$BIN/pvfs-mgr" -c "$T/x.conf"
+fails "... an I/O daemon" 1 "copy.key: is the cluster key $T/cluster.key" "$BIN/pvfs-iod" -c "$T/x.conf" -n 0
+for x in pvfs-mgr "pvfs-iod -n 0"; do
+	fails "$x --ready-fd that is not open" 2 "--ready-fd 99: is not open for writing" "$BIN/"$x -c "$C/pvfs.conf" --ready-fd 99
+	fails "... open for reading only" 2 "is not open for writing" bash -c "'$BIN/'$x -c '$C/pvfs.conf' --ready-fd 9 9</dev/null"
+	fails "... no number" 2 "takes a descriptor, not '4294967297'" "$BIN/"$x -c "$C/pvfs.conf" --ready-fd 4294967297
+done
+
+# Ports that are not written are the usual ones. Of loopback's addresses one that no other test has.
+lo=127.77.$((RANDOM % 256)).$((1 + RANDOM % 254))
+CLUSTERS+=("$T/ports")
+ok "a cluster on the usual ports" "$PVFS" mkfs --dir "$T/ports" --iods 1 --name test --host $lo
+is "... which need not be written" "$(sed -i "s/\(address = \"$lo\):710[01]\"/\1\"/" "$T/ports/pvfs.conf"; grep -c "\"$lo\"" "$T/ports/pvfs.conf")" 2
+ok "... to start it" "$PVFS" start "$T/ports"
+ok "... and to use it" "$PVFS" -m "$lo:7100/test" -k "$T/ports/cluster.key" ls
+like "... the I/O daemon too" "$("$PVFS" -m "$lo/test" -k "$T/ports/cluster.key" status)" "iod0 +$lo:7101 +up"
+"$PVFS" stop "$T/ports" >/dev/null
 fails "no configuration" 1 "$T/none.conf" "$PVFS" -c "$T/none.conf" ls
 for m in "$host" "$host/"; do
 	fails "-m $m" 2 "'$m' must be .*host/volume" "$PVFS" -m "$m" ls
