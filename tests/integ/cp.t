@@ -141,6 +141,10 @@ for c in ls stat; do
 	fails "$c of a local path says where it looks" 1 "No such file or directory \(it is looked for in the volume\)" p $c "$T/local"
 	fails "... but not where that is clear" 1 "No such file or directory$" p $c "pvfs:$T/local"
 done
+for c in leases getstripe; do
+	fails "$c of a local path says that it is one" 1 "/in: is a local path, and not on a mounted volume; there is no pvfs:/.*/in either" p $c "$T/in"
+	fails "... but not of one that is none" 1 "/none: No such file or directory$" p $c "$T/none"
+done
 fails "a source that is not there" 1 "No such file" p cp "$T/nothing" pvfs:/x
 fails "neither side in the volume" 2 "pvfs:/path" p cp "$T/in/f1" "$T/out/y"
 fails "a target directory that is not there" 1 "No such file|not a directory" p cp "$T/in/f1" "$T/in/f0" pvfs:/nodir
@@ -179,6 +183,22 @@ for signal in TERM INT; do
 	fails "... no note is left" 1 "No such file" p stat pvfs:/halves/.big.pvfs-resume
 	p rm pvfs:/halves/big
 done
+
+# Before there is a note nothing is promised. Here it is the first chunk that does not come: whoever copies is seen by
+# what he has open.
+p setstripe -S 8M -n 2 -b 2 pvfs:/halves
+kill -STOP "$(pid_of iod2)"
+"$PVFS" -c "$C/pvfs.conf" cp --chunk 1M --checkpoint 0 -j 1 "$T/in/big" pvfs:/halves/none 2>"$T/cp.err" &
+cp=$!
+PIDS+=($cp)
+ok "a copy that comes nowhere" wait_for 30 bash -c "'$PVFS' -c '$C/pvfs.conf' leases --json pvfs:/halves/none | grep '\"writers\":1'"
+kill -TERM $cp
+wait $cp 2>/dev/null
+is "... ends with 130" $? 130
+like "... and says why" "$(cat "$T/cp.err")" "interrupted: a server does not answer"
+is "... and promises nothing" "$(grep -c -e --resume "$T/cp.err")" 0
+kill -CONT "$(pid_of iod2)"
+p setstripe -S 8M -n 2 -b 1 pvfs:/halves
 
 # With daemons that answer, it ends in its own time.
 kill -STOP "$(pid_of iod2)"

@@ -71,6 +71,7 @@ struct copier {
 	bool walked;
 	bool failed;
 	u64 bytes, total, files;
+	u32 notes;		/* files that --resume could go on with */
 	const char *latest;	/* owned by nobody: for the progress bar, under lock */
 	char latest_buf[64];
 
@@ -275,6 +276,34 @@ static int try_source(struct copier *c, struct big *b, u8 *buf)
 	return n < 0 ? n : 0;
 }
 
+#define LAST_WORDS "\npvfs cp: interrupted: a server does not answer"
+
+/* There is a note more for --resume, or (@n -1) less: only while there is one may it be promised. */
+static void count_notes(struct copier *c, int n)
+{
+	pthread_mutex_lock(&c->lock);
+	c->notes += n;
+	interrupt_words(c->notes ? LAST_WORDS "; --resume goes on from what was noted\n" : LAST_WORDS "\n");
+	pthread_mutex_unlock(&c->lock);
+}
+
+static void write_note(struct copier *c, struct big *b, off_t done)
+{
+	bool had = b->note.exists;
+
+	/* One that can't be written is no reason to give up the copy. */
+	resume_write(&b->note, c->to, &b->task->st, done);
+	if (!had && b->note.exists)
+		count_notes(c, 1);
+}
+
+static void remove_note(struct copier *c, struct big *b)
+{
+	if (b->note.exists)
+		count_notes(c, -1);
+	resume_remove(&b->note, c->to);
+}
+
 /* @buf: room for a chunk */
 static int open_both(struct copier *c, struct big *b, u8 *buf)
 {
@@ -310,6 +339,11 @@ static int open_both(struct copier *c, struct big *b, u8 *buf)
 		if (err)
 			goto bad;
 		count(c, b->start, 0);
+		/* One that is not believed is good for nothing any more. */
+		if (!b->start)
+			resume_remove(&b->note, c->to);
+		else
+			count_notes(c, 1);
 	}
 	b->sparse = (u64)t->st.st_blocks * 512 < (u64)t->st.st_size;
 	return 0;
@@ -338,7 +372,7 @@ static void finish(struct copier *c, struct big *b, int err)
 		b->err = err;
 	low = b->start + (off_t)(b->low * c->chunk);
 	if (err == -EINTR && b->low && !end_fsync(&b->dst))
-		resume_write(&b->note, c->to, &t->st, low);
+		write_note(c, b, low);
 	cerr = end_close(&b->dst);
 	err = err ?: cerr;
 	end_close(&b->src);
@@ -347,7 +381,7 @@ static void finish(struct copier *c, struct big *b, int err)
 	else if (b->opened)
 		end_chmod(c->to, t->to, b->was);
 	if (!err)
-		resume_remove(&b->note, c->to);
+		remove_note(c, b);
 	if (err == -ENODATA)
 		fail("%s: became shorter while it was copied", t->from);
 	else if (err == -EINTR)
@@ -376,9 +410,8 @@ static void checkpoint(struct copier *c, struct big *b)
 	b->noting = true;
 	low = b->start + (off_t)(b->low * c->chunk);
 	pthread_mutex_unlock(&c->lock);
-	/* A note that can't be written is no reason to give up the copy. */
 	if (!end_fsync(&b->dst))
-		resume_write(&b->note, c->to, &b->task->st, low);
+		write_note(c, b, low);
 	pthread_mutex_lock(&c->lock);
 	b->noting = false;
 	b->noted_ms = now_ms();
@@ -908,8 +941,7 @@ int cmd_cp(int argc, char **argv)
 	c.umask = umask(0);
 	umask(c.umask);
 	/* Time to note how far the copies are: what is good of them has been noted before (--checkpoint). */
-	interrupt_begin("\npvfs cp: interrupted: a server does not answer; --resume goes on from what was noted\n",
-			END_SECONDS);
+	interrupt_begin(LAST_WORDS "\n", END_SECONDS);
 	rc = run(&c, argv + optind, argc - 1 - optind, to, jobs, bar);
 	tool_disconnect(fs);
 	return rc;

@@ -9,12 +9,14 @@
 #include <stdatomic.h>
 
 static atomic_bool come;
-static const char *last_words;
+static const char *_Atomic last_words;
 static unsigned int patience;
 
 static void on_alarm(int sig)
 {
-	if (write(STDERR_FILENO, last_words, strlen(last_words)) < 0)
+	const char *words = last_words;
+
+	if (write(STDERR_FILENO, words, strlen(words)) < 0)
 		_exit(EXIT_INTERRUPTED);
 	_exit(EXIT_INTERRUPTED);
 }
@@ -32,6 +34,12 @@ static void on_signal(int sig)
 bool interrupted(void)
 {
 	return come;
+}
+
+/* Other last words from now on; not copied. */
+void interrupt_words(const char *words)
+{
+	last_words = words;
 }
 
 /**

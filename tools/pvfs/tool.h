@@ -72,6 +72,7 @@ int parse_number(const char *text, unsigned long min, unsigned long max, unsigne
 /* interrupt.c */
 bool interrupted(void);
 void interrupt_begin(const char *words, unsigned int seconds);
+void interrupt_words(const char *words);
 
 /* conf.c */
 struct target {			/* the cluster that the options mean */
