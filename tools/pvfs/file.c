@@ -19,13 +19,27 @@ const char *path_of(const char *arg)
 	return remote_path(arg) ?: arg;
 }
 
-/* Of a path that there is not: it may be meant to be a local one. */
-static const char *local_hint(const char *arg, int rc)
+/* @rc: of a path that there is not in the volume. Is it a local one? */
+static bool local_path(const char *arg, int rc)
 {
 	struct stat st;
 
-	return rc == -ENOENT && !remote_path(arg) && !lstat(arg, &st) ?
-	       " (it is looked for in the volume)" : "";
+	return rc == -ENOENT && !remote_path(arg) && !lstat(arg, &st);
+}
+
+static const char *local_hint(const char *arg, int rc)
+{
+	return local_path(arg, rc) ? " (it is looked for in the volume)" : "";
+}
+
+/* Why there is nothing to be said of a path, by a command that takes those on mounts, too. */
+void fail_path(const char *arg, int rc)
+{
+	if (local_path(arg, rc))
+		fail("%s: is a local path, and not on a mounted volume; there is no pvfs:%s%s either", arg,
+		     *arg == '/' ? "" : "/", arg);
+	else
+		fail("%s: %s", arg, strerror(-rc));
 }
 
 static void mode_text(mode_t m, char s[11])

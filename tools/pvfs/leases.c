@@ -183,7 +183,7 @@ static void say_why(const char *arg, int rc)
 	if (rc == -EOPNOTSUPP)
 		fail("%s: the manager is older than this command: it can't tell who holds what", arg);
 	else
-		fail("%s: %s", arg, strerror(-rc));
+		fail_path(arg, rc);
 }
 
 /* Return: 0, or -errno and the user was told. */

@@ -258,7 +258,7 @@ int cmd_getstripe(int argc, char **argv)
 				return EXIT_FAILURE;
 			rc = pvfs_getlayout(fs, path_of(argv[i]), &s);
 			if (rc) {
-				fail("%s: %s", argv[i], strerror(-rc));
+				fail_path(argv[i], rc);
 				failed = 1;
 				continue;
 			}

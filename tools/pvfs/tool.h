@@ -111,6 +111,7 @@ const char *human(uint64_t v, char buf[16]);
 /* file.c, stripe.c */
 const char *path_of(const char *arg);
 const char *changing_path(const char *arg);
+void fail_path(const char *arg, int rc);
 void base_text(const struct pvfs_striping *s, char buf[16]);
 
 /* the subcommands */
