@@ -46,6 +46,26 @@ static const struct fuse_opt option_list[] = {
 	FUSE_OPT_END
 };
 
+/* Options of mounts by the module: what they are about is not here. */
+static const char *const module_options[] = {
+	"rsize", "wsize", "actimeo", "locks", "lease", "cache", "readdir",
+};
+
+/* What is in no list: libfuse's, or nobody's. */
+static int other_option(void *data, const char *arg, int key, struct fuse_args *args)
+{
+	size_t n = strcspn(arg, "="), i;
+
+	for (i = 0; i < sizeof(module_options) / sizeof(*module_options); i++) {
+		if (strlen(module_options[i]) != n || strncmp(module_options[i], arg, n))
+			continue;
+		fprintf(stderr, "pvfsd: option '%s' is the kernel module's: leave it out, or mount by the module, see pvfs(5)\n",
+			module_options[i]);
+		return -1;
+	}
+	return 1;
+}
+
 static void usage(FILE *f)
 {
 	fprintf(f, "Usage: pvfsd [OPTION]... HOST[:PORT]:/VOLUME DIRECTORY\n"
@@ -320,7 +340,7 @@ int main(int argc, char **argv)
 	}
 	snprintf(named, sizeof(named), "-ofsname=%s,subtype=pvfs,default_permissions", argv[optind]);
 	fuse_opt_add_arg(&l.args, named);
-	if (fuse_opt_parse(&l.args, &o, option_list, NULL) || !options_right(&o, &n))
+	if (fuse_opt_parse(&l.args, &o, option_list, other_option) || !options_right(&o, &n))
 		goto out_args;
 	rc = EXIT_FAILURE;
 	/* The kernel would mount on a file, too, and hide it. */
