@@ -890,6 +890,8 @@ u64 mgr_files(struct mgr *m);
  * Inside mdb_enter(), outside of transactions.
  */
 int mgr_space_check(struct mgr *m, bool grows);
+/* Bytes of the disk that new inodes may still take. */
+u64 mgr_space_left(struct mgr *m);
 
 /* ---- mkfs.c ---- */
 /**

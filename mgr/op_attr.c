@@ -9,7 +9,6 @@
 #include "mgr.h"
 #include <stdlib.h>
 #include <sys/stat.h>
-#include <sys/statvfs.h>
 
 #define STATFS_MS	2000u
 #define STATFS_BSIZE	4096u
@@ -318,7 +317,6 @@ int mgr_op_statfs(struct mgr_op *op, const struct pvfs_statfs_req *req, struct p
 {
 	struct mgr *m = op->m;
 	struct mgr_iocall *calls;
-	struct statvfs vfs;
 	u32 i;
 
 	calls = calloc(m->niods, sizeof(*calls));
@@ -346,8 +344,8 @@ int mgr_op_statfs(struct mgr_op *op, const struct pvfs_statfs_req *req, struct p
 		rep->bavail += (u64)((unsigned __int128)s->bavail * s->bsize / STATFS_BSIZE);
 	}
 	free(calls);
-	if (!statvfs(m->conf->mgr_store, &vfs))
-		rep->ffree = (u64)vfs.f_bavail * vfs.f_frsize / BYTES_PER_INODE;
+	/* None when the manager's disk is full. */
+	rep->ffree = mgr_space_left(m) / BYTES_PER_INODE;
 	rep->files = mgr_files(m) + rep->ffree;
 	return 0;
 }

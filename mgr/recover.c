@@ -56,6 +56,16 @@ static u64 space_look(struct mgr *m)
 	return avail;
 }
 
+u64 mgr_space_left(struct mgr *m)
+{
+	u64 avail;
+
+	mdb_enter(m->db);
+	avail = space_look(m);
+	mdb_leave(m->db);
+	return avail - min(avail, m->space_reserve);
+}
+
 int mgr_space_check(struct mgr *m, bool grows)
 {
 	s64 files, full = atomic_load_explicit(&m->full_files, memory_order_relaxed);

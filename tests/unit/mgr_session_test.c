@@ -905,11 +905,18 @@ static void full_disk(void **state)
 	struct fx_client *c = *state;
 	struct mgr *m = c->f->m;
 	u64 reserve = m->space_reserve;
+	struct pvfs_statfs_req rq;
+	struct pvfs_statfs_rep rp;
 
 	do_mkfile(c, fx_root, "f", 0644, NULL);
 	m->space_checked = 0;
 	assert_int_equal(mgr_space_check(m, true), 0);
+	assert_int_equal(fx_statfs(c, &rq, &rp), 0);
+	assert_true(rp.ffree > 0);
 	m->space_reserve = m->space_avail + m->space_avail / 2;
+	assert_int_equal(fx_statfs(c, &rq, &rp), 0);
+	assert_int_equal(rp.ffree, 0);
+	assert_true(rp.files > 0);
 	assert_int_equal(do_mkfile(c, fx_root, "g", 0644, NULL), -ENOSPC);
 	assert_int_equal(do_create(c, fx_root, "g", MKW, 0644, NULL), -ENOSPC);
 	assert_int_equal(do_lookup(c, fx_root, "f", NULL), 0);

@@ -546,6 +546,8 @@ int cmd_df(int argc, char **argv)
 		snprintf(up, sizeof(up), "%u of %u", st.iods_up, st.iods);
 		out_number(o, IODS, st.iods_up, up);
 		out_print(o);
+		if (!st.vfs.f_ffree)
+			note("%s: the manager's disk is full: nothing new can be made", vi.name);
 	}
 	tool_disconnect(fs);
 	return rc ? EXIT_FAILURE : 0;
