@@ -196,7 +196,8 @@ static bool parse_value(const char *text, bool size, unsigned long *ret)
 	errno = 0;
 	*ret = strtoul(text, &end, 10);
 	if (size && (*end == 'k' || *end == 'K' || *end == 'm' || *end == 'M')) {
-		*ret <<= *end == 'k' || *end == 'K' ? 10 : 20;
+		if (__builtin_mul_overflow(*ret, *end == 'k' || *end == 'K' ? 1ul << 10 : 1ul << 20, ret))
+			return false;
 		end++;
 	}
 	return !errno && !*end;
@@ -304,8 +305,10 @@ static int one_option(struct mount_opts *o, char *opt)
 		return append(&o->daemon, text) ?: append(&o->kernel, text);
 	}
 	for (i = 0; i < ARRAY_SIZE(known); i++) {
-		if (strcmp(known[i].name, opt) || value)
+		if (strcmp(known[i].name, opt))
 			continue;
+		if (value)
+			return o->sloppy ? 0 : complain("option '%s' takes no value", opt);
 		o->flags = (o->flags & ~known[i].clear) | known[i].set;
 		return 0;
 	}

@@ -81,6 +81,9 @@ fails "mount: an IPv6 address without brackets" 1 "brackets" mnt "::1:/test" "$T
 fails "mount: an unknown option" 1 "unknown option 'frob'" mnt "$host:$port:/test" "$T/mnt" -f -o "key=$K,frob=1"
 ok "mount: ... with -s it is ignored" mnt "$host:$port:/test" "$T/mnt" -f -s -o "key=$K,frob=1"
 fails "mount: an option that needs a number" 1 "takes a number" mnt "$host:$port:/test" "$T/mnt" -f -o "key=$K,soft,timeo=soon"
+# 2^54 + 4, times 1024
+fails "mount: a size that is too large to count" 1 "takes a number of 4096 .. 4194304" mnt "$host:$port:/test" "$T/mnt" -f -o "key=$K,rsize=18014398509481988k"
+fails "mount: a value that an option has not" 1 "'ro' takes no value" mnt "$host:$port:/test" "$T/mnt" -f -o "key=$K,ro=1"
 fails "mount: an option out of bounds" 1 "takes a number of 1 .. 256" mnt "$host:$port:/test" "$T/mnt" -f -o "key=$K,nconnect=1000"
 for o in cache=lease,lease=off lease=off,cache=lease actimeo=5,cache=lease; do
 	fails "mount: $o" 1 "'cache=lease' needs leases: leave it out, or '(lease=off|actimeo)'" \
