@@ -58,6 +58,7 @@
 #define PVFS_LK_TICKETS_MAX	16u		/* calls told of in one LOCK_GRANT */
 #define PVFS_SSIZE_MIN		4096u
 #define PVFS_SSIZE_MAX		(1u << 30)
+#define PVFS_APPEND_STEPS_MAX	(128u << 10)	/* bytes of one call that are appended unit by unit */
 #define PVFS_SSIZE_DEFAULT	65536u
 #define PVFS_STUFF_MAX		65536u		/* largest layout.stuff_max, bytes */
 #define PVFS_EAGER_MAX		16384u		/* bytes of a head that comes with CREATE or OPEN */

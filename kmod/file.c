@@ -724,20 +724,21 @@ static ssize_t file_write_begin(struct kiocb *iocb, struct iov_iter *from,
 }
 
 /*
- * A record that crosses into the next stripe unit is appended in two steps: else who reads meanwhile
- * could find its end, and zeros before it. A longer one is written all at once. Return: bytes.
+ * A record that crosses into other stripe units is appended unit by unit: else who reads meanwhile could find
+ * its end, and zeros before it. Many at a time, as a copy appends them, would then wait for each other: a longer
+ * one is written all at once. @left: of what is appended. Return: bytes.
  */
-static size_t file_append_step(struct inode *inode, loff_t pos, struct iov_iter *from)
+static size_t file_append_step(struct inode *inode, loff_t pos, size_t left)
 {
 	struct pvfs_inode *pi = PVFS_I(inode);
 	struct pvfs_layout layout;
-	size_t first;
 
 	spin_lock(&pi->lock);
 	layout = pi->layout;
 	spin_unlock(&pi->lock);
-	first = layout.ssize - (pos & (layout.ssize - 1));
-	return layout.pcount > 1 && iov_iter_count(from) <= layout.ssize ? first : SIZE_MAX;
+	if (layout.pcount == 1 || left > max(layout.ssize, PVFS_APPEND_STEPS_MAX))
+		return SIZE_MAX;
+	return layout.ssize - (pos & (layout.ssize - 1));
 }
 
 /*
@@ -810,7 +811,7 @@ static ssize_t pvfs_write_iter(struct kiocb *iocb, struct iov_iter *from)
 	err = pvfs_cache_prepare(inode, iocb->ki_pos, iov_iter_count(from));
 	while (!err && iov_iter_count(from)) {
 		n = file_write_some(inode, &iocb->ki_pos, from,
-				    appender ? min(most, file_append_step(inode, iocb->ki_pos, from)) :
+				    appender ? min(most, file_append_step(inode, iocb->ki_pos, iov_iter_count(from))) :
 					       most, append, appender);
 		/*
 		 * What fits below the largest size of the iods' file systems, which only they know,

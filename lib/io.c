@@ -657,36 +657,35 @@ static ssize_t do_write(struct pvfs_file *f, const struct iovec *iov, int n, u64
 }
 
 /*
- * A record that crosses into the next stripe unit goes in two steps: else who reads meanwhile could
- * find its end, and zeros before it. A longer one is written all at once.
+ * A record that crosses into other stripe units goes unit by unit: else who reads meanwhile could find its
+ * end, and zeros before it. A longer one is written all at once.
  */
 static ssize_t append_in_order(struct pvfs_file *f, const struct iovec *iov, int n, u64 off)
 {
 	struct pvfs_layout layout;
-	size_t len = 0, first;
+	size_t len = 0, done = 0, step;
 	struct iovec *part;
-	ssize_t rc, more;
+	ssize_t rc;
 	u64 size;
 	int i;
 
 	lib_size_known(f->inode, &size, &layout);
 	for (i = 0; i < n; i++)
 		len += iov[i].iov_len;
-	first = layout.ssize - off % layout.ssize;
-	if (layout.pcount == 1 || len <= first || len > layout.ssize)
+	if (layout.pcount == 1 || len <= layout.ssize - off % layout.ssize ||
+	    len > max(layout.ssize, PVFS_APPEND_STEPS_MAX))
 		return do_write(f, iov, n, off, true);
 	part = calloc(n, sizeof(*part));
 	if (!part)
 		return -ENOMEM;
-	rc = do_write(f, part, iov_part(part, iov, n, 0, first), off, true);
-	if (rc == (ssize_t)first) {
-		more = do_write(f, part, iov_part(part, iov, n, first, len - first), off + first,
-				true);
+	do {
+		step = min(len - done, (size_t)(layout.ssize - (off + done) % layout.ssize));
+		rc = do_write(f, part, iov_part(part, iov, n, done, step), off + done, true);
 		/* What had been written of it stays where it is: it was a short write. */
-		rc += max(more, (ssize_t)0);
-	}
+		done += max(rc, (ssize_t)0);
+	} while (rc == (ssize_t)step && done < len);
 	free(part);
-	return rc;
+	return done ? (ssize_t)done : rc;
 }
 
 ssize_t pvfs_pwritev(struct pvfs_file *f, const struct iovec *iov, int n, off_t off)

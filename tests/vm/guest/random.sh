@@ -14,7 +14,7 @@ rnd=$build/tests/random
 two=/mnt/second
 all=${2-}
 planned=27
-[ -z "$all" ] || planned=$((planned + 10))
+[ -z "$all" ] || planned=$((planned + 11))
 plan $planned
 
 # As check, but what the tester says of itself is shown, and all of it when it failed; what it left is kept.
@@ -78,6 +78,7 @@ if [ -n "$all" ]; then
 	try "nameops, one client, seed 286549587" "$rnd/nameops" -s 286549587 -n 300 "$M"
 	try "coherence of files, one client, mappings" "$rnd/coherence" -s "$seed" -m -p files -r 20 "$M"
 	try "coherence of files, three clients" coherence_three
+	try "coherence of appends, two clients, small units" "$rnd/coherence" -s 18 -p appends -r 8 -n 40 "$M/units" $two/units
 fi
 try "coherence, one client" "$rnd/coherence" -s "$seed" -r 6 -n 40 "$M"
 try "coherence, two clients" "$rnd/coherence" -s "$seed" -r 12 -n 40 "$M" $two
