@@ -4,7 +4,7 @@
  *
  * A connection that comes for a (session, channel) that another one holds takes its place: the
  * older one may begin no further request, is shut down, and its running requests are awaited before
- * AUTH is answered. So what the client sends again on the new connection never overtakes its first
+ * AUTH is answered; also when it had broken by itself. So what the client sends again on the new connection never overtakes its first
  * copy. See the states in server.h.
  */
 #include "server.h"
@@ -81,12 +81,10 @@ static struct srv_conn *take_place(struct srv_conn *sc)
 		if (!pvfs_conn_tryget(&old->c))
 			old = NULL;
 	}
-	if (!sc->is_down) {
-		p = bucket(sc->s, sc->peer.session, sc->peer.channel);
-		sc->hnext = *p;
-		*p = sc;
-		sc->hashed = true;
-	}
+	p = bucket(sc->s, sc->peer.session, sc->peer.channel);
+	sc->hnext = *p;
+	*p = sc;
+	sc->hashed = true;
 	return old;
 }
 
@@ -148,7 +146,8 @@ void srv_unproved_remove(struct srv_conn *sc)
 
 /*
  * @sc has proved itself: it leaves those that may be sent away for another, and counts among those
- * that are served; for a client that takes another one's place there is always room. Return: 0;
+ * that are served; for a client that takes another one's place there is always room, and it counts as
+ * having a call until it is done with that one, @ret_old. Return: 0;
  * -ECONNABORTED: it was sent away meanwhile; -EBUSY: there are too many; -ENOMEM.
  */
 static int prove(struct srv_conn *sc, struct srv_conn **ret_old)
@@ -175,6 +174,9 @@ static int prove(struct srv_conn *sc, struct srv_conn **ret_old)
 		err = -EBUSY;
 		goto out;
 	}
+	/* Who comes for its place from now on waits for it, and thereby for the older one. */
+	if (*ret_old)
+		atomic_fetch_add(&sc->calls, 1);
 	srv_unproved_remove(sc);
 	sc->proved = true;
 	s->nproved++;
@@ -304,7 +306,6 @@ static int wait_for(struct srv_conn *sc, struct srv_conn *old)
 	pvfs_debug("%s (%s): waits for the requests of %s, which it replaces", sc->c.name,
 		   sc->peer.host, old->c.name);
 	set_state(sc, SRV_WAITING);
-	atomic_fetch_add(&sc->calls, 1);
 	pvfs_conn_get(&sc->c);		/* the waiter's, dropped by handshake_resume() */
 	pvfs_conn_park(&sc->c);
 	pthread_mutex_lock(&s->lock);
@@ -444,6 +445,7 @@ static int handshake_auth(struct srv_conn *sc)
 		if (atomic_load(&old->calls) != SRV_DEAD)
 			return wait_for(sc, old);
 		pvfs_conn_put(&old->c);
+		srv_call_end(sc);
 	}
 	set_state(sc, SRV_OPEN);
 	/*

@@ -373,7 +373,7 @@ static void conn_down(struct pvfs_conn *c, int err)
 	pthread_mutex_lock(&s->lock);
 	srv_set_state(sc, SRV_CLOSED);
 	sc->is_down = true;
-	srv_hash_remove(sc);
+	/* Not its place as a channel: who comes for that waits for what still runs. */
 	srv_unproved_remove(sc);
 	next = srv_pay_forget(sc);
 	pthread_mutex_unlock(&s->lock);
@@ -395,6 +395,7 @@ static void conn_freed(struct pvfs_conn *c)
 	if (s->bufs)
 		pvfs_bufs_forget(s->bufs, &sc->bufwait);
 	pthread_mutex_lock(&s->lock);
+	srv_hash_remove(sc);
 	srv_unproved_remove(sc);
 	srv_session_leave(sc);
 	s->nproved -= sc->proved;

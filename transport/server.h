@@ -46,9 +46,9 @@ struct srv_session {
 
 /**
  * struct srv_conn - an accepted connection
- * @calls: running calls, and SRV_DEAD: no further one may begin. A WAITING connection counts as
- *	having a call, so
- *         that a third one in its place waits for it and thereby for the first.
+ * @calls: running calls, and SRV_DEAD: no further one may begin. A connection that replaces one counts
+ *	as having a call until it is done with it, so that a third one in its place waits for it and
+ *	thereby for the first.
  * @unsent: replies made and not yet with the transport
  * @unread: bytes of them that take memory
  */
@@ -139,7 +139,7 @@ struct pvfs_server {
 	TAILQ_HEAD(, srv_conn) unproved;	/* the oldest first */
 	LIST_HEAD(, srv_session) sessions[SRV_SESSIONS];
 	u32 nsessions;
-	/* by session and channel; OPEN and WAITING ones with a session */
+	/* by session and channel: the last one of each that proved itself, until it is freed */
 	struct srv_conn *hash[SRV_HASH];
 	struct srv_conn *pay_wait, **pay_wait_tail;	/* in order, for payload memory */
 	struct srv_conn *pay_round;	/* to be tried one after the other, before pay_wait */

@@ -6,6 +6,7 @@
  * all: transport_door_test.c.
  */
 #include "transport_witness.h"
+#include "transport/server.h"
 
 /* Nothing, not even a ping, is answered before AUTH. */
 static void test_before_auth(void **state)
@@ -314,6 +315,78 @@ static void test_replaced_waits(void **state)
 	raw_close(&d);
 }
 
+/*
+ * Until a connection of session 5, channel 3 that came after @before is in @state. Nothing frees it
+ * meanwhile: a request runs, which it waits for or has.
+ */
+static struct srv_conn *await_state(struct srv_conn *before, enum srv_state state)
+{
+	u64 end = fx_now_ms() + 10000;
+	enum srv_state now = SRV_NEW;
+	struct srv_conn *sc;
+
+	do {
+		fx_sleep_ms(1);
+		pthread_mutex_lock(&fx.server->lock);
+		for (sc = fx.server->conns; sc; sc = sc->next)
+			if (sc->peer.session == 5 && sc->peer.channel == 3 &&
+			    (!before || sc->t_accept > before->t_accept))
+				break;
+		now = sc ? sc->state : SRV_NEW;
+		pthread_mutex_unlock(&fx.server->lock);
+	} while (now < state && fx_now_ms() < end);
+	assert_int_equal(now, state);
+	return sc;
+}
+
+static void auth_begin(struct raw *r)
+{
+	struct pvfs_auth_req m = { .session = 5, .channel = 3 };
+
+	raw_open(r);
+	assert_true(raw_hello(r));
+	assert_true(raw_auth_send(r, &m, &fx.cluster));
+}
+
+/* The requests of a connection that broke run on, and are waited for as well. */
+static void test_broken_is_waited_for(void **state)
+{
+	unsigned int closed = atomic_load(&fx.closed);
+	struct srv_conn *first, *second;
+	struct raw a, b, c;
+
+	raw_login(&a, 5, 3);
+	atomic_store(&fx.dispatched, 0);
+	atomic_store(&fx.finished, 0);
+	assert_true(raw_read(&a, 1, 4, 10, 0));
+	assert_true(fx_reach(&fx.dispatched, 1));
+	raw_close(&a);
+	first = await_state(NULL, SRV_CLOSED);
+	auth_begin(&b);
+	second = await_state(first, SRV_WAITING);
+	/* That one breaks while it waits. */
+	pvfs_conn_get(&second->c);
+	pvfs_conn_kill(&second->c);
+	assert_ptr_equal(await_state(first, SRV_CLOSED), second);
+	auth_begin(&c);
+	await_state(second, SRV_WAITING);
+	pvfs_conn_put(&second->c);
+	assert_int_equal(fx.finished, 0);
+	fx_release_held();
+	assert_true(raw_get(&c));
+	assert_int_equal(c.h.status, 0);
+	assert_true(raw_ping(&c));
+	assert_true(raw_closed(&b));
+	/* Nothing runs on this one: nobody waits. */
+	raw_login(&a, 5, 3);
+	assert_true(raw_closed(&c));
+	assert_true(fx_reach(&fx.closed, closed + 3));
+	assert_true(raw_ping(&a));
+	raw_close(&a);
+	raw_close(&b);
+	raw_close(&c);
+}
+
 static void test_kill_session(void **state)
 {
 	struct raw a, b, other;
@@ -491,6 +564,8 @@ int main(void)
 		T(test_never_reads, tcp),
 		T(test_replaced_waits, tcp),
 		T(test_replaced_waits, loop),
+		T(test_broken_is_waited_for, tcp),
+		T(test_broken_is_waited_for, loop),
 		T(test_kill_session, tcp),
 		T(test_kill_many, tcp),
 		T(test_auth_too_late, tcp),
