@@ -52,6 +52,7 @@ struct posix_store {
 	for all we know */
 	/* enum dirstate of data, data/xx, data/xx/yy */
 	_Atomic u8 root, top[TOPS], leaf[LEAVES];
+	_Atomic u32 making;			/* make_dirs() that may have yet to mark what they made */
 	/* One sync of a directory at a time, so that the second one waits for the first one's. */
 	pthread_mutex_t sync_lock[SYNC_LOCKS];
 };
@@ -81,22 +82,35 @@ static void file_name(const struct pvfs_fid *fid, char name[NAME_ROOM])
 		 (unsigned long long)fid->ino, fid->gen);
 }
 
-/* The directories above a datafile of @leaf. A name is made, then marked: sync() looks later. */
+/* The directories above a datafile of @leaf. */
 static int make_dirs(struct posix_store *p, u32 leaf)
 {
 	char name[NAME_ROOM];
+	int err = 0;
 
+	/*
+	 * A name is made, then marked. In between others may make a datafile in that directory and
+	 * sync it: they believe no mark meanwhile.
+	 */
+	atomic_fetch_add(&p->making, 1);
 	snprintf(name, sizeof(name), "%02x", leaf >> 8);
 	if (!mkdirat(p->dfd, name, 0700))
 		atomic_store(&p->root, DIR_DIRTY);
 	else if (errno != EEXIST)
-		return -errno;
+		err = -errno;
 	leaf_name(leaf, name);
-	if (!mkdirat(p->dfd, name, 0700))
+	if (!err && !mkdirat(p->dfd, name, 0700))
 		atomic_store(&p->top[leaf >> 8], DIR_DIRTY);
-	else if (errno != EEXIST)
-		return -errno;
-	return 0;
+	else if (!err && errno != EEXIST)
+		err = -errno;
+	atomic_fetch_sub(&p->making, 1);
+	return err;
+}
+
+/* Has directory @state no name that is not on stable storage? */
+static bool is_clean(struct posix_store *p, _Atomic u8 *state)
+{
+	return !atomic_load(&p->making) && atomic_load(state) == DIR_CLEAN;
 }
 
 static int posix_open(struct iod_store *s, const struct pvfs_fid *fid, bool create,
@@ -383,10 +397,10 @@ static int sync_dir(struct posix_store *p, const char *name, _Atomic u8 *state,
 	int fd, err = 0;
 	u8 was;
 
-	if (atomic_load(state) == DIR_CLEAN)
+	if (is_clean(p, state))
 		return 0;
 	pthread_mutex_lock(lock);
-	if (atomic_load(state) == DIR_CLEAN)
+	if (is_clean(p, state))
 		goto out;
 	/* A name made from now on sets DIR_DIRTY again, and the exchange below then fails. */
 	atomic_store(state, DIR_SYNCING);

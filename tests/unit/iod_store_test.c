@@ -14,6 +14,7 @@
 #include <stdlib.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <signal.h>
 #include <unistd.h>
 #include <cmocka.h>
@@ -53,6 +54,33 @@ static int teardown(void **state)
 static struct pvfs_fid fid(u64 ino)
 {
 	return (struct pvfs_fid){ .ino = ino, .gen = 1 };
+}
+
+/* Called within mkdirat(), before and after the directory is made. */
+static void (*at_mkdir)(bool made);
+static ino_t synced_dir;	/* the last one */
+
+int mkdirat(int dfd, const char *path, mode_t mode)
+{
+	int ret, err;
+
+	if (at_mkdir)
+		at_mkdir(false);
+	ret = syscall(SYS_mkdirat, dfd, path, mode);
+	err = errno;
+	if (at_mkdir)
+		at_mkdir(true);
+	errno = err;
+	return ret;
+}
+
+int fsync(int fd)
+{
+	struct stat st;
+
+	if (!fstat(fd, &st) && S_ISDIR(st.st_mode))
+		synced_dir = st.st_ino;
+	return syscall(SYS_fsync, fd);
 }
 
 static ssize_t put(struct iod_file *f, u64 off, const void *p, size_t n)
@@ -206,6 +234,43 @@ static void test_tree(void **state)
 }
 
 /* A truncation's time is the mgr's business: the datafile's mtime stays that of the last write. */
+/* One that is synced beside who makes a directory of the tree; @made: or was just made. */
+static void beside_mkdir(bool made)
+{
+	struct pvfs_fid a = fid((7ull << 18) + (made ? 1 << 10 : 0));
+	struct iod_file f;
+	char path[80];
+	struct stat st;
+
+	at_mkdir = NULL;
+	if (made) {
+		assert_int_equal(store->ops->open(store, &a, true, &f), 0);
+		synced_dir = 0;
+		assert_int_equal(store->ops->sync(store, &f, false), 0);
+		store->ops->close(store, &f);
+		/* The name of the directory that it is in, which is another's making. */
+		snprintf(path, sizeof(path), "%s/data", dir);
+		assert_int_equal(stat(path, &st), 0);
+		assert_true(synced_dir == st.st_ino);
+		return;
+	}
+	/* So that the tree's root has nothing to be synced. */
+	assert_int_equal(store->ops->sync_name(store, &a), 0);
+	at_mkdir = beside_mkdir;
+}
+
+static void test_sync_beside_mkdir(void **state)
+{
+	struct pvfs_fid a = fid(7ull << 18);
+	struct iod_file f;
+
+	at_mkdir = beside_mkdir;
+	assert_int_equal(store->ops->open(store, &a, true, &f), 0);
+	assert_null(at_mkdir);
+	store->ops->close(store, &f);
+	assert_int_equal(store->ops->remove(store, &a), 0);
+}
+
 static void test_truncate_keeps_mtime(void **state)
 {
 	struct pvfs_fid a = fid(5), b = fid(6);
@@ -415,7 +480,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		POSIX(test_sizes), POSIX(test_bytes), POSIX(test_tree), POSIX(test_space),
-		POSIX(test_truncate_keeps_mtime),
+		POSIX(test_sync_beside_mkdir), POSIX(test_truncate_keeps_mtime),
 		POSIX(test_file_too_big), POSIX(test_cache), POSIX(test_removed_stays_removed),
 		POSIX(test_tombs_bounded), POSIX(test_race),
 		NULLST(test_sizes), NULLST(test_cache), NULLST(test_removed_stays_removed),
