@@ -93,7 +93,10 @@ static void release_buf(void *arg)
 	pvfs_bufs_put(arg);
 }
 
-/* Fills @mem; @ret_end is where the last byte lies. Return: 0, -EAGAIN (not without waiting), or -errno. */
+/*
+ * Fills @mem; @ret_end is where the last byte lies, the end of the world if a row was cut while it was
+ * read. Return: 0, -EAGAIN (not without waiting), or -errno.
+ */
 static int read_rows(struct iod *iod, struct iod_fdent *e, struct list *l, u8 *mem, u64 size,
 		     bool may_wait, u64 *ret_end)
 {
@@ -111,8 +114,10 @@ static int read_rows(struct iod *iod, struct iod_fdent *e, struct list *l, u8 *m
 			if (r < 0)
 				return r;
 			if (!r)
-				break;	/* it was cut */
+				break;
 		}
+		if (done < here)
+			*ret_end = UINT64_MAX;	/* it was cut */
 		memset(mem + done, 0, len - done);
 		mem += len;
 	}
@@ -136,7 +141,7 @@ static void do_read_list(struct iod *iod, struct pvfs_call *call, bool may_wait)
 	struct iod_stat st;
 	struct list l;
 	u8 body[8], *mem;
-	u64 end = 0;
+	u64 end = 0, size;
 	u32 bytes = 0;
 	int err;
 
@@ -169,18 +174,22 @@ static void do_read_list(struct iod *iod, struct pvfs_call *call, bool may_wait)
 		return;
 	}
 	LIST_BEGIN(&l, &req);
-	err = read_rows(iod, e, &l, mem, st.size, may_wait, &end);
+	size = st.size;
+	err = read_rows(iod, e, &l, mem, size, may_wait, &end);
 	if (err == -EAGAIN && !may_wait) {
 		pvfs_bufs_put(buf);
 		iod_fds_put(e);
 		iod_hand_over(iod, call, read_list_slow);
 		return;
 	}
-	/* Asked behind the reads: zeros of a file that was cut meanwhile are not the file's. */
+	/*
+	 * Asked behind the reads, too: zeros of a file that was cut meanwhile are not the file's. Nor are
+	 * those that stand for what was not there before, though it be there now.
+	 */
 	err = err ?: iod->store->ops->stat(iod->store, &req.fid, &e->file, &st);
 	if (err)
 		goto fail_put;
-	rep.beyond = end > st.size;
+	rep.beyond = end > min(size, st.size);
 	iod_count(iod->counts.bytes_read, bytes);
 	iod_count(iod->counts.by_copy, 1);
 	out.mem = mem;

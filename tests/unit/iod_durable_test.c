@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * iod_durable_test.c - what an I/O daemon answers only when it is on stable storage, and what it
- * remembers of syncs that failed: a whole daemon in this process, over a store whose syncs can be
- * stopped and made to fail.
+ * iod_durable_test.c - what an I/O daemon answers only when it is on stable storage, what it
+ * remembers of syncs that failed, and what must not be done late: a whole daemon in this process,
+ * over a store whose syncs can be stopped and made to fail.
  */
 #include "iod/iod.h"
 #include "common/storeid.h"
@@ -49,6 +49,8 @@ static struct {
 	u64 lost;
 	bool lost_file, lost_fs;
 	u64 closed;			/* the last one of those that matter */
+	bool extend;			/* a datafile grows behind the next look at its size */
+	bool cut;			/* the next read finds that its bytes are gone */
 	unsigned int open, most;	/* datafiles now, and at most since that was set */
 } fault = { .lock = PTHREAD_MUTEX_INITIALIZER, .cond = PTHREAD_COND_INITIALIZER };
 
@@ -161,6 +163,33 @@ static int fault_sync_name(struct iod_store *s, const struct pvfs_fid *fid)
 	return err ?: fault.real->sync_name(s, fid);
 }
 
+static bool fault_now(bool *what)
+{
+	bool ret;
+
+	pthread_mutex_lock(&fault.lock);
+	ret = *what;
+	*what = false;
+	pthread_mutex_unlock(&fault.lock);
+	return ret;
+}
+
+static int fault_stat(struct iod_store *s, const struct pvfs_fid *fid, struct iod_file *f,
+		      struct iod_stat *st)
+{
+	int err = fault.real->stat(s, fid, f, st);
+
+	if (fault_now(&fault.extend))
+		assert_int_equal(fault.real->truncate(s, f, st->size + 1000), 0);
+	return err;
+}
+
+static ssize_t fault_preadv(struct iod_store *s, struct iod_file *f, const struct iovec *iov, int n,
+			    u64 off, bool nowait)
+{
+	return fault_now(&fault.cut) ? 0 : fault.real->preadv(s, f, iov, n, off, nowait);
+}
+
 static void set(bool *stop, bool value)
 {
 	pthread_mutex_lock(&fault.lock);
@@ -198,6 +227,8 @@ static void start(void)
 	ops.open = fault_open;
 	ops.close = fault_close;
 	ops.sync_name = fault_sync_name;
+	ops.stat = fault_stat;
+	ops.preadv = fault_preadv;
 	store->ops = &ops;
 	if (iod_start(&conf, 0, store, &iod, err, sizeof(err)))
 		fail_msg("%s", err);
@@ -386,6 +417,25 @@ static void do_read(u64 ino)
 	assert_int_equal(rpc.in_len, 1);
 }
 
+/* The first @len bytes. Return: some lie behind the datafile's end, or did a moment ago. */
+static bool do_read_list(u64 ino, u32 len)
+{
+	u8 runs[] = { 0, 0, 0, 0, 0, 0, 0, 0, len, 0, 0, 0, 0, 0, 0, 0, 0 };
+	struct pvfs_read_list_req req = { .fid = fid(ino), .pcount = 1, .ssize = 65536, .len = len,
+					  .cap = cap(ino), .runs = { runs, sizeof(runs) } };
+	struct pvfs_read_list_rep list;
+	u8 bytes[256], body[256], rep[64];
+	struct iovec in = { bytes, sizeof(bytes) };
+	struct pvfs_rpc rpc = { .op = PVFS_OP_READ_LIST, .body = body, .rep = rep,
+				.rep_room = sizeof(rep), .timeout_ms = 20000, .in = &in, .nin = 1 };
+
+	rpc.body_len = pvfs_read_list_req_encode(&req, body, sizeof(body));
+	assert_int_equal(pvfs_peer_call(client, &rpc), 0);
+	assert_int_equal(pvfs_read_list_rep_decode(&list, rep, rpc.rep_len), 0);
+	assert_int_equal(rpc.in_len, len);
+	return list.beyond;
+}
+
 static void trim_begin(struct ask *a, u64 ino, u64 size)
 {
 	struct pvfs_trim_req req = { .fid = fid(ino), .size = size };
@@ -546,6 +596,7 @@ static void test_syncs_are_shared(void **state)
 static void test_closed_unsynced(void **state)
 {
 	u64 v1 = do_write(5000), v2, i;
+	unsigned int before = fault.alls;
 
 	lose(5000);
 	for (i = 0; i < 150; i++)
@@ -553,7 +604,7 @@ static void test_closed_unsynced(void **state)
 	await_stopped(0);
 	assert_int_equal(do_fsync(5000, &v2), 0);
 	assert_true(v2 != v1);
-	assert_true(fault.alls > 0);
+	assert_true(fault.alls > before);
 }
 
 /* Until then they stay open, and new ones come on top. */
@@ -626,6 +677,20 @@ static void test_reads_beside_a_sync(void **state)
 	restart();
 }
 
+/* Zeros that stand for what is not there, or was not, are not the file's. */
+static void test_list_beside_a_cut(void **state)
+{
+	do_write(70);
+	assert_false(do_read_list(70, 5));
+	assert_true(do_read_list(70, 100));
+	set(&fault.extend, true);
+	assert_true(do_read_list(70, 100));
+	assert_false(do_read_list(70, 100));
+	set(&fault.cut, true);
+	assert_true(do_read_list(70, 100));
+	assert_false(do_read_list(70, 100));
+}
+
 /* By a manager that has lost the table of its sessions. The last one: @client is done for. */
 static void test_evict_all_up_to(void **state)
 {
@@ -663,7 +728,9 @@ int main(void)
 		cmocka_unit_test(test_nothing_can_be_kept), cmocka_unit_test(test_two_syncs_at_once),
 		cmocka_unit_test(test_syncs_are_shared), cmocka_unit_test(test_clean_ones_first),
 		cmocka_unit_test(test_closed_unsynced), cmocka_unit_test(test_closed_after_the_sync),
-		cmocka_unit_test(test_reads_beside_a_sync), cmocka_unit_test(test_evict_all_up_to),
+		cmocka_unit_test(test_reads_beside_a_sync),
+		cmocka_unit_test(test_list_beside_a_cut),
+		cmocka_unit_test(test_evict_all_up_to),
 	};
 
 	cmocka_set_message_output(CM_OUTPUT_TAP);
