@@ -387,6 +387,16 @@ int iod_start(const struct pvfs_conf *conf, u32 index, struct iod_store *store,
 		goto fail;
 	rc = iod_holds_new(iod, &iod->holds);
 	if (rc)
+	/*
+	 * What the daemon before has taken and the kernel could not write, or cannot, nobody has open
+	 * any more: it is told now, or never.
+	 */
+	rc = store->ops->sync_all(store);
+	if (rc) {
+		iod_loss_note(iod->loss);
+		pvfs_warn("sync of the store: %s; unsynced data of an earlier run may be lost",
+			  strerror(-rc));
+	}
 		goto fail;
 	rc = iod_evictor_new(iod, &iod->evictor);
 	if (rc)

@@ -526,6 +526,23 @@ static void test_failed_sync_outlives_the_daemon(void **state)
 	assert_true(v3 == v2);
 }
 
+/* What the kernel could not write while no daemon had the store open. */
+static void test_lost_between_daemons(void **state)
+{
+	u64 v1 = do_write(21), v2, v3;
+
+	assert_int_equal(do_fsync(22, &v2), 0);
+	assert_true(v2 == v1);
+	iod_stop(iod, 1000);
+	set(&fault.lost_fs, true);
+	start();
+	assert_int_equal(do_fsync(21, &v2), 0);
+	assert_true(v2 != v1);
+	restart();
+	assert_int_equal(do_fsync(21, &v3), 0);
+	assert_true(v3 == v2);
+}
+
 /* Where it can't be kept every start counts. */
 static void test_nothing_can_be_kept(void **state)
 {
@@ -725,6 +742,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_trim_is_synced), cmocka_unit_test(test_remove_is_synced),
 		cmocka_unit_test(test_failed_sync_outlives_the_daemon),
+		cmocka_unit_test(test_lost_between_daemons),
 		cmocka_unit_test(test_nothing_can_be_kept), cmocka_unit_test(test_two_syncs_at_once),
 		cmocka_unit_test(test_syncs_are_shared), cmocka_unit_test(test_clean_ones_first),
 		cmocka_unit_test(test_closed_unsynced), cmocka_unit_test(test_closed_after_the_sync),
