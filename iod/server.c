@@ -46,7 +46,11 @@ static void run_handover(void *arg)
 	struct handover h = *(struct handover *)arg;
 
 	free(arg);
-	h.fn(h.iod, h.call);
+	/* Evicted since: what it has not begun it does not do, others may hold the file by now. */
+	if (iod_fence_has(h.iod->fence, h.call->peer->session))
+		iod_fail(h.call, -ESTALE);
+	else
+		h.fn(h.iod, h.call);
 }
 
 void iod_hand_over(struct iod *iod, struct pvfs_call *call, iod_handler fn)
@@ -120,7 +124,8 @@ static void dispatch(struct pvfs_call *call)
 {
 	struct iod *iod = pvfs_server_arg(call->server);
 
-	if (!(call->info->flags & PVFS_OPF_SLOW)) {
+	/* EVICT has a thread of its own, and is not to wait for what it is to end. */
+	if (!(call->info->flags & PVFS_OPF_SLOW) || call->head.op == PVFS_OP_EVICT) {
 		run_op(iod, call);
 		return;
 	}

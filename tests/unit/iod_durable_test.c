@@ -436,6 +436,18 @@ static bool do_read_list(u64 ino, u32 len)
 	return list.beyond;
 }
 
+static u64 size_of(u64 ino)
+{
+	struct pvfs_glimpse_req req = { .fid = fid(ino) };
+	struct pvfs_glimpse_rep rep;
+	struct ask a = { 0 };
+
+	ask_begin(&a, mgr, PVFS_OP_GLIMPSE, pvfs_glimpse_req_encode(&req, a.body, sizeof(a.body)));
+	assert_int_equal(ask_end(&a), 0);
+	assert_int_equal(pvfs_glimpse_rep_decode(&rep, a.rep, a.rpc.rep_len), 0);
+	return rep.size;
+}
+
 static void trim_begin(struct ask *a, u64 ino, u64 size)
 {
 	struct pvfs_trim_req req = { .fid = fid(ino), .size = size };
@@ -708,6 +720,54 @@ static void test_list_beside_a_cut(void **state)
 	assert_false(do_read_list(70, 100));
 }
 
+static void evict_begin(struct ask *a, u64 whom)
+{
+	struct pvfs_evict_req req = { .session = whom };
+
+	memset(a, 0, sizeof(*a));
+	ask_begin(a, mgr, PVFS_OP_EVICT, pvfs_evict_req_encode(&req, a->body, sizeof(a->body)));
+}
+
+/* EVICT needs no thread that waits for the disk, and what waits for one is not done any more. */
+static void test_evict_beside_a_sync(void **state)
+{
+	enum { N = 6, GONE = SESSION + 2000 };	/* two on the network's threads */
+	struct pvfs_peer *gone = peer(PVFS_ROLE_CLIENT, conf.cluster_key, GONE);
+	struct pvfs_space_req req = { .fid = fid(90), .len = 4096 };
+	struct ask a[N], space, evict, other;
+	u64 handed, i, v;
+
+	for (i = 0; i < N; i++)
+		do_write(90 + i);
+	set(&fault.stop_sync, true);
+	for (i = 0; i < N; i++)
+		fsync_begin(&a[i], 90 + i);
+	await_stopped(N);
+	handed = atomic_load(&iod->counts.handed_over);
+	session = GONE;
+	req.cap = cap(90);
+	session = SESSION;
+	memset(&space, 0, sizeof(space));
+	ask_begin(&space, gone, PVFS_OP_SPACE,
+		  pvfs_space_req_encode(&req, space.body, sizeof(space.body)));
+	while (atomic_load(&iod->counts.handed_over) == handed)
+		usleep(100);
+	/* One that has nothing under way, though no disk thread is free. */
+	evict_begin(&other, GONE + 1);
+	assert_int_equal(ask_end(&other), 0);
+	evict_begin(&evict, GONE);
+	while (!pvfs_server_session_busy(atomic_load(&iod->server), GONE))
+		usleep(100);
+	assert_false(ask_ended(&evict));
+	set(&fault.stop_sync, false);
+	assert_int_equal(ask_end(&evict), 0);
+	assert_true(ask_end(&space) < 0);
+	assert_int_equal(size_of(90), 5);
+	for (i = 0; i < N; i++)
+		assert_int_equal(fsync_end(&a[i], &v), 0);
+	pvfs_peer_free(gone);
+}
+
 /* By a manager that has lost the table of its sessions. The last one: @client is done for. */
 static void test_evict_all_up_to(void **state)
 {
@@ -748,7 +808,7 @@ int main(void)
 		cmocka_unit_test(test_closed_unsynced), cmocka_unit_test(test_closed_after_the_sync),
 		cmocka_unit_test(test_reads_beside_a_sync),
 		cmocka_unit_test(test_list_beside_a_cut),
-		cmocka_unit_test(test_evict_all_up_to),
+		cmocka_unit_test(test_evict_beside_a_sync), cmocka_unit_test(test_evict_all_up_to),
 	};
 
 	cmocka_set_message_output(CM_OUTPUT_TAP);
