@@ -19,6 +19,7 @@
 
 #include <pthread.h>
 #include <stdatomic.h>
+#include <sys/queue.h>
 #include "../common/config.h"
 #include "../transport/transport.h"
 #include "../transport/bufmgr.h"
@@ -64,6 +65,15 @@ struct iod_removal {
 	struct pvfs_fid fid;
 };
 
+/* A TRIM that has begun. */
+struct iod_trim {
+	LIST_ENTRY(iod_trim) link;
+	struct pvfs_call *call;
+	struct pvfs_fid fid;
+	u64 size;
+	bool over;	/* one that began later has been done */
+};
+
 struct iod {
 	u32 index, io_max;
 	u64 boot;		/* hash of the machine's boot and the store: see iod_verifier() */
@@ -79,6 +89,9 @@ struct iod {
 	struct iod_evictor *evictor;
 	struct iod_holds *holds;
 	pthread_mutex_t sync_lock[IOD_SYNC_LOCKS];	/* one sync of a datafile at a time; by ino */
+	pthread_mutex_t cut_lock[IOD_SYNC_LOCKS];	/* one TRIM of a datafile at a time; by ino */
+	pthread_mutex_t trim_lock;			/* protects the next; taken last */
+	LIST_HEAD(, iod_trim) trims;			/* the one that began last first */
 	pthread_mutex_t removal_lock;			/* protects the next two */
 	struct iod_removal *removals;
 	bool removing;					/* a thread of sched.c sees to them */

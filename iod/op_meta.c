@@ -17,6 +17,7 @@
  */
 #include "iod.h"
 #include "../common/log.h"
+#include <stdlib.h>
 
 void iod_op_fsync(struct iod *iod, struct pvfs_call *call)
 {
@@ -65,33 +66,100 @@ void iod_op_hold(struct iod *iod, struct pvfs_call *call)
 	iod_fail(call, err);
 }
 
+/*
+ * TRIM. The mgr does not wait for one for ever: it sends another one, when that was answered others
+ * write behind the cut, and only then may the disk let the first one go on. So they are ordered as
+ * they came: one that is done puts an end to those of its datafile that began before it.
+ */
+
+/* Ends the datafile there, or that it has none. Call with its cut_lock. Return: 0 or -errno. */
+static int cut(struct iod *iod, struct iod_trim *t, struct iod_fdent *e)
+{
+	struct iod_trim *older;
+	bool over;
+	int err;
+
+	pthread_mutex_lock(&iod->trim_lock);
+	over = t->over;
+	pthread_mutex_unlock(&iod->trim_lock);
+	if (over)
+		return -EAGAIN;
+	err = e ? iod->store->ops->truncate(iod->store, &e->file, t->size) : 0;
+	if (err)
+		return err;
+	pthread_mutex_lock(&iod->trim_lock);
+	for (older = LIST_NEXT(t, link); older; older = LIST_NEXT(older, link))
+		if (older->fid.ino == t->fid.ino && older->fid.gen == t->fid.gen)
+			older->over = true;
+	pthread_mutex_unlock(&iod->trim_lock);
+	return 0;
+}
+
+static void trim_now(struct iod *iod, struct pvfs_call *call)
+{
+	pthread_mutex_t *lock;
+	struct iod_fdent *e = NULL;
+	struct iod_trim *t;
+	bool over;
+	int err;
+
+	pthread_mutex_lock(&iod->trim_lock);
+	LIST_FOREACH(t, &iod->trims, link)
+		if (t->call == call)
+			break;
+	pthread_mutex_unlock(&iod->trim_lock);
+	err = iod_fds_get(iod->files, &t->fid, t->size > 0, &e);
+	if (!t->size && (err == -ENOENT || err == -ESTALE))
+		err = 0;
+	if (!err) {
+		lock = &iod->cut_lock[t->fid.ino % IOD_SYNC_LOCKS];
+		pthread_mutex_lock(lock);
+		err = cut(iod, t, e);
+		pthread_mutex_unlock(lock);
+	}
+	/* Also when it had that size: it may have been cut by one that was not answered. */
+	if (e) {
+		err = err ?: iod_sync(iod, e, false);
+		iod_fds_put(e);
+	}
+	pthread_mutex_lock(&iod->trim_lock);
+	LIST_REMOVE(t, link);
+	over = t->over;
+	pthread_mutex_unlock(&iod->trim_lock);
+	if (err && err != -ESTALE && !over)
+		pvfs_log_limited(PVFS_LOG_ERROR, "TRIM of ino %llu to %llu: %s",
+				 (unsigned long long)t->fid.ino,
+				 (unsigned long long)t->size, strerror(-err));
+	/* What is held by now waits for a later one. */
+	if (!over)
+		iod_hold_end(iod->holds, &t->fid);
+	free(t);
+	iod_fail(call, err);
+}
+
+/* In the order in which they came, on the thread that reads the connection. */
 void iod_op_trim(struct iod *iod, struct pvfs_call *call)
 {
 	struct pvfs_trim_req req;
-	struct iod_fdent *e;
+	struct iod_trim *t = NULL;
 	int err;
 
 	err = pvfs_trim_req_decode(&req, call->body, call->head.body_len);
 	if (!err && req.size > PVFS_FILE_MAX)
 		err = -EFBIG;
-	if (err)
-		goto out;
-	err = iod_fds_get(iod->files, &req.fid, req.size > 0, &e);
 	if (!err) {
-		err = iod->store->ops->truncate(iod->store, &e->file, req.size);
-		/* Also when it had that size: it may have been cut by one that was not answered. */
-		err = err ?: iod_sync(iod, e, false);
-		iod_fds_put(e);
-	} else if (!req.size && (err == -ENOENT || err == -ESTALE)) {
-		err = 0;
+		t = malloc(sizeof(*t));
+		err = t ? 0 : -ENOMEM;
 	}
-	if (err && err != -ESTALE)
-		pvfs_log_limited(PVFS_LOG_ERROR, "TRIM of ino %llu to %llu: %s",
-				 (unsigned long long)req.fid.ino,
-				 (unsigned long long)req.size, strerror(-err));
-	iod_hold_end(iod->holds, &req.fid);
-out:
-	iod_fail(call, err);
+	if (err) {
+		iod_fail(call, err);
+		return;
+	}
+	*t = (struct iod_trim){ .call = call, .fid = req.fid, .size = req.size };
+	pthread_mutex_lock(&iod->trim_lock);
+	LIST_INSERT_HEAD(&iod->trims, t, link);
+	pthread_mutex_unlock(&iod->trim_lock);
+	iod_hand_over(iod, call, trim_now);
 }
 
 void iod_op_fill(struct iod *iod, struct pvfs_call *call)

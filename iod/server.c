@@ -4,7 +4,7 @@
  * and stop.
  *
  * READ, WRITE, their LISTs, GLIMPSE and IOD_STATFS run on the engine thread that read the request;
- * op_io.c and op_list.c say when they leave it. SLOW operations (the connection has been handed on
+ * op_io.c and op_list.c say when they leave it, as TRIM always does, see op_meta.c. SLOW operations (the connection has been handed on
  * before) run there too while at most half of the engine threads do such things, and on sched.c's
  * threads beyond: a light load pays for no hand-over, and any number of syncs leaves threads for
  * reads.
@@ -356,8 +356,12 @@ int iod_start(const struct pvfs_conf *conf, u32 index, struct iod_store *store,
 		return -ENOMEM;
 	}
 	iod->store = store;
-	for (i = 0; i < IOD_SYNC_LOCKS; i++)
+	for (i = 0; i < IOD_SYNC_LOCKS; i++) {
 		pthread_mutex_init(&iod->sync_lock[i], NULL);
+		pthread_mutex_init(&iod->cut_lock[i], NULL);
+	}
+	pthread_mutex_init(&iod->trim_lock, NULL);
+	LIST_INIT(&iod->trims);
 	pthread_mutex_init(&iod->removal_lock, NULL);
 	iod->index = index;
 	iod->io_max = conf->io_max;
@@ -383,15 +387,6 @@ int iod_start(const struct pvfs_conf *conf, u32 index, struct iod_store *store,
 	if (rc)
 		goto fail;
 	store->loss = iod->loss;
-	rc = iod_fence_open(strcmp(store->ops->name, "null") ? conf->iods[index].store : NULL,
-			    &iod->fence);
-	if (rc)
-		goto fail;
-	rc = pvfs_bufs_new(conf->iod_buffers, conf->io_max, bufs_ready, iod, &iod->bufs);
-	if (rc)
-		goto fail;
-	rc = iod_holds_new(iod, &iod->holds);
-	if (rc)
 	/*
 	 * What the daemon before has taken and the kernel could not write, or cannot, nobody has open
 	 * any more: it is told now, or never.
@@ -402,6 +397,15 @@ int iod_start(const struct pvfs_conf *conf, u32 index, struct iod_store *store,
 		pvfs_warn("sync of the store: %s; unsynced data of an earlier run may be lost",
 			  strerror(-rc));
 	}
+	rc = iod_fence_open(strcmp(store->ops->name, "null") ? conf->iods[index].store : NULL,
+			    &iod->fence);
+	if (rc)
+		goto fail;
+	rc = pvfs_bufs_new(conf->iod_buffers, conf->io_max, bufs_ready, iod, &iod->bufs);
+	if (rc)
+		goto fail;
+	rc = iod_holds_new(iod, &iod->holds);
+	if (rc)
 		goto fail;
 	rc = iod_evictor_new(iod, &iod->evictor);
 	if (rc)
@@ -453,8 +457,11 @@ void iod_stop(struct iod *iod, unsigned int grace_ms)
 		iod->store->ops->free(iod->store);
 	iod_loss_close(iod->loss);
 	pthread_mutex_destroy(&iod->removal_lock);
-	for (i = 0; i < IOD_SYNC_LOCKS; i++)
+	pthread_mutex_destroy(&iod->trim_lock);
+	for (i = 0; i < IOD_SYNC_LOCKS; i++) {
+		pthread_mutex_destroy(&iod->cut_lock[i]);
 		pthread_mutex_destroy(&iod->sync_lock[i]);
+	}
 	if (the_iod == iod)
 		the_iod = NULL;
 	free(iod);

@@ -720,6 +720,44 @@ static void test_list_beside_a_cut(void **state)
 	assert_false(do_read_list(70, 100));
 }
 
+/* The manager has long sent another one, and others go on writing. */
+static void test_late_trim(void **state)
+{
+	struct iod_fdent *e = NULL;
+	struct pvfs_fid f = fid(80);
+	struct ask first, second;
+	u64 i;
+
+	do_write(80);
+	conf.fd_cache = 16;
+	restart();	/* with nothing open */
+	/* As many as may be that wait for a sync; who opens one more waits for it, too. */
+	set(&fault.stop_all, true);
+	for (i = 0; i < 33; i++)
+		do_write(8000 + i);
+	await_stopped(1);
+	trim_begin(&first, 80, 2);
+	while (!e) {
+		usleep(100);
+		e = iod_fds_lookup(iod->files, &f);
+	}
+	iod_fds_put(e);
+	trim_begin(&second, 80, 2);
+	assert_int_equal(ask_end(&second), 0);
+	do_write(80);
+	assert_int_equal(size_of(80), 5);
+	assert_false(ask_ended(&first));
+	set(&fault.stop_all, false);
+	ask_end(&first);
+	assert_int_equal(size_of(80), 5);
+	/* It has done nothing else either: the next one is as any. */
+	trim_begin(&first, 80, 3);
+	assert_int_equal(ask_end(&first), 0);
+	assert_int_equal(size_of(80), 3);
+	conf.fd_cache = 64;
+	restart();
+}
+
 static void evict_begin(struct ask *a, u64 whom)
 {
 	struct pvfs_evict_req req = { .session = whom };
@@ -807,7 +845,7 @@ int main(void)
 		cmocka_unit_test(test_syncs_are_shared), cmocka_unit_test(test_clean_ones_first),
 		cmocka_unit_test(test_closed_unsynced), cmocka_unit_test(test_closed_after_the_sync),
 		cmocka_unit_test(test_reads_beside_a_sync),
-		cmocka_unit_test(test_list_beside_a_cut),
+		cmocka_unit_test(test_list_beside_a_cut), cmocka_unit_test(test_late_trim),
 		cmocka_unit_test(test_evict_beside_a_sync), cmocka_unit_test(test_evict_all_up_to),
 	};
 
