@@ -301,7 +301,8 @@ void handshake_resume(struct srv_conn *sc)
 static int wait_for(struct srv_conn *sc, struct srv_conn *old)
 {
 	struct pvfs_server *s = sc->s;
-	bool busy;
+	struct srv_conn *first;
+	bool busy, passed = false;
 
 	pvfs_debug("%s (%s): waits for the requests of %s, which it replaces", sc->c.name,
 		   sc->peer.host, old->c.name);
@@ -310,9 +311,20 @@ static int wait_for(struct srv_conn *sc, struct srv_conn *old)
 	pvfs_conn_park(&sc->c);
 	pthread_mutex_lock(&s->lock);
 	busy = atomic_load(&old->calls) != SRV_DEAD;
-	if (busy)
-		old->waiter = sc;
+	first = old;
+	if (old->waits_for) {
+		/* Its turn is ours: who comes again and again leaves no row of them behind. */
+		first = old->waits_for;
+		old->waits_for = NULL;
+		passed = true;
+	}
+	if (busy) {
+		first->waiter = sc;
+		sc->waits_for = first;
+	}
 	pthread_mutex_unlock(&s->lock);
+	if (passed)
+		handshake_resume(old);
 	pvfs_conn_put(&old->c);
 	if (!busy)
 		handshake_resume(sc);

@@ -86,6 +86,8 @@ static void drained(struct srv_conn *sc)
 	pthread_mutex_lock(&s->lock);
 	w = sc->waiter;
 	sc->waiter = NULL;
+	if (w)
+		w->waits_for = NULL;
 	pthread_cond_broadcast(&s->cond);
 	pthread_mutex_unlock(&s->lock);
 	if (w)

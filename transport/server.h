@@ -82,6 +82,7 @@ struct srv_conn {
 	LIST_ENTRY(srv_conn) slink;
 	/* WAITING for our calls; it holds no reference, we hold one on it */
 	struct srv_conn *waiter;
+	struct srv_conn *waits_for;	/* whose waiter we are */
 	bool is_down;
 	bool killed;			/* with its session */
 	struct srv_conn *pnext;		/* s->pay_wait or pay_round */

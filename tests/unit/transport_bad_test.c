@@ -371,6 +371,8 @@ static void test_broken_is_waited_for(void **state)
 	auth_begin(&c);
 	await_state(second, SRV_WAITING);
 	pvfs_conn_put(&second->c);
+	/* And goes at once. */
+	assert_true(fx_reach(&fx.closed, closed + 1));
 	assert_int_equal(fx.finished, 0);
 	fx_release_held();
 	assert_true(raw_get(&c));
