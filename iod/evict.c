@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
  * evict.c - see evict.h. All that have come by the time that the thread looks are made known
- * together, with one write of the fence's file; then their connections go, and each is answered as
- * soon as what it had under way has ended.
+ * together, and their connections go; then the fence's file is written, once for all, and each is
+ * answered as soon as what it had under way has ended. The disk may be what they hang on: so it comes
+ * last.
  */
 #include "iod.h"
 #include "../common/log.h"
@@ -53,18 +54,20 @@ static void make_known(struct iod_evictor *v, struct evicting_list *come)
 	u64 sessions[TOGETHER];
 	struct evicting *e;
 	u32 n = 0, i;
-	int err;
+	int err, saved;
 
 	STAILQ_FOREACH(e, come, link)
 		sessions[n++] = e->session;
 	qsort(sessions, n, sizeof(*sessions), by_number);
 	err = iod_fence_add(v->iod->fence, sessions, n);
-	if (err)
-		pvfs_log_limited(PVFS_LOG_ERROR, "store: evictions (%u, session %llu) can't be kept: %s",
-				 n, (unsigned long long)sessions[0], strerror(-err));
 	for (i = 0; i < n; i++)
 		iod_holds_evict(v->iod->holds, sessions[i]);
 	pvfs_server_kill_begin(STAILQ_FIRST(come)->call->server, sessions, n);
+	saved = iod_fence_save(v->iod->fence);
+	err = err ? err : saved;
+	if (err)
+		pvfs_log_limited(PVFS_LOG_ERROR, "store: evictions (%u, session %llu) can't be kept: %s",
+				 n, (unsigned long long)sessions[0], strerror(-err));
 	STAILQ_FOREACH(e, come, link)
 		e->err = err;
 	STAILQ_CONCAT(&v->busy, come);

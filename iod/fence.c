@@ -19,8 +19,7 @@
 #define ROOM 256u	/* numbers; more when they are used up */
 
 struct iod_fence {
-	pthread_mutex_t add_lock;	/* one iod_fence_add() at a time */
-	/* Protects all below; who has the other one, too, may look without it. Not held for the disk. */
+	/* Protects all below; the one who adds and saves may look without it. */
 	pthread_rwlock_t lock;
 	int dfd;		/* the store's directory; -1: nothing is kept */
 	bool unsaved;		/* the file lacks some */
@@ -148,7 +147,6 @@ int iod_fence_open(const char *dir, struct iod_fence **ret)
 
 	if (!f)
 		return -ENOMEM;
-	pthread_mutex_init(&f->add_lock, NULL);
 	pthread_rwlock_init(&f->lock, NULL);
 	f->dfd = -1;
 	if (dir) {
@@ -174,7 +172,6 @@ void iod_fence_close(struct iod_fence *f)
 	if (f->dfd >= 0)
 		close(f->dfd);
 	pthread_rwlock_destroy(&f->lock);
-	pthread_mutex_destroy(&f->add_lock);
 	free(f->id);
 	free(f);
 }
@@ -184,7 +181,6 @@ int iod_fence_add(struct iod_fence *f, const u64 *sessions, u32 n)
 	int err = 0, new;
 	u32 i;
 
-	pthread_mutex_lock(&f->add_lock);
 	pthread_rwlock_wrlock(&f->lock);
 	for (i = 0; i < n; i++) {
 		new = insert(f, sessions[i]);
@@ -194,13 +190,14 @@ int iod_fence_add(struct iod_fence *f, const u64 *sessions, u32 n)
 			err = new ? new : err;
 	}
 	pthread_rwlock_unlock(&f->lock);
-	if (f->unsaved) {
-		int saved = save(f);
+	return err;
+}
 
-		f->unsaved = saved;
-		err = err ? err : saved;
-	}
-	pthread_mutex_unlock(&f->add_lock);
+int iod_fence_save(struct iod_fence *f)
+{
+	int err = f->unsaved ? save(f) : 0;
+
+	f->unsaved = err;
 	return err;
 }
 

@@ -22,10 +22,12 @@ int iod_fence_open(const char *dir, struct iod_fence **ret);
 void iod_fence_close(struct iod_fence *f);
 
 /*
- * Adds @n of them, or with PVFS_SESSION_ALL all up to one, durably. Return: 0 or -errno: they are
- * known all the same until the daemon ends, unless it is -ENOMEM.
+ * Adds @n of them, or with PVFS_SESSION_ALL all up to one; the file is as before. Does not wait.
+ * One thread at a time adds and saves. Return: 0 or -ENOMEM.
  */
 int iod_fence_add(struct iod_fence *f, const u64 *sessions, u32 n);
+/* All that were added are on stable storage. Return: 0 or -errno: they are known until the daemon ends. */
+int iod_fence_save(struct iod_fence *f);
 bool iod_fence_has(struct iod_fence *f, u64 session);
 
 #endif

@@ -16,6 +16,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <time.h>
 #include <unistd.h>
 #include <cmocka.h>
@@ -49,6 +50,7 @@ static struct {
 	u64 lost;
 	bool lost_file, lost_fs;
 	u64 closed;			/* the last one of those that matter */
+	bool stop_small;		/* what has a file of its own, as evictions, is not synced yet */
 	bool extend;			/* a datafile grows behind the next look at its size */
 	bool cut;			/* the next read finds that its bytes are gone */
 	unsigned int open, most;	/* datafiles now, and at most since that was set */
@@ -161,6 +163,18 @@ static int fault_sync_name(struct iod_store *s, const struct pvfs_fid *fid)
 	int err = fault_result(&fault.names, &fault.stop_name);
 
 	return err ?: fault.real->sync_name(s, fid);
+}
+
+int fdatasync(int fd)
+{
+	pthread_mutex_lock(&fault.lock);
+	fault.stopped++;
+	pthread_cond_broadcast(&fault.cond);
+	while (fault.stop_small)
+		pthread_cond_wait(&fault.cond, &fault.lock);
+	fault.stopped--;
+	pthread_mutex_unlock(&fault.lock);
+	return syscall(SYS_fdatasync, fd);
 }
 
 static bool fault_now(bool *what)
@@ -766,12 +780,43 @@ static void evict_begin(struct ask *a, u64 whom)
 	ask_begin(a, mgr, PVFS_OP_EVICT, pvfs_evict_req_encode(&req, a->body, sizeof(a->body)));
 }
 
+static void space_begin(struct ask *a, struct pvfs_peer *p, u64 as, u64 ino, u64 len)
+{
+	struct pvfs_space_req req = { .fid = fid(ino), .len = len };
+
+	session = as;
+	req.cap = cap(ino);
+	session = SESSION;
+	memset(a, 0, sizeof(*a));
+	ask_begin(a, p, PVFS_OP_SPACE, pvfs_space_req_encode(&req, a->body, sizeof(a->body)));
+}
+
+/* Nor does it wait for the disk to have its own record before it ends anything. */
+static void test_evict_before_its_record(void **state)
+{
+	const u64 GONE = SESSION + 3000;
+	struct pvfs_peer *gone = peer(PVFS_ROLE_CLIENT, conf.cluster_key, GONE);
+	struct ask space, evict;
+
+	space_begin(&space, gone, GONE, 98, 10);
+	assert_int_equal(ask_end(&space), 0);
+	set(&fault.stop_small, true);
+	evict_begin(&evict, GONE);
+	await_stopped(1);
+	space_begin(&space, gone, GONE, 98, 20);
+	assert_true(ask_end(&space) < 0);
+	assert_false(ask_ended(&evict));
+	set(&fault.stop_small, false);
+	assert_int_equal(ask_end(&evict), 0);
+	assert_int_equal(size_of(98), 10);
+	pvfs_peer_free(gone);
+}
+
 /* EVICT needs no thread that waits for the disk, and what waits for one is not done any more. */
 static void test_evict_beside_a_sync(void **state)
 {
 	enum { N = 6, GONE = SESSION + 2000 };	/* two on the network's threads */
 	struct pvfs_peer *gone = peer(PVFS_ROLE_CLIENT, conf.cluster_key, GONE);
-	struct pvfs_space_req req = { .fid = fid(90), .len = 4096 };
 	struct ask a[N], space, evict, other;
 	u64 handed, i, v;
 
@@ -782,12 +827,7 @@ static void test_evict_beside_a_sync(void **state)
 		fsync_begin(&a[i], 90 + i);
 	await_stopped(N);
 	handed = atomic_load(&iod->counts.handed_over);
-	session = GONE;
-	req.cap = cap(90);
-	session = SESSION;
-	memset(&space, 0, sizeof(space));
-	ask_begin(&space, gone, PVFS_OP_SPACE,
-		  pvfs_space_req_encode(&req, space.body, sizeof(space.body)));
+	space_begin(&space, gone, GONE, 90, 4096);
 	while (atomic_load(&iod->counts.handed_over) == handed)
 		usleep(100);
 	/* One that has nothing under way, though no disk thread is free. */
@@ -846,7 +886,8 @@ int main(void)
 		cmocka_unit_test(test_closed_unsynced), cmocka_unit_test(test_closed_after_the_sync),
 		cmocka_unit_test(test_reads_beside_a_sync),
 		cmocka_unit_test(test_list_beside_a_cut), cmocka_unit_test(test_late_trim),
-		cmocka_unit_test(test_evict_beside_a_sync), cmocka_unit_test(test_evict_all_up_to),
+		cmocka_unit_test(test_evict_beside_a_sync),
+		cmocka_unit_test(test_evict_before_its_record), cmocka_unit_test(test_evict_all_up_to),
 	};
 
 	cmocka_set_message_output(CM_OUTPUT_TAP);

@@ -30,6 +30,7 @@ static void many(void **state)
 		id[i] = 1 + (i * 7919ull) % MANY;
 	assert_int_equal(iod_fence_add(f, id, MANY / 2), 0);
 	assert_int_equal(iod_fence_add(f, id + MANY / 2 - 10, MANY - MANY / 2 + 10), 0);
+	assert_int_equal(iod_fence_save(f), 0);
 	for (i = 1; i <= MANY; i++)
 		assert_true(iod_fence_has(f, i));
 	iod_fence_close(f);
