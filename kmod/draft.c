@@ -10,7 +10,7 @@
  *
  * Nothing but this file knows what is in a draft: the inode is as the mgr has it, but for i_size,
  * at which the VFS looks without asking. Whoever on this node wants to know or do anything else with
- * the inode ends the draft first (pvfs_draft_end()). Once ended it does not begin again.
+ * the inode ends the draft first (pvfs_draft_settle()). Once ended it does not begin again.
  *
  * Lock order: inode->i_rwsem, pvfs_inode.draft_mutex. The FLUSH is sent under the mutex.
  */
@@ -159,6 +159,9 @@ static int draft_write_striped(struct pvfs_draft *d, u32 flags)
 /*
  * Takes it from the inode, which it does not come back to. The mutex is held. @flags: PVFS_FL_*; WLEASE: it is
  * likely to be written again.
+ *
+ * Writes have returned to whom this task may not know: what comes of them is noted in the mapping, for all who have the
+ * file open. Return: 0; -EINTR: killed, and it is still there; or what was noted.
  */
 static int draft_end_held(struct inode *inode, u32 flags)
 {
@@ -180,6 +183,7 @@ static int draft_end_held(struct inode *inode, u32 flags)
 	spin_lock(&pi->lock);		/* see pvfs_draft_reclaims() */
 	WRITE_ONCE(pi->draft, NULL);
 	spin_unlock(&pi->lock);
+	mapping_set_error(inode->i_mapping, err);
 	pvfs_leasestat_told(inode, d->len);
 	if (!cancel_delayed_work(&d->work))
 		return err;		/* @work is at it, or is this task */
@@ -188,7 +192,8 @@ static int draft_end_held(struct inode *inode, u32 flags)
 	return err;
 }
 
-static int draft_end(struct inode *inode, u32 flags)
+/* @flags: of the FLUSH. Return: 0 or -EINTR. */
+static int draft_settle(struct inode *inode, u32 flags)
 {
 	struct pvfs_inode *pi = PVFS_I(inode);
 	int err;
@@ -198,45 +203,33 @@ static int draft_end(struct inode *inode, u32 flags)
 		return -EINTR;
 	err = draft_end_held(inode, flags);
 	mutex_unlock(&pi->draft_mutex);
-	return err;
+	return err == -EINTR ? err : 0;
 }
 
 /**
- * pvfs_draft_end - what is known of an inode here only is told to the mgr
+ * pvfs_draft_settle - what is known of an inode here only is told to the mgr
  * @inode: the inode; most have no draft
- * @closing: for close(2)
+ *
+ * Errors are kept for fsync and close.
  *
  * Context: the caller has a reference. May sleep.
  *
- * Return: 0; -EINTR: killed, and the draft is still there; or why it could not be written. That is
- * told once: to fsync and close. Others want pvfs_draft_settle().
- */
-int pvfs_draft_end(struct inode *inode, bool closing)
-{
-	return likely(!READ_ONCE(PVFS_I(inode)->draft)) ? 0 :
-	       draft_end(inode, closing ? 0 : PVFS_FL_WLEASE);
-}
-
-/* @flags: of the FLUSH */
-static int draft_settle(struct inode *inode, u32 flags)
-{
-	int err = draft_end(inode, flags);
-
-	if (!err || err == -EINTR)
-		return err;
-	mapping_set_error(inode->i_mapping, err);
-	return 0;
-}
-
-/**
- * pvfs_draft_settle - the same, for who is about to do something else with the inode
- * @inode: the inode
- *
- * Return: 0 or -EINTR.
+ * Return: 0; -EINTR: killed, and the draft is still there.
  */
 int pvfs_draft_settle(struct inode *inode)
 {
 	return likely(!READ_ONCE(PVFS_I(inode)->draft)) ? 0 : draft_settle(inode, PVFS_FL_WLEASE);
+}
+
+/**
+ * pvfs_draft_close - the same, for close(2)
+ * @inode: the inode
+ *
+ * Return: 0 or -EINTR.
+ */
+int pvfs_draft_close(struct inode *inode)
+{
+	return likely(!READ_ONCE(PVFS_I(inode)->draft)) ? 0 : draft_settle(inode, 0);
 }
 
 /**

@@ -262,7 +262,8 @@ static int pvfs_file_open(struct inode *inode, struct file *file)
  * @file: the file, or directory
  * @id: the owner of the record locks
  *
- * Errors of writing back are told here, too.
+ * Errors of writing back are told here, too; not as told, for the open file may be others' as well, who sync it
+ * later: a child that ends, or execs, looks at nothing that close says.
  */
 int pvfs_file_flush(struct file *file, fl_owner_t id)
 {
@@ -277,13 +278,13 @@ int pvfs_file_flush(struct file *file, fl_owner_t id)
 			pvfs_late_write(file_inode(file), 0, true);
 		return 0;
 	}
-	err = pvfs_draft_end(file_inode(file), true);
+	err = pvfs_draft_close(file_inode(file));
 	err2 = pvfs_cache_write(file_inode(file), 0, LLONG_MAX);
 	err = err ?: err2;
 	/* While it is open: then it may be that nothing is lost. */
 	if (err != -EINTR)
 		pvfs_unstable_settle(file_inode(file));
-	err2 = file_check_and_advance_wb_err(file);
+	err2 = filemap_check_wb_err(file->f_mapping, READ_ONCE(file->f_wb_err));
 	return err ?: err2;
 }
 
@@ -858,7 +859,7 @@ static int pvfs_fsync(struct file *file, loff_t start, loff_t end, int datasync)
 	int err, lost;
 	u32 seen;
 
-	err = pvfs_draft_end(inode, false);
+	err = pvfs_draft_settle(inode);
 	do {
 		/* Pages that are made dirty again from here on have to be written, too. */
 		seen = pvfs_unstable_resends(inode);

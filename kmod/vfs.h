@@ -716,8 +716,8 @@ void pvfs_late_write(struct inode *inode, u32 flags, bool wait);
 struct pvfs_setattr_req;
 
 void pvfs_draft_begin(struct inode *inode, const struct pvfs_attr *attr);
-int pvfs_draft_end(struct inode *inode, bool closing);
 int pvfs_draft_settle(struct inode *inode);
+int pvfs_draft_close(struct inode *inode);
 int pvfs_draft_show(struct inode *inode);
 u32 pvfs_draft_reclaims(struct inode *inode);
 bool pvfs_draft_recalled(struct inode *inode);
