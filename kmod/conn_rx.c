@@ -229,6 +229,7 @@ static int rx_message(struct pvfs_conn *c)
 	}
 	req->rep_len = h->body_len;
 	req->in_len = h->payload_len;
+	req->answered = true;
 	pvfs_req_complete(req, -pvfs_errno_from_wire(h->status));
 	return 1;
 }

@@ -116,6 +116,7 @@ struct pvfs_request {
 	/* result, valid at DONE */
 	/* 0 or -errno: the server's, -EINTR killed, -EIO timed out (soft), -ESHUTDOWN unmounting */
 	int err;
+	bool answered;			/* that the server has said itself */
 	u32 rep_len;
 	u32 in_len;			/* payload bytes received */
 

@@ -564,8 +564,11 @@ static int lock_reclaim_one(struct inode *inode, const struct held *h)
 	}
 	if (!err && state == PVFS_LK_GRANTED)
 		return 0;
-	if (err && err != -ENOLCK && err != -ESTALE && err != -EINVAL && err != -ENOENT)
+	if (err && err != -ENOLCK && err != -ESTALE && err != -EINVAL && err != -ENOENT && err != -EREMOTEIO)
 		return err;
+	if (err == -EREMOTEIO)
+		pr_warn_ratelimited("%s: inode %llu was locked here, and the mgr can't read it (EIO)\n",
+				    vol->opts.volume, PVFS_I(inode)->fid.ino);
 	lock_owner_lost(inode, h);
 	return 0;
 }

@@ -376,6 +376,15 @@ int pvfs_meta_open_fid(struct pvfs_volume *vol, const struct pvfs_fid *fid, u32 
 	return err;
 }
 
+/*
+ * What came of telling a new mgr of one inode. EIO also stands for a connection that is gone, and then all is told anew;
+ * if the mgr has said it, it is of that inode alone, and would be said again.
+ */
+static int reclaim_error(const struct pvfs_request *req, int err)
+{
+	return err == -EIO && req->answered ? -EREMOTEIO : err;
+}
+
 /**
  * pvfs_meta_reclaim - tell a new mgr, or a new session, what we have open
  * @inode: the inode
@@ -385,6 +394,8 @@ int pvfs_meta_open_fid(struct pvfs_volume *vol, const struct pvfs_fid *fid, u32 
  *	lease
  * @count: how many opens of this kind there are
  * @recovery: part of recovery: passes while other requests are held
+ *
+ * Return: 0; -EREMOTEIO: the mgr has answered EIO; or another -errno.
  */
 int pvfs_meta_reclaim(struct inode *inode, const struct pvfs_cap *cap, u32 flags, u32 count,
 		      bool recovery, struct pvfs_reclaim_rep *rep)
@@ -406,7 +417,7 @@ int pvfs_meta_reclaim(struct inode *inode, const struct pvfs_cap *cap, u32 flags
 	if (recovery)
 		req->flags |= PVFS_RF_RECOVERY;
 	req->body_len = pvfs_reclaim_req_encode(&m, req->body, req->body_room);
-	err = pvfs_req_run(req);
+	err = reclaim_error(req, pvfs_req_run(req));
 	if (!err)
 		err = pvfs_reclaim_rep_decode(rep, req->rep, req->rep_len);
 	pvfs_req_put(req);
@@ -589,7 +600,7 @@ int pvfs_meta_getlk(struct inode *inode, const struct pvfs_getlk_req *m, struct 
  * @m: the lock
  * @state: filled with PVFS_LK_*
  *
- * Return: 0 or -errno, as all here: see vfs.h.
+ * Return: 0; -EREMOTEIO: the mgr has answered EIO; or -errno, as all here: see vfs.h.
  */
 int pvfs_meta_lock_reclaim(struct pvfs_volume *vol, const struct pvfs_lock_req *m, u8 *state)
 {
@@ -601,7 +612,7 @@ int pvfs_meta_lock_reclaim(struct pvfs_volume *vol, const struct pvfs_lock_req *
 		return PTR_ERR(req);
 	req->flags |= PVFS_RF_RECOVERY;
 	req->body_len = pvfs_lock_req_encode(m, req->body, req->body_room);
-	err = pvfs_req_run(req);
+	err = reclaim_error(req, pvfs_req_run(req));
 	if (!err)
 		err = pvfs_lock_rep_decode(&rep, req->rep, req->rep_len);
 	if (!err)

@@ -99,16 +99,17 @@ static int opens_reclaim_inode(struct inode *inode, bool recovery)
 			flags |= also;
 		opens_old_cap(inode, class, &cap);
 		err = pvfs_meta_reclaim(inode, &cap, flags, n, recovery, &rep);
-		if (err == -ESTALE || err == -EACCES)
+		if (err == -ESTALE || err == -EACCES || err == -EREMOTEIO)
 			pr_warn_ratelimited("%s: inode %llu was open here, and %s\n",
 					    vol->opts.volume, pi->fid.ino,
 					    err == -ESTALE ? "was removed meanwhile" :
-							     "the mgr does not believe it");
+					    err == -EACCES ? "the mgr does not believe it" :
+							     "the mgr can't read it (EIO): I/O on it fails");
 		if (err == -ESTALE) {
 			pvfs_inode_stale(inode);
 			return 0;
 		}
-		if (err == -EACCES) {
+		if (err == -EACCES || err == -EREMOTEIO) {
 			opens_drop_cap(pi, class);
 			continue;
 		}

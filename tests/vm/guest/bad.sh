@@ -912,6 +912,8 @@ try "mgr killed: soft gives up in time, and recovers" soft_mgr
 try "open files outlive the mgr's restart" open_over_restart
 try "umount while recovery waits for the mgr" umount_in_recovery
 try "mgr started twice during one recovery" mgr_started_twice
+try "a new mgr can't read an inode that is open: recovery goes on without it" could_not $RECLAIM 1 "was open here, and the mgr can't read it"
+try "... that is locked" could_not $LOCK 2 "was locked here, and the mgr can't read it"
 try "a refusal that nobody proves" forged_refusal
 try "mode 0 while it is open, and a restart of the mgr" chmod_before_restart
 try "done once, though the session ended before the answer" once_across_sessions

@@ -9,7 +9,7 @@ RECLAIM=19
 MKDIR=37
 LOCK=54
 
-# through_gate OP N ask|answer [MOUNT-OPTION...]: mounts at $G through a relay, which is process $gate.
+# through_gate OP N ask|answer|eio [MOUNT-OPTION...]: mounts at $G through a relay, which is process $gate.
 through_gate()
 {
 	perl "$top/tests/vm/guest/gate.pl" 7300 7100 "$1" "$2" "$3" >"$tmp/gate" &
@@ -81,6 +81,32 @@ mgr_started_twice()
 	rm "$M/lock1" "$M/lock2"
 	umount $G
 	kill $gate
+}
+
+# could_not OP N WHAT...: a new mgr can't say anything of what it is told of, or of its lock: recovery goes on without it.
+could_not()
+{
+	local op=$1 n=$2 rc=0
+
+	shift 2
+	: >"$M/damaged"
+	through_gate "$op" "$n" eio
+	exec 5<$G/damaged
+	flock -x 5
+	restart_mgr
+	gate_holds
+	within 20 stat $G/tree
+	# Nor is anybody kept in grace by it.
+	within 20 flock -x "$M/tree" true
+	dmesg | grep "$*"
+	kill -HUP $gate
+	flock -u 5 || true
+	exec 5<&-
+	cat $G/damaged
+	within 20 flock -x "$M/damaged" true
+	umount $G
+	kill $gate
+	rm "$M/damaged"
 }
 
 # How many sessions of this node have ended so far, as the module says, or the mgr's log.

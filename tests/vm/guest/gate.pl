@@ -3,10 +3,11 @@
 #
 # A relay between clients and a PVFS server that stops at one message.
 #
-#	gate.pl LISTEN-PORT SERVER-PORT OP N ask|answer
+#	gate.pl LISTEN-PORT SERVER-PORT OP N ask|answer|eio
 #
 # The Nth request with the number OP is held, with all that its client sends behind it on that
-# connection ("ask"); or it is passed on, and nothing that the server says there is ("answer").
+# connection ("ask"); or it is passed on, and nothing that the server says there is ("answer"); or it, and each that comes
+# after it, is answered EIO, which the server does not hear of ("eio", until SIGHUP).
 # Prints "ready", and "held" when that has happened. Then
 #
 #	SIGUSR1	nothing passes on the other connections either, in both directions
@@ -20,7 +21,7 @@ use IO::Socket::INET;
 my ($port, $to, $op, $nth, $what) = @ARGV;
 $| = 1;
 $SIG{PIPE} = 'IGNORE';
-my (%peer, %client, %buf, %parse, %shut, %held, %gone, @signals);
+my (%peer, %client, %buf, %parse, %shut, %held, %gone, %eat, @signals);
 $SIG{$_} = sub { push @signals, $_[0] } for qw(USR1 USR2 HUP);
 
 my $listen = IO::Socket::INET->new(LocalAddr => "127.0.0.1:$port", Listen => 64, ReuseAddr => 1)
@@ -31,9 +32,26 @@ my $sel = IO::Select->new($listen);
 sub drop {
 	for my $s (grep { defined } @_) {
 		$sel->remove($s);
-		delete @{$_}{$s} for \%peer, \%client, \%buf, \%parse, \%shut, \%held, \%gone;
+		delete @{$_}{$s} for \%peer, \%client, \%buf, \%parse, \%shut, \%held, \%gone, \%eat;
 		close($s);
 	}
+}
+
+sub crc32c {
+	my $c = 0xffffffff;
+	for my $b (unpack('C*', $_[0])) {
+		$c ^= $b;
+		$c = $c & 1 ? $c >> 1 ^ 0x82f63b78 : $c >> 1 for 1 .. 8;
+	}
+	return $c ^ 0xffffffff;
+}
+
+# A reply without a body to the request with that header; wire errno 5, 32 more credits.
+sub refusal {
+	my ($h) = @_;
+	my ($front, $tag_to_slot) = (substr($h, 0, 8), substr($h, 12, 14));
+	my $r = $front . pack('V', 1) . $tag_to_slot . pack('v', 32) . substr($h, 28, 4) . pack('V', 5) . "\0" x 24;
+	return substr($r, 0, 60) . pack('V', crc32c(substr($r, 0, 60)));
 }
 
 # What has come from $s goes on, unless it is shut.
@@ -48,7 +66,10 @@ sub pass {
 				my ($o) = unpack('v', substr($buf{$s}, 6, 2));
 				my ($body, $payload) = unpack('VV', substr($buf{$s}, 36, 8));
 				$parse{$s} = 64 + $body + $payload;
-				if ($o == $op && --$nth == 0) {
+				if ($o == $op && $what eq 'eio' && --$nth <= 0) {
+					$eat{$s} = substr($buf{$s}, 0, 64);
+					print "held\n";
+				} elsif ($o == $op && $what ne 'eio' && --$nth == 0) {
 					$shut{$what eq 'ask' ? $s : $peer{$s}} = 1;
 					$held{$s} = $held{$peer{$s}} = 1;
 					print "held\n";
@@ -59,6 +80,10 @@ sub pass {
 			$parse{$s} -= $n;
 		}
 		my $data = substr($buf{$s}, 0, $n, '');
+		if ($eat{$s}) {
+			syswrite($s, refusal(delete $eat{$s})) unless $parse{$s};
+			next;
+		}
 		while (length $data) {
 			my $did = syswrite($peer{$s}, $data);
 			defined $did or return drop($peer{$s}, $s);
@@ -69,6 +94,7 @@ sub pass {
 
 sub command {
 	my ($name) = @_;
+	$op = -1 if $name eq 'HUP' && $what eq 'eio';
 	for my $s (grep { $peer{$_} } $sel->handles) {
 		if ($name eq 'HUP') {
 			delete $shut{$s};
