@@ -290,18 +290,12 @@ u32 pvfs_draft_reclaims(struct inode *inode)
 	return ret;
 }
 
-struct recalled {
-	struct work_struct work;
-	struct inode *inode;
-};
-
-static void draft_recalled_work(struct work_struct *work)
+void pvfs_draft_recalled_work(struct work_struct *work)
 {
-	struct recalled *r = container_of(work, struct recalled, work);
+	struct pvfs_inode *pi = container_of(work, struct pvfs_inode, draft_recalled_work);
 
-	draft_settle(r->inode, PVFS_FL_RECALLED);
-	pvfs_use_iput(PVFS_I(r->inode)->use);
-	kfree(r);
+	draft_settle(&pi->vfs_inode, PVFS_FL_RECALLED);
+	pvfs_use_iput(pi->use);
 }
 
 /**
@@ -314,24 +308,18 @@ static void draft_recalled_work(struct work_struct *work)
  */
 bool pvfs_draft_recalled(struct inode *inode)
 {
-	struct recalled *r;
+	struct pvfs_volume *vol = PVFS_VOL(inode);
+	struct pvfs_inode *pi = PVFS_I(inode);
 
-	if (!READ_ONCE(PVFS_I(inode)->draft))
+	if (!READ_ONCE(pi->draft) || !igrab(inode))
 		return false;
-	r = kmalloc(sizeof(*r), GFP_ATOMIC);
-	if (!r) {			/* the mgr asks again, and @work comes */
-		pvfs_leasestat_late(inode);
-		return true;
-	}
-	if (!igrab(inode)) {
-		kfree(r);
-		return false;
-	}
 	pvfs_leasestat_late(inode);
-	atomic_inc(&PVFS_VOL(inode)->closing);
-	INIT_WORK(&r->work, draft_recalled_work);
-	r->inode = inode;
-	queue_work(PVFS_VOL(inode)->vfs_wq, &r->work);
+	atomic_inc(&vol->closing);
+	/* The mgr asks again and again; for what takes long one work item is enough, as they are not many. */
+	if (!queue_work(vol->vfs_wq, &pi->draft_recalled_work)) {
+		atomic_dec(&vol->closing);
+		pvfs_iput_later(inode);
+	}
 	return true;
 }
 

@@ -185,6 +185,7 @@ struct pvfs_inode {
 	struct pvfs_draft *draft;	/* changed under it; NULL: none. Looked for without, too */
 	u64 draft_recalled;		/* ns, when it was asked for first; 0: not yet */
 	u64 own_last;			/* of the volume's own changes the last that was to it */
+	struct work_struct draft_recalled_work;	/* ends it */
 	u64 floor;	/* the file was at least so long with trunc_gen floor_gen: our writes */
 	u32 floor_gen;
 	struct pvfs_cap cap[4];		/* by rights; 0: there was none. Older sessions' are kept to RECLAIM */
@@ -722,6 +723,7 @@ int pvfs_draft_show(struct inode *inode);
 u32 pvfs_draft_reclaims(struct inode *inode);
 bool pvfs_draft_recalled(struct inode *inode);
 ssize_t pvfs_draft_write(struct kiocb *iocb, struct iov_iter *from);
+void pvfs_draft_recalled_work(struct work_struct *work);
 bool pvfs_draft_setattr(struct inode *inode, const struct pvfs_setattr_req *m);
 
 /* ---------------------------------------------------------------- head.c */
