@@ -364,6 +364,7 @@ int pvfs_cache_write(struct inode *inode, loff_t pos, loff_t last)
 		return 0;
 	do {
 		redirtied = atomic_read(&pi->redirtied);
+		smp_rmb();	/* pairs with wb_redirtied(), as the next one */
 		err = filemap_fdatawrite_range(mapping, pos, last);
 		if (addr_wait(mapping, pos, end) || fatal_signal_pending(current))
 			return -EINTR;

@@ -326,6 +326,8 @@ struct pvfs_volume {
 	atomic_t closing;
 	atomic64_t reports;	/* of writes that the mgr has taken in, so far */
 
+	atomic_t redirtied;	/* pages that were given back dirty by who was to write them */
+	int rewritten;		/* the same, when all that was dirty was written the last time for that */
 	/* file locks: lock.c */
 	spinlock_t locks_lock;		/* protects the next three, and all owners and calls */
 	struct list_head lock_inodes;	/* those with lock_owners */

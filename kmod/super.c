@@ -14,6 +14,7 @@
 #include <linux/seq_file.h>
 #include <linux/slab.h>
 #include <linux/statfs.h>
+#include <linux/writeback.h>
 #include "vfs.h"
 
 #define MOUNT_TIMEOUT_S 10		/* to find the mgr */
@@ -326,6 +327,22 @@ void pvfs_umount_begin(struct super_block *sb)
 }
 
 /*
+ * The VFS has written all that was dirty; not pages that were on their way then, and it has waited for those. If who
+ * wrote them was killed they are dirty once more, and maybe were when somebody else's sync ended so.
+ */
+static void super_write_redirtied(struct super_block *sb)
+{
+	struct pvfs_volume *vol = sb->s_fs_info;
+	int n;
+
+	while ((n = atomic_read(&vol->redirtied)) != READ_ONCE(vol->rewritten)) {
+		smp_rmb();	/* pairs with wb_redirtied(): those are dirty */
+		sync_inodes_sb(sb);
+		WRITE_ONCE(vol->rewritten, n);
+	}
+}
+
+/*
  * sync(2), after what was stored in mappings: also of drafts, which are files that are open, and of
  * all that iods have and may not have written.
  */
@@ -338,6 +355,7 @@ static int pvfs_sync_fs(struct super_block *sb, int wait)
 
 	if (!wait)
 		return 0;
+	super_write_redirtied(sb);
 	pvfs_walk_begin(&w, &vol->open_lock, &vol->open_list, offsetof(struct pvfs_inode, opened));
 	while (!err) {
 		inode = pvfs_walk_next(&w);

@@ -239,6 +239,17 @@ static void wb_head_put(struct pvfs_inode *pi)
 }
 
 /*
+ * A page is dirty again, and still locked, or under writeback: who finds it so, and no longer so, finds it counted, and who
+ * has seen the count finds it dirty.
+ */
+static void wb_redirtied(struct inode *inode)
+{
+	smp_mb__before_atomic();
+	atomic_inc(&PVFS_I(inode)->redirtied);
+	atomic_inc(&PVFS_VOL(inode)->redirtied);
+}
+
+/*
  * A page is done. It stays to be written by somebody else if who wrote it was killed, or the transfer
  * became shorter. Any other error is told by fsync, and close; then what was stored is lost, as on any file
  * system.
@@ -246,8 +257,8 @@ static void wb_head_put(struct pvfs_inode *pi)
 static void wb_page_end(struct inode *inode, struct folio *folio, int err)
 {
 	if (err == -EINTR) {
-		atomic_inc(&PVFS_I(inode)->redirtied);
 		filemap_dirty_folio(folio->mapping, folio);
+		wb_redirtied(inode);
 	} else if (err) {
 		mapping_set_error(folio->mapping, err);
 	}
@@ -370,8 +381,8 @@ static void wb_add(struct writeback *wb, struct folio *folio)
 	}
 	/* Who was killed leaves the rest to others, as what he had in his hands: see wb_page_end(). */
 	if (wb->err) {
-		atomic_inc(&PVFS_I(wb->inode)->redirtied);
 		folio_redirty_for_writepage(wb->wbc, folio);
+		wb_redirtied(wb->inode);
 		folio_unlock(folio);
 		return;
 	}
