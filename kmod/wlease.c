@@ -471,13 +471,17 @@ void pvfs_wlease_settle_work(struct work_struct *work)
  *
  * Context: where replies are received; does not sleep.
  *
- * Return: something that was written is not with the iods yet; REPORT will say when it is.
+ * Return: something that was written is not with the iods yet; REPORT will say when it is, or the answer to
+ * another SETTLE.
  */
 bool pvfs_wlease_settle(struct inode *inode, u64 round)
 {
 	struct pvfs_inode *pi = PVFS_I(inode);
 	bool put = true;
 
+	/* The lease came with what ends the draft, whose bytes may be on their way yet: the mgr asks again. */
+	if (READ_ONCE(pi->draft))
+		return true;
 	if (!pvfs_unwritten(inode))
 		return false;
 	if (!igrab(inode))
