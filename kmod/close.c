@@ -82,6 +82,35 @@ static void close_done(struct pvfs_request *req)
 	close_batch_ended(req->priv, req->err);
 }
 
+/**
+ * pvfs_close_current - a CLOSE is about to be sent, maybe to another mgr, or in another session, than it was made for
+ * @req: it
+ *
+ * That one was told what is open here. Of a file whose inode was gone by then it was told nothing; if the file was opened
+ * again since, our CLOSE would end that open. So what the mgr does not know is not closed.
+ */
+void pvfs_close_current(struct pvfs_request *req)
+{
+	struct batch *b = req->priv;
+	struct pvfs_volume *vol = b->vol;
+	u32 now = READ_ONCE(vol->recoveries), i;
+	struct pvfs_wire w;
+
+	if (!now)
+		return;
+	spin_lock(&vol->open_lock);
+	for (i = 0; i < b->n; i++) {
+		struct pvfs_ending *e = &b->end[i];
+
+		if (!e->c.flags || (e->use && e->use->pi) || (e->use ? e->use->told : e->told) == now)
+			continue;
+		e->c.flags = 0;		/* as of who only tells that it was read */
+		pvfs_wire_init(&w, req->body + sizeof(u32) + i * PVFS_CLOSING_LEN, PVFS_CLOSING_LEN);
+		pvfs_put_closing(&w, &e->c);
+	}
+	spin_unlock(&vol->open_lock);
+}
+
 /* Takes @b. */
 static void close_batch_send(struct batch *b)
 {
@@ -211,7 +240,10 @@ void pvfs_close_queue(struct pvfs_volume *vol, const struct pvfs_ending *e)
 void pvfs_close_at_mgr(struct pvfs_volume *vol, const struct pvfs_fid *fid, u32 flags,
 		       struct inode *inode)
 {
-	struct pvfs_ending e = { .c = { .fid = *fid, .flags = pvfs_open_class(flags) } };
+	struct pvfs_ending e = {
+		.told = READ_ONCE(vol->recoveries),
+		.c = { .fid = *fid, .flags = pvfs_open_class(flags) },
+	};
 	struct batch *b;
 
 	if (inode && (flags & PVFS_O_WRITE) && !pvfs_wlease_closing(inode, &e.kept)) {

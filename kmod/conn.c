@@ -644,6 +644,8 @@ out:
 		return NULL;
 	if (req->resend)
 		pvfs_count(c->server->vol, PVFS_CNT_RESENDS, 1);
+	if (req->op == PVFS_OP_CLOSE)
+		pvfs_close_current(req);
 	h.body_crc = req->body_len ? pvfs_crc32c(0, req->body, req->body_len) : 0;
 	pvfs_header_encode(&h, &c->tx_hdr);
 	return req;

@@ -255,6 +255,7 @@ struct pvfs_unstables {
 /* An open that is given back. */
 struct pvfs_ending {
 	struct pvfs_use *use;		/* of its inode, a reference; NULL: it was not counted */
+	u32 told;			/* of that: as pvfs_use.told */
 	struct pvfs_closing c;
 	u64 kept;			/* of what pvfs_wlease_closing() says */
 };
@@ -306,6 +307,7 @@ struct pvfs_volume {
 	u8 ticket[PVFS_TICKET_LEN];	/* for AUTH in it */
 	u64 epoch;			/* of the mgr */
 	bool recovering;		/* only RECOVERY requests go to the mgr */
+	u32 recoveries;			/* that have begun. Read without the lock */
 	bool dead;			/* unmounting: requests fail with -ESHUTDOWN */
 	bool cut;			/* the mgr was up when requests were aborted. No lock */
 	bool leaving;			/* unmounting: recovery may not hold inodes any more */
@@ -324,10 +326,10 @@ struct pvfs_volume {
 	struct list_head open_list;
 	/* CLOSEs and transfers on their way that hold an inode; 0 wakes async_wait */
 	atomic_t closing;
-	atomic64_t reports;	/* of writes that the mgr has taken in, so far */
-
 	atomic_t redirtied;	/* pages that were given back dirty by who was to write them */
 	int rewritten;		/* the same, when all that was dirty was written the last time for that */
+	atomic64_t reports;	/* of writes that the mgr has taken in, so far */
+
 	/* file locks: lock.c */
 	spinlock_t locks_lock;		/* protects the next three, and all owners and calls */
 	struct list_head lock_inodes;	/* those with lock_owners */
@@ -416,6 +418,7 @@ void pvfs_locks_abort(struct pvfs_volume *vol);
 int pvfs_locks_granted(struct pvfs_volume *vol, const struct pvfs_lock_grant_req *req);
 void pvfs_opens_init(struct pvfs_volume *vol);
 void pvfs_closes_init(struct pvfs_volume *vol);
+void pvfs_close_current(struct pvfs_request *req);
 void pvfs_closes_flush(struct pvfs_volume *vol);
 void pvfs_closes_end(struct pvfs_volume *vol);
 void pvfs_deferred_init(struct pvfs_volume *vol);

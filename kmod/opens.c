@@ -73,6 +73,20 @@ static void opens_old_cap(struct inode *inode, u32 class, struct pvfs_cap *ret)
 	spin_unlock(&pi->lock);
 }
 
+/* The mgr knows all opens of an inode since the volume's recovery number @told. */
+static void opens_told(struct inode *inode, u32 told)
+{
+	struct pvfs_volume *vol = PVFS_VOL(inode);
+	struct pvfs_use *use = PVFS_I(inode)->use;
+
+	if (READ_ONCE(use->told) == told)
+		return;
+	spin_lock(&vol->open_lock);
+	if ((s32)(told - use->told) > 0)
+		WRITE_ONCE(use->told, told);
+	spin_unlock(&vol->open_lock);
+}
+
 /* Tells the mgr all opens of an inode. */
 static int opens_reclaim_inode(struct inode *inode, bool recovery)
 {
@@ -80,6 +94,7 @@ static int opens_reclaim_inode(struct inode *inode, bool recovery)
 	struct pvfs_inode *pi = PVFS_I(inode);
 	struct pvfs_reclaim_rep rep;
 	u32 class, flags, n, also;
+	u32 told = READ_ONCE(vol->recoveries);
 	struct pvfs_cap cap;
 	bool wlease;
 	int err;
@@ -120,6 +135,7 @@ static int opens_reclaim_inode(struct inode *inode, bool recovery)
 		if (err)
 			return err;
 	}
+	opens_told(inode, told);
 	return 0;
 }
 
@@ -168,6 +184,7 @@ int pvfs_file_opened(struct inode *inode, struct pvfs_file *pf, const struct pvf
 	u32 class = pvfs_open_class(pf->flags);
 	struct pvfs_inode *pi = PVFS_I(inode);
 	u64 session_now, epoch_now;
+	u32 told;
 	int err;
 
 	err = pvfs_use_init(inode);
@@ -190,8 +207,12 @@ int pvfs_file_opened(struct inode *inode, struct pvfs_file *pf, const struct pvf
 	 * recovery may have passed before this open was on the list. A RECLAIM sets the count, so
 	 * one too many does no harm.
 	 */
+	told = READ_ONCE(vol->recoveries);
+	smp_rmb();	/* which changes with the session, or the epoch, but is not read with them */
 	pvfs_session_sample(vol, &session_now, &epoch_now);
-	if (!err && (session_now != session || epoch_now != epoch))
+	if (session_now == session && epoch_now == epoch)
+		opens_told(inode, told);
+	else if (!err)
 		err = opens_reclaim_inode(inode, false);
 	if (err)
 		pvfs_close_at_mgr(vol, &pi->fid, pf->flags, inode);

@@ -60,6 +60,7 @@ struct pvfs_use {
 	refcount_t ref;
 	struct pvfs_volume *vol;
 	struct pvfs_inode *pi;		/* vol->open_lock; NULL: gone */
+	u32 told;	/* vol->open_lock: volume's recovery in which the mgr heard of its opens last */
 	spinlock_t lock;		/* protects rep, reports */
 	/* what our writes did and the mgr may not know; end 0: nothing */
 	struct pvfs_wreport rep;
@@ -184,8 +185,8 @@ struct pvfs_inode {
 	atomic_t head_left;		/* who has it, and pieces on their way: none, it is given up */
 	struct pvfs_draft *draft;	/* changed under it; NULL: none. Looked for without, too */
 	u64 draft_recalled;		/* ns, when it was asked for first; 0: not yet */
-	u64 own_last;			/* of the volume's own changes the last that was to it */
 	struct work_struct draft_recalled_work;	/* ends it */
+	u64 own_last;			/* of the volume's own changes the last that was to it */
 	u64 floor;	/* the file was at least so long with trunc_gen floor_gen: our writes */
 	u32 floor_gen;
 	struct pvfs_cap cap[4];		/* by rights; 0: there was none. Older sessions' are kept to RECLAIM */
@@ -722,8 +723,8 @@ int pvfs_draft_close(struct inode *inode);
 int pvfs_draft_show(struct inode *inode);
 u32 pvfs_draft_reclaims(struct inode *inode);
 bool pvfs_draft_recalled(struct inode *inode);
-ssize_t pvfs_draft_write(struct kiocb *iocb, struct iov_iter *from);
 void pvfs_draft_recalled_work(struct work_struct *work);
+ssize_t pvfs_draft_write(struct kiocb *iocb, struct iov_iter *from);
 bool pvfs_draft_setattr(struct inode *inode, const struct pvfs_setattr_req *m);
 
 /* ---------------------------------------------------------------- head.c */

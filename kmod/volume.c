@@ -172,6 +172,7 @@ static void volume_set_session(struct pvfs_volume *vol, const struct pvfs_sessio
 /* vol->lock held: nobody finds the new epoch, or no session, and recovery not begun. */
 static void volume_start_recovery(struct pvfs_volume *vol)
 {
+	WRITE_ONCE(vol->recoveries, vol->recoveries + 1);
 	WRITE_ONCE(vol->recovering, true);
 	queue_work(vol->recover_wq, &vol->recover_work);
 }
