@@ -780,6 +780,8 @@ static ssize_t pvfs_write_iter(struct kiocb *iocb, struct iov_iter *from)
 		return -EAGAIN;
 	if (!iov_iter_count(from))
 		return 0;
+	if (pvfs_locks_are_lost(inode, file))
+		return -EIO;
 	if (READ_ONCE(PVFS_I(inode)->draft)) {
 		n = pvfs_draft_write(iocb, from);
 		if (n != -EAGAIN)

@@ -254,6 +254,9 @@ int pvfs_with_cap(struct inode *inode, u32 rights, bool twice,
 	int err;
 
 	for (tries = 0; tries < SESSION_TRIES; tries++) {
+		/* As in io.c: under a lock that is lost nothing is written over what others wrote since. */
+		if (tries && (rights & PVFS_CAP_WRITE) && pvfs_locks_are_lost(inode, NULL))
+			return -EIO;
 		err = pvfs_file_cap(inode, rights, &cap, &session);
 		if (err)
 			return err;

@@ -605,7 +605,8 @@ static void io_ask_in_new_session(struct pvfs_io *io)
 					io->part[i].err = -EAGAIN;
 			return;
 		}
-		err = io_get_cap(io);
+		/* A lock may have kept others away: they have written since. */
+		err = io->write && pvfs_locks_are_lost(io->inode, NULL) ? -EIO : io_get_cap(io);
 		for (i = 0; i < io->nparts; i++) {
 			if (io->part[i].err == -EACCES && err)
 				io->part[i].err = err;

@@ -342,6 +342,8 @@ static int lock_unset(struct file *file, struct file_lock *fl, u8 kind)
 		if (waits && !pvfs_lock_call_wait(call) && !err && call->err)
 			err = call->err == -ENOLCK ? -ENOLCK : -EIO;
 		pvfs_lock_call_put(call);
+	} else if (!err) {
+		err = -EIO;		/* it has not been ours all the while */
 	}
 	pvfs_lock_owner_put(o);
 	return err;
@@ -623,6 +625,29 @@ static int lock_each_inode(struct pvfs_volume *vol,
 int pvfs_locks_lost(struct pvfs_volume *vol)
 {
 	return lock_each_inode(vol, lock_lose_one);
+}
+
+/**
+ * pvfs_locks_are_lost - is a lock of a file gone with a session, and who had it has not closed the file since?
+ * @inode: the file
+ * @file: a lock of the caller's, or of this open file; NULL: of anybody here
+ *
+ * Others may have had the lock, and written what it was to keep: nothing may be written that was to be under it.
+ */
+bool pvfs_locks_are_lost(struct inode *inode, const struct file *file)
+{
+	struct pvfs_volume *vol = PVFS_VOL(inode);
+	struct pvfs_inode *pi = PVFS_I(inode);
+	struct lock_owner *o;
+	bool ret = false;
+
+	if (list_empty(&pi->lock_owners))
+		return false;
+	spin_lock(&vol->locks_lock);
+	list_for_each_entry(o, &pi->lock_owners, link)
+		ret |= o->lost && (!file || o->key == file || o->key == current->files);
+	spin_unlock(&vol->locks_lock);
+	return ret;
 }
 
 /**

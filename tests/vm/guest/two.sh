@@ -355,11 +355,17 @@ lock_of_the_lost()
 			touch done
 		} >/tmp/late 2>&1 &'
 	eventually 30 here '[ -s lines ]'
+	# Another one there has a lock, too, and will write under it when it may.
+	cut_off_with='mkfifo /tmp/go
+		setsid bash -c "exec 3>>held; flock 3; touch /tmp/has; read x </tmp/go
+			echo late >&3 || echo no write; flock -u 3 || echo no unlock; echo ended" >/tmp/holder 2>&1 &
+		await /tmp/has'
 	cut_off
 	t0=$SECONDS
 	here 'flock -w 60 f true'
 	[ $((SECONDS - t0)) -ge 2 ]
 	[ $((SECONDS - t0)) -le 30 ]
+	here 'flock -w 60 held sh -c "echo mine >>held"'
 	here 'cat lines; touch made; ls'
 }
 
@@ -378,6 +384,9 @@ lost_is_back()
 	here 'seq $(wc -l <lines) | cmp - lines'
 	there 'echo again >f'
 	[ "$(here 'cat f')" = again ]
+	# Who lost the lock writes nothing over what was written under it since.
+	there 'echo >/tmp/go; until grep ended /tmp/holder; do sleep 0.1; done; grep -x "no write" /tmp/holder; grep -x "no unlock" /tmp/holder'
+	[ "$(here 'cat held')" = mine ]
 	there 'pkill -x sleep; flock -w 30 f true'
 	there 'dmesg | grep "pvfs: .*session expired"'
 }
