@@ -12,7 +12,7 @@
 . "${0%/*}/bad_behind.sh"
 . "${0%/*}/bad_resent.sh"
 
-plan 107
+plan 113
 KEY=key
 TIMEO=timeo=30
 conf=/run/pvfs-cluster/volume/pvfs.conf
@@ -914,6 +914,7 @@ try "umount while recovery waits for the mgr" umount_in_recovery
 try "mgr started twice during one recovery" mgr_started_twice
 try "a new mgr can't read an inode that is open: recovery goes on without it" could_not $RECLAIM 1 "was open here, and the mgr can't read it"
 try "... that is locked" could_not $LOCK 2 "was locked here, and the mgr can't read it"
+late_try "a CLOSE from before a restart of the mgr does not end a later open" closed_after_restart
 try "a refusal that nobody proves" forged_refusal
 try "mode 0 while it is open, and a restart of the mgr" chmod_before_restart
 try "done once, though the session ended before the answer" once_across_sessions
@@ -931,6 +932,9 @@ try "killed while another reads its memory: who is last does not wait" killed_an
 try "killed while they wait for pages in the flusher's hands: gone in time" killed_behind_flusher
 try "killed with a page that another syncs: that waits until it is written" fsync_beside_killed
 late_try "killed while he waits for pages that are read ahead: none is left from before his write" killed_behind_readahead
+try "a child closes what could not be written: its parent is told" told_beside_child
+try "syncfs beside who is killed while his pages wait for room" syncfs_beside_killed
+try "drafts that are stuck, and asked for again and again: others go on" recalled_stuck_drafts
 try "killed with a draft and a lock, and no mgr" killed_with_draft
 try "umount with a due draft, and no mgr" umount_with_draft
 try "a thread of the kernel unlocks, and no mgr" unlocked_by_kernel

@@ -263,7 +263,168 @@ open(sys.argv[2], "w").close()' "$M/$f" "$tmp/synced" < <(eventually 60 [ -e "$t
 	rm "$M/$f" "$tmp/begin"
 }
 
-# The same with a draft and a lock, and a manager that is away.
+# A child execs, and so closes what its parent has open and wrote: what could not be written the parent's fsync still
+# tells, once. With a draft, and with a page that was stored to.
+told_beside_child()
+{
+	local f=/mnt/soft/striped/child
+
+	"$cluster" mount -o soft,timeo=10 /mnt/soft
+	one_iod_file $f
+	by_hand
+	background python3 - $f /mnt/soft/child "$(pgrep -x pvfs-mgr)" "$(pgrep -f 'pvfs-iod --index 0')" <<-'END'
+		import mmap, os, signal, sys
+		def came(fd):
+		    try:
+		        os.fsync(fd)
+		    except OSError as e:
+		        return e.errno
+		    return 0
+		striped, draft = sys.argv[1:3]
+		servers = [int(x) for x in sys.argv[3:]]
+		def child_execs():
+		    for pid in servers:
+		        os.kill(pid, signal.SIGSTOP)
+		    child = os.fork()
+		    if not child:
+		        os.execv("/bin/true", ["true"])
+		    os.waitpid(child, 0)
+		    for pid in servers:
+		        os.kill(pid, signal.SIGCONT)
+		fd = os.open(draft, os.O_WRONLY | os.O_CREAT)
+		os.write(fd, bytes(100))
+		child_execs()
+		print("draft", [came(fd), came(fd)])
+		fd = os.open(striped, os.O_RDWR)
+		m = mmap.mmap(fd, 4096)
+		m[:5] = b"store"
+		child_execs()
+		print("stored to", [came(fd), came(fd)])
+	END
+	ended 60
+	by_itself
+	cat "$tmp/bg"
+	diff - "$tmp/bg" <<-'END'
+		draft [5, 0]
+		stored to [5, 0]
+	END
+	rm $f /mnt/soft/child
+	"$cluster" umount /mnt/soft
+}
+
+# Who syncs the volume beside a task that is killed while its pages wait for room to be sent has them written. One file
+# takes most of the room: 256 requests to an iod that is silent are a transfer.
+syncfs_beside_killed()
+{
+	local f=/mnt/soft/striped/room d=/mnt/soft/striped/killed stats=/proc/fs/pvfs/vol-2 first writer syncer parent
+
+	"$cluster" mount -o wsize=4096 /mnt/soft
+	one_iod_file $f
+	one_iod_file $d
+	by_hand
+	sync -f /mnt/soft
+	rm -f "$tmp/writer" "$tmp/stored" "$tmp/began"
+	mkfifo "$tmp/writer"
+	python3 - $f $d "$tmp/stored" "$tmp/began" "$tmp/writer" <<-'END' &
+		import mmap, os, sys, time
+		first, second, stored, began, fifo = sys.argv[1:]
+		def dirty(name, n):
+		    fd = os.open(name, os.O_RDWR)
+		    os.truncate(fd, n)
+		    m = mmap.mmap(fd, n)
+		    for at in range(0, n, 4096):
+		        m[at] = 1
+		    return m, fd
+		def sync(m):
+		    pid = os.fork()
+		    if not pid:
+		        os.fsync(m[1])
+		        time.sleep(1000)
+		    return pid
+		a, b = dirty(first, 5 << 20), dirty(second, 1 << 20)
+		open(stored, "w").close()
+		lines = open(fifo)
+		lines.readline()
+		pids = [sync(a)]
+		lines.readline()
+		pids.append(sync(b))
+		with open(began + ".new", "w") as out:
+		    print(*pids, file=out)
+		os.rename(began + ".new", began)
+		lines.readline()
+	END
+	parent=$!
+	exec 9>"$tmp/writer"
+	eventually 30 [ -e "$tmp/stored" ]
+	reset_stats $stats
+	"$cluster" kill iod0 STOP
+	echo first >&9
+	# More than that are not shown.
+	eventually 30 eval '[ "$(grep -c "^iod 0 WRITE" $stats/requests)" -ge 90 ]'
+	sleep 1
+	echo second >&9
+	eventually 20 [ -e "$tmp/began" ]
+	read -r first writer <"$tmp/began"
+	eventually 20 in_deep_sleep "$writer"
+	sync -f /mnt/soft &
+	syncer=$!
+	eventually 20 in_deep_sleep $syncer
+	kill -KILL "$writer"
+	eventually 20 gone "$writer"
+	"$cluster" kill iod0 CONT
+	wait $syncer
+	[ "$(count WRITE $stats)" = 1536 ] || { count WRITE $stats; return 1; }
+	by_itself
+	kill -KILL "$first"
+	exec 9>&-
+	wait $parent
+	rm $f $d
+	"$cluster" umount /mnt/soft
+}
+
+# Another client wants forty files that are drafts here, and are on their way to iods that are silent: it asks again and
+# again. A file of the manager's is written all the same.
+recalled_stuck_drafts()
+{
+	local i writer
+	local -a pids=()
+
+	"$cluster" mount /mnt/pool
+	mkdir "$M/stuck"
+	for i in 0 1 2 3; do "$cluster" kill iod$i STOP; done
+	python3 - "$M/stuck" <<-'END' &
+		import os, sys, threading
+		def write(i):
+		    fd = os.open("%s/%d" % (sys.argv[1], i), os.O_WRONLY | os.O_CREAT)
+		    os.write(fd, bytes(10000))
+		    os.write(fd, bytes(10000))
+		    os.close(fd)
+		calls = [threading.Thread(target=write, args=(i,)) for i in range(40)]
+		for t in calls:
+		    t.start()
+		for t in calls:
+		    t.join()
+	END
+	writer=$!
+	eventually 20 eval '[ "$(grep -c "^iod . WRITE" $S/requests)" -ge 40 ]'
+	for ((i = 0; i < 40; i++)); do
+		chmod 600 "/mnt/pool/stuck/$i" &
+		pids+=($!)
+	done
+	sleep 3
+	exec 5>"$M/beside"
+	echo beside >&5
+	within 5 stat -c %s /mnt/pool/beside >"$tmp/size"
+	for i in 0 1 2 3; do "$cluster" kill iod$i CONT; done
+	[ "$(cat "$tmp/size")" = 7 ]
+	exec 5>&-
+	wait $writer "${pids[@]}"
+	[ "$(stat -c '%s %a' "$M/stuck/7")" = '20000 600' ]
+	"$cluster" umount /mnt/pool
+	rm -r "$M/stuck" "$M/beside"
+}
+
+# Killed with a draft and a lock, and a manager that is away.
 killed_with_draft()
 {
 	local pid

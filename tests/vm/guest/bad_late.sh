@@ -222,6 +222,31 @@ recalled_before_close_answered()
 	rm "$M/$f"
 }
 
+# A CLOSE goes out after its inode was forgotten, the mgr was started anew, and the file opened again: it is not of that open,
+# for which the file stays when its name is removed.
+closed_after_restart()
+{
+	"$cluster" mount -o lease=off $G
+	echo kept >"$M/kept"
+	sync -f "$M"
+	sleep 0.3
+	late hold=closes_work
+	cat $G/kept
+	eventually 20 late_is holds 1 >/dev/null
+	evict $G/kept
+	restart_mgr
+	within 60 stat $G/tree
+	exec 5<$G/kept
+	late_is holds 1
+	echo 1 >$late/go
+	sleep 0.3
+	rm "$M/kept"
+	[ "$(cat <&5)" = kept ]
+	exec 5<&-
+	late_done 1
+	"$cluster" umount $G
+}
+
 # exchange A B: by renameat2(2)
 exchange()
 {
