@@ -617,9 +617,10 @@ static ssize_t pvfs_read_iter(struct kiocb *iocb, struct iov_iter *to)
  * @appender: who holds the lock then, if that is needed. Return: bytes written, or -errno; -EAGAIN:
  * the lock was lost, or is needed, or the end has to be asked for again, and nothing was written.
  */
-static ssize_t file_write_some(struct inode *inode, loff_t *ppos, struct iov_iter *from,
+static ssize_t file_write_some(struct file *file, loff_t *ppos, struct iov_iter *from,
 			       size_t most, bool append, struct lock_owner *appender)
 {
+	struct inode *inode = file_inode(file);
 	loff_t pos = *ppos;
 	bool pin = file_can_pin(from), user = user_backed_iter(from);
 	struct pvfs_io *io;
@@ -632,6 +633,7 @@ static ssize_t file_write_some(struct inode *inode, loff_t *ppos, struct iov_ite
 		return PTR_ERR(io);
 	io->append = append;
 	io->appender = appender;
+	io->file = file;
 	err = -EFAULT;
 	if (pin)
 		err = file_mem_pin(io, from);
@@ -780,7 +782,7 @@ static ssize_t pvfs_write_iter(struct kiocb *iocb, struct iov_iter *from)
 		return -EAGAIN;
 	if (!iov_iter_count(from))
 		return 0;
-	if (pvfs_locks_are_lost(inode, file))
+	if (pvfs_locks_are_lost(file))
 		return -EIO;
 	if (READ_ONCE(PVFS_I(inode)->draft)) {
 		n = pvfs_draft_write(iocb, from);
@@ -813,7 +815,7 @@ static ssize_t pvfs_write_iter(struct kiocb *iocb, struct iov_iter *from)
 	}
 	err = pvfs_cache_prepare(inode, iocb->ki_pos, iov_iter_count(from));
 	while (!err && iov_iter_count(from)) {
-		n = file_write_some(inode, &iocb->ki_pos, from,
+		n = file_write_some(file, &iocb->ki_pos, from,
 				    appender ? min(most, file_append_step(inode, iocb->ki_pos, iov_iter_count(from))) :
 					       most, append, appender);
 		/*

@@ -254,9 +254,6 @@ int pvfs_with_cap(struct inode *inode, u32 rights, bool twice,
 	int err;
 
 	for (tries = 0; tries < SESSION_TRIES; tries++) {
-		/* As in io.c: under a lock that is lost nothing is written over what others wrote since. */
-		if (tries && (rights & PVFS_CAP_WRITE) && pvfs_locks_are_lost(inode, NULL))
-			return -EIO;
 		err = pvfs_file_cap(inode, rights, &cap, &session);
 		if (err)
 			return err;
@@ -314,6 +311,8 @@ static int head_transfer(struct inode *inode, const struct pvfs_cap *cap, void *
 		return head_read_head(io, cap);
 	/* Pages from before the session that @cap is of: others have gone on without them. */
 	if (io->fill && pvfs_wlease_lost(inode))
+		return -EIO;
+	if (io->file && pvfs_locks_are_lost(io->file))
 		return -EIO;
 	if (io->pos + io->len > READ_ONCE(PVFS_I(inode)->layout.stuff_max))
 		return head_unstuff(inode, cap, &none) ?: -EREMCHG;

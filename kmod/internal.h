@@ -411,7 +411,7 @@ int pvfs_files_reclaim(struct pvfs_volume *vol);
 /* VFS half, the same for file locks: after files; and when the session that had them is gone. */
 int pvfs_locks_reclaim(struct pvfs_volume *vol);
 int pvfs_locks_lost(struct pvfs_volume *vol);
-bool pvfs_locks_are_lost(struct inode *inode, const struct file *file);
+bool pvfs_locks_are_lost(const struct file *file);
 /* VFS half: all has been told, to the mgr with that epoch; -EAGAIN: it is another. */
 int pvfs_meta_reclaim_done(struct pvfs_volume *vol, u64 epoch);
 void pvfs_locks_abort(struct pvfs_volume *vol);

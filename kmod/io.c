@@ -443,6 +443,9 @@ static int io_get_cap(struct pvfs_io *io)
 
 	if (!err && io->bound && io->session != io->bound)
 		return -EIO;
+	/* By now it is known what went with the session before that one. */
+	if (!err && io->file && pvfs_locks_are_lost(io->file))
+		return -EIO;
 	return err ?: io->write && io->fill && pvfs_wlease_lost(io->inode) ? -EIO : 0;
 }
 
@@ -605,8 +608,7 @@ static void io_ask_in_new_session(struct pvfs_io *io)
 					io->part[i].err = -EAGAIN;
 			return;
 		}
-		/* A lock may have kept others away: they have written since. */
-		err = io->write && pvfs_locks_are_lost(io->inode, NULL) ? -EIO : io_get_cap(io);
+		err = io_get_cap(io);
 		for (i = 0; i < io->nparts; i++) {
 			if (io->part[i].err == -EACCES && err)
 				io->part[i].err = err;

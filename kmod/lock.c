@@ -628,25 +628,24 @@ int pvfs_locks_lost(struct pvfs_volume *vol)
 }
 
 /**
- * pvfs_locks_are_lost - is a lock of a file gone with a session, and who had it has not closed the file since?
- * @inode: the file
- * @file: a lock of the caller's, or of this open file; NULL: of anybody here
+ * pvfs_locks_are_lost - has the caller lost locks of a file with a session, and not closed it since?
+ * @file: the file, through which he writes
  *
- * Others may have had the lock, and written what it was to keep: nothing may be written that was to be under it.
+ * Others may have had the lock, and written what it was to keep: nothing may be written that was to be under it. Of a session
+ * that has ended it is known before there is a capability of the next.
  */
-bool pvfs_locks_are_lost(struct inode *inode, const struct file *file)
+bool pvfs_locks_are_lost(const struct file *file)
 {
-	struct pvfs_volume *vol = PVFS_VOL(inode);
-	struct pvfs_inode *pi = PVFS_I(inode);
+	struct pvfs_inode *pi = PVFS_I(file_inode(file));
 	struct lock_owner *o;
 	bool ret = false;
 
 	if (list_empty(&pi->lock_owners))
 		return false;
-	spin_lock(&vol->locks_lock);
+	spin_lock(&PVFS_VOL(file_inode(file))->locks_lock);
 	list_for_each_entry(o, &pi->lock_owners, link)
-		ret |= o->lost && (!file || o->key == file || o->key == current->files);
-	spin_unlock(&vol->locks_lock);
+		ret |= o->lost && (o->key == file || o->key == current->files);
+	spin_unlock(&PVFS_VOL(file_inode(file))->locks_lock);
 	return ret;
 }
 

@@ -625,6 +625,7 @@ struct pvfs_io {
 	struct pvfs_cap cap;
 	u64 session;			/* whose capability that is */
 	u64 bound;			/* in no other one may it be made; 0: in any */
+	const struct file *file;	/* who writes may have locks by it; NULL: that does not matter */
 	bool append;			/* a write at the end; pos is where that seems to be */
 	struct lock_owner *appender;	/* holds the lock that keeps it there; NULL: the mgr finds it */
 	bool head;			/* it went to or came from the mgr */

@@ -355,17 +355,20 @@ lock_of_the_lost()
 			touch done
 		} >/tmp/late 2>&1 &'
 	eventually 30 here '[ -s lines ]'
-	# Another one there has a lock, too, and will write under it when it may.
-	cut_off_with='mkfifo /tmp/go
-		setsid bash -c "exec 3>>held; flock 3; touch /tmp/has; read x </tmp/go
-			echo late >&3 || echo no write; flock -u 3 || echo no unlock; echo ended" >/tmp/holder 2>&1 &
+	# Another one there has locks, too, writes under them when the wire is cut, and once more when he has heard of that.
+	here 'touch held held2; setfattr -n pvfs.layout -v stuff_max=0 held2'
+	cut_off_with='
+		setsid bash -c "exec 3<>held 4<>held2; flock 3; flock 4; touch /tmp/has
+			while timeout 2 stat -f .; do sleep 0.1; done
+			for i in 1 2; do echo late >&3 || echo no write; echo late >&4 || echo no write; done
+			flock -u 3 || echo no unlock; flock -u 4 || echo no unlock; echo ended" >/tmp/holder 2>&1 &
 		await /tmp/has'
 	cut_off
 	t0=$SECONDS
 	here 'flock -w 60 f true'
 	[ $((SECONDS - t0)) -ge 2 ]
 	[ $((SECONDS - t0)) -le 30 ]
-	here 'flock -w 60 held sh -c "echo mine >>held"'
+	here 'for f in held held2; do flock -w 60 $f sh -c "echo mine >$f"; done'
 	here 'cat lines; touch made; ls'
 }
 
@@ -385,8 +388,9 @@ lost_is_back()
 	there 'echo again >f'
 	[ "$(here 'cat f')" = again ]
 	# Who lost the lock writes nothing over what was written under it since.
-	there 'echo >/tmp/go; until grep ended /tmp/holder; do sleep 0.1; done; grep -x "no write" /tmp/holder; grep -x "no unlock" /tmp/holder'
-	[ "$(here 'cat held')" = mine ]
+	there 'until grep ended /tmp/holder; do sleep 0.1; done
+		[ "$(grep -cx "no write" /tmp/holder) $(grep -cx "no unlock" /tmp/holder)" = "4 2" ] || { cat /tmp/holder; exit 1; }'
+	[ "$(here 'cat held held2')" = $'mine\nmine' ]
 	there 'pkill -x sleep; flock -w 30 f true'
 	there 'dmesg | grep "pvfs: .*session expired"'
 }
