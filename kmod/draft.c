@@ -316,10 +316,8 @@ bool pvfs_draft_recalled(struct inode *inode)
 	pvfs_leasestat_late(inode);
 	atomic_inc(&vol->closing);
 	/* The mgr asks again and again; for what takes long one work item is enough, as they are not many. */
-	if (!queue_work(vol->vfs_wq, &pi->draft_recalled_work)) {
-		atomic_dec(&vol->closing);
-		pvfs_iput_later(inode);
-	}
+	if (!queue_work(vol->vfs_wq, &pi->draft_recalled_work))
+		pvfs_use_iput(pi->use);		/* also counts vol->closing down */
 	return true;
 }
 
