@@ -137,7 +137,10 @@ static void trim_now(struct iod *iod, struct pvfs_call *call)
 	iod_fail(call, err);
 }
 
-/* In the order in which they came, on the thread that reads the connection. */
+/*
+ * In the order in which they came, on the thread that reads the connection. trim_now() frees what is noted
+ * here, and always runs: a server's call is of no session that could be evicted.
+ */
 void iod_op_trim(struct iod *iod, struct pvfs_call *call)
 {
 	struct pvfs_trim_req req;

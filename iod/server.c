@@ -4,10 +4,10 @@
  * and stop.
  *
  * READ, WRITE, their LISTs, GLIMPSE and IOD_STATFS run on the engine thread that read the request;
- * op_io.c and op_list.c say when they leave it, as TRIM always does, see op_meta.c. SLOW operations (the connection has been handed on
- * before) run there too while at most half of the engine threads do such things, and on sched.c's
- * threads beyond: a light load pays for no hand-over, and any number of syncs leaves threads for
- * reads.
+ * op_io.c and op_list.c say when they leave it, as TRIM always does, see op_meta.c. SLOW operations
+ * (the connection has been handed on before) run there too while at most half of the engine threads
+ * do such things, and on sched.c's threads beyond: a light load pays for no hand-over, and any number
+ * of syncs leaves threads for reads.
  */
 #include "iod.h"
 #include "../common/log.h"

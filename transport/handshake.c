@@ -4,8 +4,8 @@
  *
  * A connection that comes for a (session, channel) that another one holds takes its place: the
  * older one may begin no further request, is shut down, and its running requests are awaited before
- * AUTH is answered; also when it had broken by itself. So what the client sends again on the new connection never overtakes its first
- * copy. See the states in server.h.
+ * AUTH is answered; also when it had broken by itself. So what the client sends again on the new
+ * connection never overtakes its first copy. See the states in server.h.
  */
 #include "server.h"
 #include "../common/log.h"
