@@ -12,7 +12,7 @@
 . "${0%/*}/bad_behind.sh"
 . "${0%/*}/bad_resent.sh"
 
-plan 113
+plan 111
 KEY=key
 TIMEO=timeo=30
 conf=/run/pvfs-cluster/volume/pvfs.conf
@@ -933,8 +933,6 @@ try "killed while they wait for pages in the flusher's hands: gone in time" kill
 try "killed with a page that another syncs: that waits until it is written" fsync_beside_killed
 late_try "killed while he waits for pages that are read ahead: none is left from before his write" killed_behind_readahead
 try "a child closes what could not be written: its parent is told" told_beside_child
-try "syncfs beside who is killed while his pages wait for room" syncfs_beside_killed
-try "drafts that are stuck, and asked for again and again: others go on" recalled_stuck_drafts
 try "killed with a draft and a lock, and no mgr" killed_with_draft
 try "umount with a due draft, and no mgr" umount_with_draft
 try "a thread of the kernel unlocks, and no mgr" unlocked_by_kernel
