@@ -163,7 +163,7 @@ make_file "$T/in/big" $((16 << 20))
 p mkdir pvfs:/halves
 p setstripe -S 8M -n 2 -b 1 pvfs:/halves
 for signal in TERM INT; do
-	kill -STOP "$(pid_of iod2)"
+	freeze "$(pid_of iod2)"
 	"$PVFS" -c "$C/pvfs.conf" cp --chunk 1M --checkpoint 0 -j 1 "$T/in/big" pvfs:/halves/big 2>"$T/cp.err" &
 	cp=$!
 	PIDS+=($cp)
@@ -187,7 +187,7 @@ done
 # Before there is a note nothing is promised. Here it is the first chunk that does not come: whoever copies is seen by
 # what he has open.
 p setstripe -S 8M -n 2 -b 2 pvfs:/halves
-kill -STOP "$(pid_of iod2)"
+freeze "$(pid_of iod2)"
 "$PVFS" -c "$C/pvfs.conf" cp --chunk 1M --checkpoint 0 -j 1 "$T/in/big" pvfs:/halves/none 2>"$T/cp.err" &
 cp=$!
 PIDS+=($cp)
@@ -201,7 +201,7 @@ kill -CONT "$(pid_of iod2)"
 p setstripe -S 8M -n 2 -b 1 pvfs:/halves
 
 # With daemons that answer, it ends in its own time.
-kill -STOP "$(pid_of iod2)"
+freeze "$(pid_of iod2)"
 "$PVFS" -c "$C/pvfs.conf" cp --chunk 1M --checkpoint 0 -j 1 "$T/in/big" pvfs:/halves/big 2>"$T/cp.err" &
 cp=$!
 PIDS+=($cp)

@@ -82,7 +82,7 @@ wait $stat
 like "... hard waits" "$(cat "$T/stat")" "Size: $size "
 
 # The same with one that hangs; the waiting is said, and it is asked again when it is back.
-kill -STOP "$(pid_of iod1)"
+freeze "$(pid_of iod1)"
 fails "a size that a hanging daemon knows: soft says so" 1 "unsure: (Input/output error|Connection timed out)" \
 	"$PVFS" -c "$C/pvfs.conf" --soft --timeout 1 stat pvfs:/unsure
 "$PVFS" -c "$C/pvfs.conf" stat pvfs:/unsure >"$T/stat" 2>"$T/stat.err" &
@@ -104,7 +104,7 @@ copy_asleep() {
 	local cp=$! rc
 	PIDS+=($cp)
 	wait_for 20 p stat "$2"
-	kill -STOP $cp
+	freeze $cp
 	sleep 4
 	kill -CONT $cp
 	wait $cp

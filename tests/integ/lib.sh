@@ -146,6 +146,12 @@ pid_of() {
 	cat "$C/run/$1.pid"
 }
 
+# freeze PID: stops it. The signal is on its way for a moment, in which its threads go on.
+freeze() {
+	kill -STOP "$1"
+	wait_for 10 bash -c "! grep -qs '^State:.[^TtZ]' /proc/$1/task/*/status"
+}
+
 # make_file PATH SIZE: random bytes
 make_file() {
 	head -c "$2" /dev/urandom >"$1"

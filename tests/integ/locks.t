@@ -115,7 +115,7 @@ done
 
 # A session that ends while its owner is stopped: its locks are others', and it is told.
 is "a holds" "$(ask a lock w 0 10; ask a flock w)" $'ok\nok'
-kill -STOP "${PID[a]}"
+freeze "${PID[a]}"
 is "a sleeps too long: b gets it" "$(ask b lock w 0 10 15000)" ok
 kill -CONT "${PID[a]}"
 sleep 2
@@ -126,10 +126,10 @@ like "one line of it in its log" "$(cat "$T/err")" 'locks of inode [0-9]+ were l
 # A session that ends under a write, which the mgr never heard of: at its place the write may be made again.
 is "a holds again" "$(ask a reopen; ask b lock u 0 0; ask a lock w 0 10)" $'ok\nok\nok'
 mgr=$(pid_of mgr)
-kill -STOP "$mgr"
+freeze "$mgr"
 tell a write 000000000000777
 is "a's write waits" "$(hear a 0.5)" silence
-kill -STOP "${PID[a]}"
+freeze "${PID[a]}"
 kill -KILL "$mgr"
 while kill -0 "$mgr" 2>/dev/null; do sleep 0.05; done
 "$PVFS" start "$C" mgr >"$T/restart.out" 2>&1

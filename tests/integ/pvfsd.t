@@ -157,7 +157,7 @@ gone() {
 make_file "$T/8M" $((8 << 20))
 cp "$T/8M" "$T/m1/8M"
 cp "$T/8M" "$T/m1/8M.2"
-kill -STOP "$(pid_of iod1)"
+freeze "$(pid_of iod1)"
 cat "$T/m1/8M" >/dev/null &
 reader=$!
 dd if=/dev/zero of="$T/m1/8M.2" bs=1M conv=notrunc status=none &
@@ -192,7 +192,7 @@ like "... says what it does" "$(cat "$T/pvfsd.log")" "^20[0-9-]+ [0-9:.]+ pvfsd\
 mv "$T/pvfsd.log" "$T/pvfsd.old"
 kill -HUP "$daemon"
 ok "... to a new file after a SIGHUP" wait_for 10 test -e "$T/pvfsd.log"
-kill -STOP "$(pid_of iod1)"
+freeze "$(pid_of iod1)"
 cat "$T/m1/8M" >/dev/null 2>&1 &
 reader=$!
 PIDS+=($reader)

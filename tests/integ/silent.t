@@ -15,7 +15,7 @@ cp "$T/in/"* "$T/m1/"
 for i in {1..10}; do echo "content of $i" >"$T/m1/small/$i"; done
 sync -f "$T/m1"
 
-kill -STOP "$(pid_of iod1)"
+freeze "$(pid_of iod1)"
 waiting=()
 for i in {1..20}; do
 	truncate -s 70000 "$T/m1/$i" &
@@ -63,7 +63,7 @@ start_cluster "$C" mgr
 uncertain() { "$PVFS" -c "$C/pvfs.conf" status --json --timeout 2 | json "{servers}[0]{stats}{mgr}{uncertain}{$1}"; }
 settled() { [ "$(uncertain left)" = 0 ] && [ "$(uncertain walk)" != 1 ] && [ "$(uncertain settled)" -ge 1 ]; }
 ok "after a crash of the manager it asks for the sizes that its writers have not told" wait_for 20 settled
-kill -STOP "$(pid_of iod1)"
+freeze "$(pid_of iod1)"
 like "... so that nobody waits for a silent daemon" "$("$PVFS" -c "$C/pvfs.conf" --soft --timeout 2 ls -l pvfs:/ 2>&1)" " 1000000 .* lost"
 echo precious >"$T/kept"
 iod1=$(sed -n '/"iod1"/s/.*address = "\([^"]*\)".*/\1/p' "$C/pvfs.conf")
