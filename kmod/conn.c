@@ -290,7 +290,7 @@ static void conn_connect(struct pvfs_conn *c)
 	}
 	conn_set_state(c, PVFS_CONN_UP);
 	if (c->lost)		/* the server has waited for what it had of us */
-		pvfs_leases_unsure(vol, -1);
+		pvfs_conn_unsure(c, -1);
 	c->lost = false;
 	c->sock = sock;
 	c->session = session;
@@ -382,7 +382,7 @@ static void conn_lost(struct pvfs_conn *c, const struct pvfs_request *req)
 	if (!req->has_slot || c->lost)
 		return;
 	c->lost = true;
-	pvfs_leases_unsure(c->server->vol, 1);
+	pvfs_conn_unsure(c, 1);
 }
 
 /* Part of a recovery, which begins anew: the mgr that comes back may be another. */
@@ -426,7 +426,7 @@ static void conn_drop(struct pvfs_conn *c, struct list_head *done, struct list_h
 		if (req->detached) {
 			conn_lost(c, req);
 			if (req->has_slot)
-				pvfs_leases_unsure(c->server->vol, -1);
+				pvfs_conn_unsure(c, -1);
 			pvfs_req_set_state(req, PVFS_REQ_DONE);
 			list_move_tail(&req->link, forgotten);
 		} else if (c->abort || c->state == PVFS_CONN_DEAD || conn_interrupted(c, req)) {
@@ -645,7 +645,7 @@ out:
 	if (req->resend)
 		pvfs_count(c->server->vol, PVFS_CNT_RESENDS, 1);
 	if (req->op == PVFS_OP_CLOSE)
-		pvfs_close_current(req);
+		c->server->vol->ops->close_current(req);
 	h.body_crc = req->body_len ? pvfs_crc32c(0, req->body, req->body_len) : 0;
 	pvfs_header_encode(&h, &c->tx_hdr);
 	return req;
@@ -839,7 +839,7 @@ void pvfs_conn_abandon(struct pvfs_request *req, int err)
 		if (req->resend && c->state != PVFS_CONN_UP)
 			conn_lost(c, req);
 		else if (req->resend && req->has_slot)	/* it may have been done */
-			pvfs_leases_void(c->server->vol);
+			c->server->vol->ops->leases_void(c->server->vol);
 		pvfs_req_set_state(req, PVFS_REQ_DONE);
 		req->err = err;
 		withdrawn = true;
@@ -848,7 +848,7 @@ void pvfs_conn_abandon(struct pvfs_request *req, int err)
 		req->detached = true;
 		req->err = err;
 		if (req->has_slot)	/* until the reply comes, or the channel is back */
-			pvfs_leases_unsure(c->server->vol, 1);
+			pvfs_conn_unsure(c, 1);
 		if (c->rx_req == req) {
 			c->rx_req = NULL;
 			c->rx_discard = true;

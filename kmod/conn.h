@@ -65,7 +65,7 @@ struct pvfs_conn {
 	u32 nposted;
 	int fault;			/* why the connection must go; 0: it need not */
 	bool abort;	/* at the next fault requests fail instead of being sent again */
-	/* requests were given up that the server may do until this channel is back: lease.c */
+	/* requests were given up that the server may do until this channel is back: pvfs_conn_unsure() */
 	bool lost;
 	unsigned int backoff_ms;
 	u64 connects;
@@ -153,6 +153,14 @@ static inline struct pvfs_request *pvfs_tag_find(struct pvfs_conn *c, u32 tag)
 	struct pvfs_request *req = c->tags[tag % PVFS_CHAN_TAGS];
 
 	return req && req->tag == tag ? req : NULL;
+}
+
+/* There is a change more, or one less, of which nobody knows when it is made: see pvfs_volume_ops. */
+static inline void pvfs_conn_unsure(struct pvfs_conn *c, int delta)
+{
+	struct pvfs_volume *vol = c->server->vol;
+
+	vol->ops->leases_unsure(vol, delta);
 }
 
 /* conn->lock held. */

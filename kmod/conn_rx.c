@@ -148,6 +148,7 @@ static int rx_queue_answer(struct pvfs_conn *c, int status)
 /* A request from the server. Return: 0 or -errno, for the answer. */
 static int rx_callback(struct pvfs_conn *c)
 {
+	struct pvfs_volume *vol = c->server->vol;
 	struct pvfs_lock_grant_req grant;
 	struct pvfs_recall_req recall;
 	struct pvfs_settle_req settle;
@@ -161,13 +162,13 @@ static int rx_callback(struct pvfs_conn *c)
 	switch (c->rx_head.op) {
 	case PVFS_OP_LOCK_GRANT:
 		err = pvfs_lock_grant_req_decode(&grant, c->rx_small, len);
-		return err ?: pvfs_locks_granted(c->server->vol, &grant);
+		return err ?: vol->ops->lock_granted(vol, &grant);
 	case PVFS_OP_RECALL:
 		err = pvfs_recall_req_decode(&recall, c->rx_small, len);
-		return err ?: pvfs_leases_recalled(c->server->vol, &recall);
+		return err ?: vol->ops->recall(vol, &recall);
 	case PVFS_OP_SETTLE:
 		err = pvfs_settle_req_decode(&settle, c->rx_small, len);
-		return err ?: pvfs_leases_settle(c->server->vol, &settle);
+		return err ?: vol->ops->settle(vol, &settle);
 	default:
 		return -EOPNOTSUPP;
 	}
@@ -223,7 +224,7 @@ static int rx_message(struct pvfs_conn *c)
 	trace_pvfs_reply(req);
 	if (forget) {
 		if (req->has_slot)	/* see pvfs_conn_abandon() */
-			pvfs_leases_unsure(c->server->vol, -1);
+			pvfs_conn_unsure(c, -1);
 		pvfs_req_forget(req);
 		return 1;
 	}

@@ -3,7 +3,8 @@
  * internal.h - the module's structures and the seam between its two halves.
  *
  *   VFS half:   super.c inode.c namei.c dir.c file.c addr.c xattr.c lock.c; knows nothing of sockets
- *               meta*.c (one function per mgr operation), io.c (split over iods, gather)
+ *               meta*.c (one function per mgr operation), io.c (split over iods, gather);
+ *               upcall.c has what the lower half may call
  *   ------------------------------------------------------------------ this file
  *   lower half: kreq.c (a request's life), conn.c and conn_rx.c (a channel's life), tcp_kern.c,
  *               auth_kern.c, kpvfsd.c (threads), volume.c (mount, session, heartbeat), stats.c,
@@ -28,12 +29,11 @@
 #include <linux/xarray.h>
 #include "../common/msg.h"
 #include "../common/stripe.h"
+#include "fs_state.h"
 #include "kcompat.h"
 
 #undef pr_fmt
 #define pr_fmt(fmt) "pvfs: " fmt
-
-#define PVFS_SUPER_MAGIC 0x53465650
 
 /* ---------------------------------------------------------------- options */
 
@@ -181,46 +181,6 @@ static inline int pvfs_req_run(struct pvfs_request *req)
 struct pvfs_stats;	/* stats.h */
 struct net;
 
-#define PVFS_RECALLS_KEPT 64u
-
-/* How many inodes have a lease, by the span of time in which it ends: leasestat.c. */
-#define PVFS_LEASE_SPANS 64u
-enum pvfs_leased { PVFS_LEASED_FILE, PVFS_LEASED_DIR, PVFS_LEASED_OTHER, PVFS_LEASED_KINDS };
-struct pvfs_lease_counts {
-	u64 gen;			/* of those that are counted */
-	unsigned int shift;		/* of a boot time in ns: its span; 0: none was counted yet */
-	u64 first;			/* the span of now, when it was looked at last */
-	u32 n[PVFS_LEASED_KINDS][PVFS_LEASE_SPANS];	/* span i at i % SPANS */
-};
-
-/* From a draft's first RECALL until all of it was told. */
-#define PVFS_DRAFT_TIMES 5u
-struct pvfs_draft_times {
-	u64 n, us, us_max;
-	u64 below[PVFS_DRAFT_TIMES];	/* 1, 10, 100 ms, 1 s; the last: longer */
-};
-
-/* What says whether an answer may still be believed when it comes: lease.c. */
-struct pvfs_leases {
-	atomic64_t gen;			/* another: nothing from before is believed */
-	atomic_t unsure;		/* changes that may be made at any time; none is believed */
-	atomic64_t owns;		/* counts changes of our own */
-	atomic_long_t tokens;		/* the last one */
-	spinlock_t lock;		/* protects the next four */
-	u64 recalls;			/* how many inodes were recalled */
-	u64 recalled[PVFS_RECALLS_KEPT];	/* the last ones: number i at i % KEPT */
-	struct pvfs_lease_counts counts;
-	struct pvfs_draft_times times;
-	atomic_t drafts, writes;	/* and WRITE leases, there are now */
-};
-
-/* Listings that are kept: listing.c. */
-struct pvfs_listings {
-	spinlock_t lock;		/* protects list, bytes, and what is kept of each inode */
-	struct list_head list;		/* struct pvfs_listing; last used, last */
-	u64 bytes, max;
-};
-
 /*
  * What a volume's requests may use at once. Each has its own: those that wait for one volume's server
  * leave the others' alone.
@@ -236,48 +196,66 @@ struct pvfs_room {
 	wait_queue_head_t io_wait;	/* big, or one of the permits, grew */
 };
 
-struct pvfs_use;
+/**
+ * struct pvfs_volume_ops - all that the lower half tells the VFS half
+ * @init: Makes the VFS half's part of @vol, which is zero. Before there is a connection; may sleep; no
+ *	locks are held. Return: 0 or -ENOMEM; @fini follows in either case.
+ * @fini: Frees it. Nothing is on its way any more, and all inodes are gone; may sleep; no locks are
+ *	held. Also after an @init that failed, or was not called.
+ * @lock_granted: LOCK_GRANT has come: some locks would be granted now. Where replies are received, by a
+ *	task that waits for one or a kpvfsd thread, with conn->rx_mutex held: must not sleep. @req is
+ *	borrowed. Return: 0 or -errno, for the answer.
+ * @recall: RECALL has come: leases on some inodes are over. As @lock_granted. Return: 0; -EAGAIN: not of
+ *	all of them yet, the mgr is told later; or -EBADMSG.
+ * @settle: SETTLE has come: another client wants to know what a file is like. As @lock_granted. Return: 0:
+ *	all that was written to it is with the iods; -EAGAIN: not yet, the mgr is told later.
+ * @leases_void: Nothing that was told so far is believed any more: the session or the mgr is another, or
+ *	nobody knows what became of a change. May be called under conn->lock (bottom halves off): must not
+ *	sleep, nor take a lock.
+ * @leases_unsure: @delta 1: a change that we asked for may be made at any time, and nobody will tell
+ *	us; -1: one of these is over. As @leases_void.
+ * @close_current: @req, a CLOSE, is about to be sent, maybe to another mgr, or in another session, than
+ *	it was made for; its body may still be changed, not its length. Its sender, any task, holds
+ *	conn->tx_mutex: must not sleep.
+ * @locks_lost: The session is gone, and file locks with it. First part of recovery, a work item; may
+ *	sleep, not send; no locks are held. Memory is taken without I/O. It is over before
+ *	pvfs_volume_leave() returns. Return: 0 or -errno: tried again after a pause.
+ * @reclaim: The mgr or the session is new: tells it what is open, and locked. As @locks_lost, but sends
+ *	requests, with PVFS_RF_RECOVERY, and waits for them.
+ * @reclaim_done: All was told to the mgr with that @epoch: tells that, too. As @reclaim, but may be called
+ *	when inodes are gone: it holds none. Return: 0, -EAGAIN: the mgr is another by now; or -errno.
+ * @flush: Unmounting: what is kept back (closes) is to be sent now, with ASYNC requests that are waited
+ *	for afterwards. No inodes are left; may sleep; no locks are held.
+ * @end: Unmounting: requests fail from now on. When it returns the VFS half makes none, and has no work
+ *	queued that does. May sleep; no locks are held.
+ * @show_leases: Writes the lines of /proc/fs/pvfs/<volume>/leases to @m. A read(2) of it; may sleep; only
+ *	the seq_file's lock is held.
+ * @reset_leases: Counters begin anew: what it has of them, too. A write(2); may sleep; no locks are held.
+ *
+ * Constant; given with pvfs_volume_open(). Every member is there. None may wait for a request but where
+ * it says so, nor take a lock under which one is made.
+ */
+struct pvfs_volume_ops {
+	int (*init)(struct pvfs_volume *vol);
+	void (*fini)(struct pvfs_volume *vol);
 
-#define PVFS_UNSTABLE_BITS 10
+	int (*lock_granted)(struct pvfs_volume *vol, const struct pvfs_lock_grant_req *req);
+	int (*recall)(struct pvfs_volume *vol, const struct pvfs_recall_req *req);
+	int (*settle)(struct pvfs_volume *vol, const struct pvfs_settle_req *req);
 
-/* Files that were written to and not synced: unstable.c. */
-struct pvfs_unstables {
-	spinlock_t lock;		/* protects all but answers and dead */
-	struct hlist_head hash[1 << PVFS_UNSTABLE_BITS];	/* by ino */
-	struct list_head list;		/* with something to sync or tell; tried last: at the end */
-	unsigned int n;			/* on the list; read without the lock too */
-	u64 seq;			/* counts what is put on it, claimed, and asked for */
-	wait_queue_head_t wait;		/* for who syncs files to be done with some */
-	u64 answers;			/* FSYNCs answered, about */
-	bool dead;			/* unmounting, and nobody answers */
-};
+	void (*leases_void)(struct pvfs_volume *vol);
+	void (*leases_unsure)(struct pvfs_volume *vol, int delta);
+	void (*close_current)(struct pvfs_request *req);
 
-/* An open that is given back. */
-struct pvfs_ending {
-	struct pvfs_use *use;		/* of its inode, a reference; NULL: it was not counted */
-	u32 told;			/* of that: as pvfs_use.told */
-	struct pvfs_closing c;
-	u64 kept;			/* of what pvfs_wlease_closing() says */
-};
+	int (*locks_lost)(struct pvfs_volume *vol);
+	int (*reclaim)(struct pvfs_volume *vol);
+	int (*reclaim_done)(struct pvfs_volume *vol, u64 epoch);
 
-/* Those that wait for more of them: close.c. */
-struct pvfs_closes {
-	spinlock_t lock;		/* protects the next two */
-	u32 n;
-	struct pvfs_ending end[PVFS_CLOSE_MAX];
-	struct delayed_work work;
-};
+	void (*flush)(struct pvfs_volume *vol);
+	void (*end)(struct pvfs_volume *vol);
 
-/* Opens for reading that nobody uses: deferred.c. vol->open_lock protects all but the work. */
-struct pvfs_deferred {
-	struct list_head list;		/* struct pvfs_inode, the one that was used last at the end */
-	struct list_head due;		/* of those, what is to be given back at once */
-	unsigned int n;			/* on both */
-	struct list_head gone;		/* struct pvfs_use, whose inodes have gone */
-	unsigned long looked;		/* jiffies: when their leases were looked at */
-	unsigned long hurried;		/* jiffies: when one's last name was removed here, */
-	unsigned int others;		/* and how many went with it */
-	struct delayed_work work;
+	void (*show_leases)(struct seq_file *m, struct pvfs_volume *vol);
+	void (*reset_leases)(struct pvfs_volume *vol);
 };
 
 /**
@@ -287,6 +265,7 @@ struct pvfs_deferred {
  */
 struct pvfs_volume {
 	struct pvfs_opts opts;
+	const struct pvfs_volume_ops *ops;
 	struct net *net;		/* the mounter's network namespace */
 	char client_host[__NEW_UTS_LEN + 1];
 	u8 client_id[PVFS_UUID_LEN];	/* random; finds our session again */
@@ -321,7 +300,23 @@ struct pvfs_volume {
 	atomic_t async;			/* ASYNC requests in flight */
 	wait_queue_head_t async_wait;
 
-	/* open files: the VFS half's, walked by pvfs_files_reclaim() */
+	struct pvfs_room room;
+	/*
+	 * Both with a rescuer of this volume's, so that it comes back when memory is short, whatever
+	 * others wait for. Apart, as recovery waits for connections.
+	 */
+	struct workqueue_struct *connect_wq;
+	struct workqueue_struct *recover_wq;	/* and heartbeats, which wait for nobody */
+
+	struct pvfs_stats __percpu *stats;
+	struct proc_dir_entry *proc;
+	char proc_name[PVFS_VOLUME_MAX + 16];
+	struct list_head volumes;	/* stats.c's list of all, its mutex */
+
+	/*
+	 * The VFS half's; the lower one looks at nothing that follows. Open files, walked by
+	 * pvfs_files_reclaim().
+	 */
 	spinlock_t open_lock;		/* protects open_list, each inode's link on it, deferred */
 	struct list_head open_list;
 	/* CLOSEs and transfers on their way that hold an inode; 0 wakes async_wait */
@@ -340,13 +335,6 @@ struct pvfs_volume {
 	bool locks_dead;		/* unmounting, and the mgr does not answer: they fail */
 	bool idmapped;			/* was seen through a mount that maps ids; never reset */
 
-	struct pvfs_room room;
-	/*
-	 * Both with a rescuer of this volume's, so that it comes back when memory is short, whatever
-	 * others wait for. Apart, as recovery waits for connections.
-	 */
-	struct workqueue_struct *connect_wq;
-	struct workqueue_struct *recover_wq;	/* and heartbeats, which wait for nobody */
 	/* What the VFS half leaves to others, and may take as long as a server is away. */
 	struct workqueue_struct *vfs_wq;
 	struct workqueue_struct *put_wq;	/* last references to inodes: they wait for pages */
@@ -360,16 +348,13 @@ struct pvfs_volume {
 	struct pvfs_deferred deferred;
 	struct pvfs_unstables unstable;
 
-	struct pvfs_stats __percpu *stats;
-	struct proc_dir_entry *proc;
-	char proc_name[PVFS_VOLUME_MAX + 16];
-	struct list_head volumes;	/* stats.c's list of all, its mutex */
-	struct super_block *sb;		/* set by the VFS half */
+	struct super_block *sb;		/* NULL until there is one */
 };
 
 /**
  * pvfs_volume_open - connect to the mgr, open a session, learn the iods
  * @opts: copied; the key too
+ * @ops: the VFS half's; constant
  * @ret: the volume on success
  * @why: on failure one line for the user (host's name included), room 160
  *
@@ -378,8 +363,8 @@ struct pvfs_volume {
  * Return: 0; -EHOSTUNREACH/-ECONNREFUSED/-ETIMEDOUT (no mgr), -EACCES (key), -ENOENT (volume),
  * -EPROTO (version).
  */
-int pvfs_volume_open(const struct pvfs_opts *opts, unsigned int timeout_ms,
-		     struct pvfs_volume **ret, char *why);
+int pvfs_volume_open(const struct pvfs_opts *opts, const struct pvfs_volume_ops *ops,
+		     unsigned int timeout_ms, struct pvfs_volume **ret, char *why);
 
 /*
  * Unmount, before the inodes go: when it returns recovery holds none, and never will again. What it
@@ -403,41 +388,10 @@ bool pvfs_volume_up(const struct pvfs_volume *vol);
 bool pvfs_volume_mgr_there(const struct pvfs_volume *vol);
 
 /*
- * VFS half, called by volume.c from a workqueue when the mgr or the session is new: sends RECLAIM
- * for every open inode (PVFS_RF_RECOVERY set on its requests). Return 0 or -errno: tried again
- * after a pause.
+ * The time that goes on while the machine is suspended: the manager's does. As of the last tick,
+ * which an eighth of a lease makes good.
  */
-int pvfs_files_reclaim(struct pvfs_volume *vol);
-/* VFS half, the same for file locks: after files; and when the session that had them is gone. */
-int pvfs_locks_reclaim(struct pvfs_volume *vol);
-int pvfs_locks_lost(struct pvfs_volume *vol);
-bool pvfs_locks_are_lost(const struct file *file);
-/* VFS half: all has been told, to the mgr with that epoch; -EAGAIN: it is another. */
-int pvfs_meta_reclaim_done(struct pvfs_volume *vol, u64 epoch);
-void pvfs_locks_abort(struct pvfs_volume *vol);
-/* VFS half, called where a LOCK_GRANT, a RECALL or a SETTLE is received; do not sleep. */
-int pvfs_locks_granted(struct pvfs_volume *vol, const struct pvfs_lock_grant_req *req);
-void pvfs_opens_init(struct pvfs_volume *vol);
-void pvfs_closes_init(struct pvfs_volume *vol);
-void pvfs_close_current(struct pvfs_request *req);
-void pvfs_closes_flush(struct pvfs_volume *vol);
-void pvfs_closes_end(struct pvfs_volume *vol);
-void pvfs_deferred_init(struct pvfs_volume *vol);
-void pvfs_deferred_end(struct pvfs_volume *vol);
-int pvfs_leases_recalled(struct pvfs_volume *vol, const struct pvfs_recall_req *req);
-int pvfs_leases_settle(struct pvfs_volume *vol, const struct pvfs_settle_req *req);
-/* VFS half: see lease.c. From anywhere. */
-void pvfs_leases_init(struct pvfs_volume *vol);
-void pvfs_leasestat_show(struct seq_file *m, struct pvfs_volume *vol);
-void pvfs_leasestat_reset(struct pvfs_volume *vol);
-void pvfs_listings_init(struct pvfs_volume *vol);
-/* VFS half: io.c's part of vol->room. 0 or -ENOMEM. */
-int pvfs_io_room_init(struct pvfs_volume *vol);
-void pvfs_io_room_fini(struct pvfs_volume *vol);
-void pvfs_leases_void(struct pvfs_volume *vol);
 u64 pvfs_boot_ns(void);
-void pvfs_session_renewed(struct pvfs_volume *vol, u64 asked);
-void pvfs_leases_unsure(struct pvfs_volume *vol, int delta);
 
 /* ---------------------------------------------------------------- waiting */
 
@@ -532,7 +486,5 @@ int pvfs_auth_init(void);
 void pvfs_auth_exit(void);
 int pvfs_stats_init(void);
 void pvfs_stats_exit(void);
-int pvfs_vfs_init(void);	/* inode cache, register_filesystem: VFS half */
-void pvfs_vfs_exit(void);
 
 #endif

@@ -25,15 +25,6 @@
 
 /* ---------------------------------------------------------------- the clocks */
 
-/*
- * The time that goes on while the machine is suspended: the manager's does. As of the last tick,
- * which an eighth of a lease makes good.
- */
-u64 pvfs_boot_ns(void)
-{
-	return ktime_get_coarse_boottime_ns();
-}
-
 void pvfs_leases_init(struct pvfs_volume *vol)
 {
 	spin_lock_init(&vol->leases.lock);
@@ -129,16 +120,6 @@ void pvfs_recall_note(struct pvfs_volume *vol, u64 ino)
 	l->recalled[l->recalls % ARRAY_SIZE(l->recalled)] = ino;
 	WRITE_ONCE(l->recalls, l->recalls + 1);
 	spin_unlock(&l->lock);
-}
-
-/**
- * pvfs_session_renewed - the mgr has answered what renews the session
- * @vol: the volume
- * @asked: pvfs_boot_ns() before it was asked
- */
-void pvfs_session_renewed(struct pvfs_volume *vol, u64 asked)
-{
-	WRITE_ONCE(vol->renewed, asked);
 }
 
 /**

@@ -618,7 +618,7 @@ static int lock_each_inode(struct pvfs_volume *vol,
  * pvfs_locks_lost - our session was ended, and the locks with it; others may have had them since
  * @vol: the volume
  *
- * Called by volume.c as pvfs_files_reclaim(), before it.
+ * As pvfs_volume_ops.locks_lost: part of recovery, before pvfs_files_reclaim().
  *
  * Return: 0 or -ENOMEM.
  */
@@ -653,7 +653,7 @@ bool pvfs_locks_are_lost(const struct file *file)
  * pvfs_locks_reclaim - tell a new mgr what is locked
  * @vol: the volume
  *
- * Called by volume.c, after pvfs_files_reclaim(). A call that is granted while this runs finds out
+ * Part of recovery, after pvfs_files_reclaim(). A call that is granted while this runs finds out
  * by itself that the mgr is another: lock_set().
  *
  * Return: 0 or -errno: to be tried again.

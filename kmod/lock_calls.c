@@ -356,7 +356,7 @@ void pvfs_locks_abort(struct pvfs_volume *vol)
  * @vol: the volume
  * @req: the message; borrowed
  *
- * Called by conn_rx.c. It is a hint: one that is wrong costs a question.
+ * As pvfs_volume_ops.lock_granted. It is a hint: one that is wrong costs a question.
  *
  * Return: 0 or -EBADMSG.
  */

@@ -143,7 +143,7 @@ static int opens_reclaim_inode(struct inode *inode, bool recovery)
  * pvfs_files_reclaim - tell a new mgr, or a new session, what is open
  * @vol: the volume
  *
- * Called by volume.c while other requests to the mgr are held. Opens that are made while this runs
+ * As pvfs_volume_ops.reclaim: other requests to the mgr are held. Opens that are made while this runs
  * see by themselves that the session is another: pvfs_file_opened().
  *
  * Return: 0 or -errno.

@@ -5,7 +5,7 @@
  *   stats     one line per operation that was used; writing "reset" starts from zero
  *   servers   one line per server: connections, state, queue
  *   requests  one line per request in flight: what waits for whom, and for how long
- *   leases    what may be believed, and what others wait for: leasestat.c
+ *   leases    what may be believed, and what others wait for: the VFS half writes it
  *
  * Two mounts of one volume are <volume> and <volume>-2.
  */
@@ -152,7 +152,7 @@ static ssize_t stats_write(struct file *file, const char __user *buf, size_t n, 
 	/* Counts of requests that end right now may survive: good enough for who measures. */
 	for_each_possible_cpu(cpu)
 		memset(per_cpu_ptr(vol->stats, cpu), 0, sizeof(struct pvfs_stats));
-	pvfs_leasestat_reset(vol);
+	vol->ops->reset_leases(vol);
 	return n;
 }
 
@@ -246,7 +246,9 @@ static int stats_requests_show(struct seq_file *m, void *v)
 
 static int stats_leases_show(struct seq_file *m, void *v)
 {
-	pvfs_leasestat_show(m, m->private);
+	struct pvfs_volume *vol = m->private;
+
+	vol->ops->show_leases(m, vol);
 	return 0;
 }
 

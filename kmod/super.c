@@ -402,7 +402,7 @@ static int pvfs_fill_super(struct super_block *sb, struct fs_context *fc)
 	char why[160] = "";
 	int err;
 
-	err = pvfs_volume_open(&ctx->opts, ctx->mount_timeout_ms, &vol, why);
+	err = pvfs_volume_open(&ctx->opts, &pvfs_volume_ops, ctx->mount_timeout_ms, &vol, why);
 	if (err) {
 		errorf(fc, "pvfs: %s", why[0] ? why : "mount failed");
 		return err;

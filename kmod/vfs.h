@@ -18,6 +18,7 @@
  *   leasestat.c how many leases and drafts there are
  *   wlease.c leases to write without asking     writeback.c  writing to the page cache, and from there
  *   resend.c pages that an iod may have lost   ahead.c  reading ahead of who does not read on
+ *   upcall.c what the lower half tells: a table of functions of these
  *
  * What is trusted: by default nothing that was learned before the present system call began. Names
  * are asked by LOOKUP, whose answer brings the attributes along; open files' attributes by GETATTR;
@@ -39,6 +40,8 @@
 
 #include <linux/semaphore.h>
 #include "internal.h"
+
+#define PVFS_SUPER_MAGIC 0x53465650
 
 struct dir_context;
 struct iov_iter;
@@ -276,6 +279,12 @@ extern const struct export_operations pvfs_export_operations;	/* export.c */
 extern const struct xattr_handler *pvfs_xattr_handlers[];
 
 void pvfs_umount_begin(struct super_block *sb);
+int pvfs_vfs_init(void);	/* inode cache, register_filesystem */
+void pvfs_vfs_exit(void);
+
+/* ---------------------------------------------------------------- upcall.c */
+
+extern const struct pvfs_volume_ops pvfs_volume_ops;
 
 /* ---------------------------------------------------------------- lease.c */
 
@@ -287,6 +296,11 @@ struct pvfs_ask {
 	u64 kept;			/* as in struct pvfs_ending, if it is a CLOSE; else 0 */
 };
 
+void pvfs_leases_init(struct pvfs_volume *vol);
+void pvfs_leases_void(struct pvfs_volume *vol);
+void pvfs_leases_unsure(struct pvfs_volume *vol, int delta);
+int pvfs_leases_recalled(struct pvfs_volume *vol, const struct pvfs_recall_req *req);
+int pvfs_leases_settle(struct pvfs_volume *vol, const struct pvfs_settle_req *req);
 void pvfs_lease_ask(struct pvfs_volume *vol, struct pvfs_ask *ask);
 void pvfs_lease_take(struct inode *inode, const struct pvfs_attr *attr, const struct pvfs_ask *ask);
 unsigned long pvfs_lease_token(const struct inode *inode);
@@ -361,6 +375,8 @@ int pvfs_resend(struct inode *inode, unsigned long stable);
 
 /* ---------------------------------------------------------------- leasestat.c */
 
+void pvfs_leasestat_show(struct seq_file *m, struct pvfs_volume *vol);
+void pvfs_leasestat_reset(struct pvfs_volume *vol);
 void pvfs_leasestat_take(struct inode *inode, u64 now);
 void pvfs_leasestat_drop(struct pvfs_inode *pi);
 void pvfs_leasestat_draft(struct pvfs_volume *vol, int delta);
@@ -381,6 +397,7 @@ struct pvfs_listing {
 	u8 raw[];
 };
 
+void pvfs_listings_init(struct pvfs_volume *vol);
 void pvfs_listing_begin(struct inode *dir, u64 *owns);
 struct pvfs_listing *pvfs_listing_add(struct pvfs_listing *l, u64 owns, unsigned long token,
 				      const u8 *raw, u32 len, u32 count);
@@ -504,7 +521,7 @@ int pvfs_acl_set_mapped(struct pvfs_idmap *idmap, struct inode *inode, u32 flag,
 			size_t size);
 #endif
 
-/* ---------------------------------------------------------------- lock.c, lock_append.c */
+/* ---------------------------------------------------------------- lock*.c */
 
 int pvfs_locks_init(void);
 void pvfs_locks_exit(void);
@@ -517,6 +534,11 @@ void pvfs_locks_flushed(struct file *file, fl_owner_t id);
 void pvfs_locks_released(struct inode *inode, struct file *file);
 void pvfs_locks_evict(struct inode *inode);
 void pvfs_locks_wait(struct pvfs_volume *vol);
+int pvfs_locks_reclaim(struct pvfs_volume *vol);
+int pvfs_locks_lost(struct pvfs_volume *vol);
+bool pvfs_locks_are_lost(const struct file *file);
+void pvfs_locks_abort(struct pvfs_volume *vol);
+int pvfs_locks_granted(struct pvfs_volume *vol, const struct pvfs_lock_grant_req *req);
 
 /*
  * ---------------------------------------------------------------- meta.c, meta_names.c,
@@ -580,6 +602,7 @@ int pvfs_meta_report(struct inode *inode, u32 flags, u64 settled);
 int pvfs_meta_getlk(struct inode *inode, const struct pvfs_getlk_req *m,
 		    struct pvfs_getlk_rep *rep);
 int pvfs_meta_lock_reclaim(struct pvfs_volume *vol, const struct pvfs_lock_req *m, u8 *state);
+int pvfs_meta_reclaim_done(struct pvfs_volume *vol, u64 epoch);
 int pvfs_meta_statfs(struct pvfs_volume *vol, struct pvfs_statfs_rep *rep);
 int pvfs_meta_setlayout(struct inode *inode, const struct pvfs_layout *layout);
 int pvfs_layout_settled(struct inode *inode);
@@ -646,6 +669,9 @@ struct pvfs_io {
 
 int pvfs_io_init(void);
 void pvfs_io_exit(void);
+/* Its part of vol->room. 0 or -ENOMEM. */
+int pvfs_io_room_init(struct pvfs_volume *vol);
+void pvfs_io_room_fini(struct pvfs_volume *vol);
 struct pvfs_io *pvfs_io_get(struct inode *inode, bool write, loff_t pos, size_t len, bool fill);
 void pvfs_io_put(struct pvfs_io *io);
 bool pvfs_session_over(struct pvfs_volume *vol, u64 session);
@@ -683,6 +709,8 @@ void pvfs_unstable_unmount(struct pvfs_volume *vol);
 
 /* ---------------------------------------------------------------- opens.c */
 
+void pvfs_opens_init(struct pvfs_volume *vol);
+int pvfs_files_reclaim(struct pvfs_volume *vol);
 int pvfs_file_opened(struct inode *inode, struct pvfs_file *pf, const struct pvfs_cap *cap,
 		     u64 session, u64 epoch);
 void pvfs_session_sample(struct pvfs_volume *vol, u64 *session, u64 *epoch);
@@ -692,6 +720,10 @@ void pvfs_open_uncount(struct pvfs_inode *pi, u32 class);
 
 /* ---------------------------------------------------------------- close.c */
 
+void pvfs_closes_init(struct pvfs_volume *vol);
+void pvfs_close_current(struct pvfs_request *req);
+void pvfs_closes_flush(struct pvfs_volume *vol);
+void pvfs_closes_end(struct pvfs_volume *vol);
 void pvfs_close_at_mgr(struct pvfs_volume *vol, const struct pvfs_fid *fid, u32 flags,
 		       struct inode *inode);
 void pvfs_closes_hurry(struct inode *inode);
@@ -699,6 +731,8 @@ void pvfs_close_queue(struct pvfs_volume *vol, const struct pvfs_ending *e);
 
 /* ---------------------------------------------------------------- deferred.c */
 
+void pvfs_deferred_init(struct pvfs_volume *vol);
+void pvfs_deferred_end(struct pvfs_volume *vol);
 bool pvfs_open_joinable(const struct inode *inode);
 bool pvfs_open_join(struct inode *inode, unsigned long token);
 void pvfs_open_share(struct inode *inode, struct pvfs_file *pf);

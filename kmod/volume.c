@@ -83,6 +83,17 @@ void pvfs_slot_put(struct pvfs_volume *vol, struct pvfs_request *req)
 
 /* ---------------------------------------------------------------- session */
 
+u64 pvfs_boot_ns(void)
+{
+	return ktime_get_coarse_boottime_ns();
+}
+
+/* The mgr has answered what renews the session, and was asked at @asked: as pvfs_boot_ns(). */
+static void volume_session_renewed(struct pvfs_volume *vol, u64 asked)
+{
+	WRITE_ONCE(vol->renewed, asked);
+}
+
 /* Memory that a reply's payload can land in, page by page. */
 struct landing {
 	void *mem;
@@ -150,7 +161,7 @@ static int volume_session_open(struct pvfs_volume *vol, struct pvfs_session_open
 		     ret->niods > PVFS_IOD_MAX || ret->lease_ms < LEASE_MS_MIN))
 		err = -EBADMSG;
 	if (!err)
-		pvfs_session_renewed(vol, asked);
+		volume_session_renewed(vol, asked);
 	*ret_len = req->in_len;
 	*ret_on = req->connect;
 	pvfs_req_put(req);
@@ -165,7 +176,7 @@ static void volume_set_session(struct pvfs_volume *vol, const struct pvfs_sessio
 	memcpy(vol->ticket, rep->ticket, sizeof(vol->ticket));
 	vol->epoch = rep->epoch;
 	spin_unlock(&vol->lock);
-	pvfs_leases_void(vol);
+	vol->ops->leases_void(vol);
 	pvfs_server_session(vol->mgr, rep->session, opened);
 }
 
@@ -189,7 +200,7 @@ void pvfs_volume_mgr_up(struct pvfs_volume *vol, u64 epoch)
 	}
 	spin_unlock(&vol->lock);
 	if (other)
-		pvfs_leases_void(vol);
+		vol->ops->leases_void(vol);
 }
 
 void pvfs_volume_session_lost(struct pvfs_volume *vol, u64 session)
@@ -204,7 +215,7 @@ void pvfs_volume_session_lost(struct pvfs_volume *vol, u64 session)
 	}
 	spin_unlock(&vol->lock);
 	if (ours) {
-		pvfs_leases_void(vol);
+		vol->ops->leases_void(vol);
 		pr_warn("%s: session expired at the mgr, opening a new one\n", vol->opts.volume);
 	}
 }
@@ -264,10 +275,10 @@ static int volume_learn_lease(struct pvfs_volume *vol)
 		err = -EBADMSG;
 	if (!err && rep.lease_ms != vol->lease_ms) {
 		WRITE_ONCE(vol->lease_ms, rep.lease_ms);
-		pvfs_leases_void(vol);
+		vol->ops->leases_void(vol);
 	}
 	if (!err)
-		pvfs_session_renewed(vol, asked);
+		volume_session_renewed(vol, asked);
 	return err;
 }
 
@@ -302,15 +313,14 @@ static int volume_tell_all(struct pvfs_volume *vol, u64 epoch, bool *lost)
 
 	if (volume_walk_begin(vol)) {
 		if (*lost)
-			err = pvfs_locks_lost(vol);
+			err = vol->ops->locks_lost(vol);
 		if (!err) {
 			*lost = false;
-			err = pvfs_files_reclaim(vol);
+			err = vol->ops->reclaim(vol);
 		}
-		err = err ?: pvfs_locks_reclaim(vol);
 		volume_walk_end(vol);
 	}
-	err = err ?: pvfs_meta_reclaim_done(vol, epoch);
+	err = err ?: vol->ops->reclaim_done(vol, epoch);
 	/* That it is another is known to who shakes hands with it. */
 	if (err == -EAGAIN)
 		pvfs_server_reconnect(vol->mgr);
@@ -355,7 +365,7 @@ static void volume_renew_done(struct pvfs_request *req)
 	struct pvfs_volume *vol = req->server->vol;
 
 	if (!req->err)
-		pvfs_session_renewed(vol, vol->renew_asked);
+		volume_session_renewed(vol, vol->renew_asked);
 	else if (req->err == -ESTALE)
 		pvfs_volume_session_lost(vol, req->session);
 	if (!READ_ONCE(vol->dead))
@@ -433,15 +443,7 @@ static void volume_free(struct pvfs_volume *vol)
 		destroy_workqueue(vol->connect_wq);
 	if (vol->recover_wq)
 		destroy_workqueue(vol->recover_wq);
-	if (vol->vfs_wq)
-		destroy_workqueue(vol->vfs_wq);
-	if (vol->put_wq)
-		destroy_workqueue(vol->put_wq);
-	if (vol->io_wq)
-		destroy_workqueue(vol->io_wq);
-	if (vol->back_wq)
-		destroy_workqueue(vol->back_wq);
-	pvfs_io_room_fini(vol);
+	vol->ops->fini(vol);
 	pvfs_kreq_room_fini(vol);
 	bitmap_free(vol->slot_busy);
 	kvfree(vol->slot_seq);
@@ -471,8 +473,8 @@ static void volume_explain(char *why, const struct pvfs_volume *vol, int err)
 	}
 }
 
-int pvfs_volume_open(const struct pvfs_opts *opts, unsigned int timeout_ms,
-		     struct pvfs_volume **ret, char *why)
+int pvfs_volume_open(const struct pvfs_opts *opts, const struct pvfs_volume_ops *ops,
+		     unsigned int timeout_ms, struct pvfs_volume **ret, char *why)
 {
 	struct pvfs_session_open_rep rep;
 	struct pvfs_volume *vol;
@@ -489,20 +491,13 @@ int pvfs_volume_open(const struct pvfs_opts *opts, unsigned int timeout_ms,
 	if (!vol)
 		return -ENOMEM;
 	vol->opts = *opts;
+	vol->ops = ops;
 	vol->net = get_net(current->nsproxy->net_ns);
 	if (!vol->opts.nconnect)
 		vol->opts.nconnect = min_t(unsigned int, pvfs_kpvfsd_count(), NCONNECT_DEFAULT);
 	strscpy(vol->client_host, utsname()->nodename, sizeof(vol->client_host));
 	get_random_bytes(vol->client_id, sizeof(vol->client_id));
 	spin_lock_init(&vol->lock);
-	pvfs_leases_init(vol);
-	pvfs_listings_init(vol);
-	pvfs_opens_init(vol);
-	pvfs_closes_init(vol);
-	pvfs_deferred_init(vol);
-	spin_lock_init(&vol->locks_lock);
-	INIT_LIST_HEAD(&vol->lock_inodes);
-	INIT_LIST_HEAD(&vol->lock_waits);
 	INIT_LIST_HEAD(&vol->volumes);
 	init_waitqueue_head(&vol->slot_wait);
 	init_waitqueue_head(&vol->async_wait);
@@ -514,12 +509,8 @@ int pvfs_volume_open(const struct pvfs_opts *opts, unsigned int timeout_ms,
 	vol->stats = alloc_percpu(struct pvfs_stats);
 	vol->connect_wq = alloc_workqueue("pvfs_connect", WQ_UNBOUND | WQ_MEM_RECLAIM, 0);
 	vol->recover_wq = alloc_workqueue("pvfs_recover", WQ_UNBOUND | WQ_MEM_RECLAIM, 0);
-	vol->vfs_wq = alloc_workqueue("pvfs_vfs", WQ_UNBOUND | WQ_MEM_RECLAIM, 0);
-	vol->put_wq = alloc_workqueue("pvfs_put", WQ_UNBOUND, 0);
-	vol->io_wq = alloc_workqueue("pvfs_io", WQ_UNBOUND | WQ_MEM_RECLAIM, 0);
-	vol->back_wq = alloc_workqueue("pvfs_back", WQ_UNBOUND | WQ_MEM_RECLAIM, WQ_MAX_ACTIVE);
-	if (!vol->stats || !vol->connect_wq || !vol->recover_wq || !vol->vfs_wq || !vol->put_wq ||
-	    !vol->io_wq || !vol->back_wq || pvfs_kreq_room_init(vol) || pvfs_io_room_init(vol))
+	if (!vol->stats || !vol->connect_wq || !vol->recover_wq || pvfs_kreq_room_init(vol) ||
+	    ops->init(vol))
 		goto out_free;
 	err = volume_landing_alloc(&table, IODTAB_MAX);
 	if (err)
@@ -623,7 +614,7 @@ void pvfs_volume_close(struct pvfs_volume *vol)
 	u32 i;
 
 	cancel_delayed_work_sync(&vol->renew_work);
-	pvfs_closes_flush(vol);
+	vol->ops->flush(vol);
 	volume_wait_async(vol, CLOSE_WAIT_MS);
 	/*
 	 * Requests may have been aborted a moment ago, and the connection with them: it comes back at once, or
@@ -640,8 +631,7 @@ void pvfs_volume_close(struct pvfs_volume *vol)
 	pvfs_server_abort(vol->mgr);
 	for (i = 0; i < vol->niods; i++)
 		pvfs_server_abort(vol->iods[i]);
-	pvfs_deferred_end(vol);
-	pvfs_closes_end(vol);
+	vol->ops->end(vol);
 	cancel_work_sync(&vol->recover_work);
 	cancel_delayed_work_sync(&vol->renew_work);
 	pvfs_stats_del_volume(vol);
