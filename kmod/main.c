@@ -3,7 +3,7 @@
  * main.c - the module's beginning and end. The ladder mirrors the acquisitions.
  */
 #include <linux/module.h>
-#include "vfs.h"
+#include "fs/vfs.h"
 
 static int __init pvfs_init(void)
 {

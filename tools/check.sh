@@ -18,7 +18,7 @@ for k in 6.1 6.12; do
 	step "sparse, kernel $k"
 	dir=build/kmod/$(tools/kernels.sh $k kver)
 	rm -rf "$dir"
-	C=1 W=1 tools/kmod-build.sh $k 2>&1 | grep -E '(kmod|common|late)/[a-z_]+\.[ch]:.*(warning|error)' && rc=1
+	C=1 W=1 tools/kmod-build.sh $k 2>&1 | grep -E '(kmod(|/net|/fs)|common|late)/[a-z_]+\.[ch]:.*(warning|error)' && rc=1
 done
 
 step "clang-tidy"
@@ -35,6 +35,6 @@ cp=$(tools/kernels.sh checkpatch) || exit 1
 # Not for us: our lines may have 100 columns; X-macro lists look like complex macros; files are not patches.
 perl "$cp" --no-tree --no-summary --terse -f --max-line-length=100 \
 	--ignore FILE_PATH_CHANGES,LINUX_VERSION_CODE,COMPLEX_MACRO,MACRO_ARG_REUSE,SPDX_LICENSE_TAG,LONG_LINE_COMMENT \
-	kmod/*.[ch] tests/vm/late/*.c | grep -E 'ERROR|WARNING' && rc=1
+	kmod/{,net/,fs/}*.[ch] tests/vm/late/*.c | grep -E 'ERROR|WARNING' && rc=1
 [ $rc = 0 ] && echo "check: nothing found"
 exit $rc

@@ -26,12 +26,12 @@ if [ ! -e "$headers/Makefile" ]; then
 	exit 1
 fi
 dir=$top/build/kmod/$kver
-mkdir -p "$dir/kmod" "$dir/common"
+mkdir -p "$dir"/kmod/{net,fs} "$dir/common"
 # Only what changed, so that make sees what it has to do; and nothing that is gone from the tree.
-for f in Kbuild kmod/*.[ch] common/*.[ch] common/*.def; do
+for f in Kbuild kmod/{,net/,fs/}*.[ch] common/*.[ch] common/*.def; do
 	cmp -s "$f" "$dir/$f" || cp "$f" "$dir/$f"
 done
-for f in "$dir"/kmod/*.[ch] "$dir"/common/*.[ch]; do
+for f in "$dir"/kmod/{,net/,fs/}*.[ch] "$dir"/common/*.[ch]; do
 	f=${f#"$dir"/}
 	case $f in *.mod.c) continue ;; esac
 	[ -e "$f" ] || rm "$dir/$f"

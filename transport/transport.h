@@ -11,7 +11,7 @@
  *                         |
  *              struct pvfs_xprt_ops: tcp.c, loop.c
  *
- * Nothing above conn.c names a transport. The kernel's twin of this file is kmod/conn.h.
+ * Nothing above conn.c names a transport. The kernel's twin of this file is kmod/net/conn.h.
  */
 #ifndef PVFS_TRANSPORT_H
 #define PVFS_TRANSPORT_H

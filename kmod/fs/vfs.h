@@ -39,7 +39,7 @@
 #define PVFS_VFS_H
 
 #include <linux/semaphore.h>
-#include "internal.h"
+#include "../net/net.h"
 
 #define PVFS_SUPER_MAGIC 0x53465650
 

@@ -5,7 +5,7 @@
 #ifndef PVFS_KSTATS_H
 #define PVFS_KSTATS_H
 
-#include "internal.h"
+#include "net.h"
 
 /* One per operation and CPU; times in ns. Queued: submit to post. In flight: post to reply. */
 struct pvfs_op_stats {

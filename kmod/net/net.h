@@ -1,17 +1,17 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * internal.h - the module's structures and the seam between its two halves.
+ * net.h - the seam between the module's two halves: what the lower one has for the VFS half.
  *
- *   VFS half:   super.c inode.c namei.c dir.c file.c addr.c xattr.c lock.c; knows nothing of sockets
- *               meta*.c (one function per mgr operation), io.c (split over iods, gather);
- *               upcall.c has what the lower half may call
- *   ------------------------------------------------------------------ this file
- *   lower half: kreq.c (a request's life), conn.c and conn_rx.c (a channel's life), tcp_kern.c,
- *               auth_kern.c, kpvfsd.c (threads), volume.c (mount, session, heartbeat), stats.c,
- *               trace.[ch]
+ *   ../fs/  VFS half: super.c inode.c namei.c dir.c file.c addr.c xattr.c lock.c; knows nothing of sockets
+ *           meta*.c (one function per mgr operation), io.c (split over iods, gather);
+ *           upcall.c has what the lower half may call: struct pvfs_volume_ops
+ *   ---------------------------------------------------------------------- this file
+ *   ./      lower half: kreq.c (a request's life), conn.c and conn_rx.c (a channel's life), tcp_kern.c,
+ *           auth_kern.c, kpvfsd.c (threads), volume.c (mount, session, heartbeat), stats.c,
+ *           trace.[ch]. They share conn.h, and include nothing of ../fs/
  */
-#ifndef PVFS_INTERNAL_H
-#define PVFS_INTERNAL_H
+#ifndef PVFS_NET_H
+#define PVFS_NET_H
 
 #include <linux/atomic.h>
 #include <linux/bvec.h>
@@ -27,10 +27,10 @@
 #include <linux/wait.h>
 #include <linux/workqueue.h>
 #include <linux/xarray.h>
-#include "../common/msg.h"
-#include "../common/stripe.h"
-#include "fs_state.h"
-#include "kcompat.h"
+#include "../../common/msg.h"
+#include "../../common/stripe.h"
+#include "../fs_state.h"
+#include "../kcompat.h"
 
 #undef pr_fmt
 #define pr_fmt(fmt) "pvfs: " fmt

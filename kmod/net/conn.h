@@ -7,7 +7,7 @@
 
 #include <linux/llist.h>
 #include <linux/net.h>
-#include "internal.h"
+#include "net.h"
 
 /* Requests in flight on one channel, whatever the server would grant. */
 #define PVFS_CHAN_TAGS 256

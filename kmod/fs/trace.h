@@ -1,38 +1,15 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * trace.h - tracepoints of a request's life: submit, post, reply, done; and of a lease's: it was taken,
- * recalled or settled, and what a draft, or a WRITE lease, had kept back was told after that.
+ * trace.h - tracepoints of a lease's life: it was taken, recalled or settled, and what a draft, or a WRITE
+ * lease, had kept back was told after that.
  */
 #undef TRACE_SYSTEM
 #define TRACE_SYSTEM pvfs
 
-#if !defined(PVFS_TRACE_H) || defined(TRACE_HEADER_MULTI_READ)
-#define PVFS_TRACE_H
+#if !defined(PVFS_FS_TRACE_H) || defined(TRACE_HEADER_MULTI_READ)
+#define PVFS_FS_TRACE_H
 
 #include <linux/tracepoint.h>
-#include "internal.h"
-
-DECLARE_EVENT_CLASS(pvfs_request_class, TP_PROTO(const struct pvfs_request *req), TP_ARGS(req),
-		    TP_STRUCT__entry(__field(const void *, req) __array(char, op, 16)
-					     __field(u16, slot) __field(u32, tag)
-						     __field(u32, slot_seq) __field(u32, payload)
-							     __field(int, err)),
-		    TP_fast_assign(__entry->req = req;
-				   strscpy(__entry->op, pvfs_op_name(req->op), sizeof(__entry->op));
-				   __entry->slot = req->slot; __entry->tag = req->tag;
-				   __entry->slot_seq = req->slot_seq;
-				   __entry->payload = req->bv_len; __entry->err = req->err;),
-		    TP_printk("req %p %s tag %u slot %u/%u payload %u err %d", __entry->req,
-			      __entry->op, __entry->tag, __entry->slot, __entry->slot_seq,
-			      __entry->payload, __entry->err));
-
-#define PVFS_REQUEST_EVENT(name) \
-DEFINE_EVENT(pvfs_request_class, name, TP_PROTO(const struct pvfs_request *req), TP_ARGS(req))
-
-PVFS_REQUEST_EVENT(pvfs_submit);
-PVFS_REQUEST_EVENT(pvfs_post);
-PVFS_REQUEST_EVENT(pvfs_reply);
-PVFS_REQUEST_EVENT(pvfs_done);
 
 /* A lease that there was not before; not that one lasts longer. */
 TRACE_EVENT(pvfs_lease, TP_PROTO(dev_t dev, u64 ino, umode_t mode, u32 ms), TP_ARGS(dev, ino, mode, ms),
