@@ -12,7 +12,7 @@
 
 #define PVFS_MAGIC		0x53465650u	/* "PVFS" as little-endian bytes */
 #define PVFS_HDR_VERSION	1		/* of the framing below */
-#define PVFS_PROTO_VERSION	8		/* of the operations; exchanged in AUTH */
+#define PVFS_PROTO_VERSION	9		/* of the operations; exchanged in AUTH */
 #define PVFS_PORT_MGR		7100
 #define PVFS_PORT_IOD		7101		/* the first iod of a node */
 
@@ -203,6 +203,7 @@ enum pvfs_role {
 #define PVFS_HD_RECALL		0x4u	/* it was asked, or will be, to give that up, and has not answered */
 #define PVFS_HD_OWN		0x8u	/* it is the asking session */
 #define PVFS_HD_WRITE		0x10u	/* it is a WRITE lease: for as long as the session lives */
+#define PVFS_HD_OUT		0x20u	/* it is out of the file: it asks before it reads or writes */
 
 /* pvfs_holders_rep.flags */
 /* after a restart: not all clients have told what they have open, and nobody knows who has leases */
@@ -222,12 +223,16 @@ enum pvfs_role {
 #define PVFS_O_DRAFT		0x400u	/* CREATE: a new file, if it is stuffed, is to be a draft */
 /* CREATE, OPEN, to write: a WRITE lease is wanted; RECLAIM: there is one */
 #define PVFS_O_WLEASE		0x800u
+#define PVFS_O_OUT		0x1000u	/* RECLAIM: the session is out of the file */
 
 /* pvfs_unstuff_req.flags */
 #define PVFS_US_WLEASE		0x1u	/* a draft is to be under a WRITE lease from now on */
 
 /* pvfs_report_req.flags */
 #define PVFS_RP_RECALLED	0x1u	/* all is written: the WRITE lease has been given up */
+
+/* pvfs_turn_req.flags */
+#define PVFS_TN_ALONE		0x1u	/* all others are to go out; with a WRITE lease */
 
 /* pvfs_flush_req.flags */
 #define PVFS_FL_RECALLED	0x1u	/* because of a RECALL: the lease has been given up */
