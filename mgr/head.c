@@ -156,6 +156,17 @@ static void mark_behind(struct mgr_op *op, struct mgr_inode *in, bool wlease)
 		in->flags &= ~MGR_IF_BEHIND;
 }
 
+int mgr_head_behind(struct mgr_op *op, struct mgr_inode *in)
+{
+	if (!(in->flags & MGR_IF_BEHIND)) {
+		in->flags |= MGR_IF_BEHIND;
+		return ns_inode_put(op, in);
+	}
+	/* From before: others may have been told of it since. */
+	mgr_lease_note(op, in->ino, false);
+	return 0;
+}
+
 struct head_known {
 	u64 ino;
 	bool look;		/* only */

@@ -292,6 +292,7 @@ struct mgr_handler {
  * @only_kept: but of leases only those of who keeps something back: a RECLAIM in the grace
  * @tells: it only tells what inodes are like: a WRITE lease on one is settled for it, and stays
  * @beside: it has read one that another has a WRITE lease on, which was settled
+ * @outside: a RECLAIM of who is out of the file: others may keep back what they will
  * @parked: what it waited for until now, or NULL
  * @for_others: it opens a file for other sessions: what its own keeps back of it is recalled, too
  * @nclosed: a CLOSE has so many of its opens behind it
@@ -324,7 +325,7 @@ struct mgr_op {
 	struct mgr_headnew *headnew;
 	struct mgr_headgone *dropped;
 	const struct mgr_parked *parked;
-	bool recalls, only_kept, tells, beside, for_others, noted_all, unsure, lost, gives_up;
+	bool recalls, only_kept, tells, beside, outside, for_others, noted_all, unsure, lost, gives_up;
 	u32 nclosed;
 	u32 nnoted;
 	struct mgr_noted noted[MGR_NOTED_MAX];
@@ -464,7 +465,7 @@ struct mgr_session {
 	atomic_bool evicting;		/* evict.c has it: its record is not for SESSION_CLOSE */
 	bool had_leases;		/* before the restart */
 	atomic_bool leases;		/* it may be given leases */
-	atomic_uint recalls;		/* RECALLs and SETTLEs that it has not answered */
+	atomic_uint recalls;		/* RECALLs, SETTLEs and YIELDs that it has not answered */
 	/* monotonic ms: when its orphans go that it has not open; 0: they stay */
 	_Atomic u64 unclaimed;
 	_Atomic u64 seen;		/* monotonic ms of the last sign of life */
@@ -743,6 +744,8 @@ int mgr_head_eager(struct mgr_op *op, const struct mgr_inode *in);
  * If it is stuffed, and nobody has one any more, that is written down, without being waited for.
  */
 void mgr_head_known(struct mgr_op *op, u64 ino);
+/* In a transaction: whoever keeps back bytes of @in, which is STUFFED, has a WRITE lease; nobody else knows it. */
+int mgr_head_behind(struct mgr_op *op, struct mgr_inode *in);
 /* Can a STUFFED file stay so when bytes @off .. @end are written? */
 bool mgr_head_fits(const struct mgr_inode *in, u64 off, u64 end);
 /**

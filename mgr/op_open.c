@@ -132,8 +132,8 @@ static void uncount(struct mgr_op *op, u64 session, u64 ino, u32 flags)
 {
 	bool released = mgr_opens_del(&op->m->opens, session, ino, flags);
 
-	if (flags & PVFS_O_WRITE)
-		mgr_write_trim(op, ino, session);
+	mgr_write_trim(op, ino, session);
+	mgr_yield_trim(op->m, ino, session);
 	if (released)
 		mgr_orphan_release(op, ino, session);
 }
@@ -636,7 +636,7 @@ int mgr_orphan_release(struct mgr_op *op, u64 ino, u64 session)
 }
 
 /*
- * The last close for writing ends the session's WRITE lease. It has another one first, to read, if it may:
+ * The last close for writing, or of any kind, ends the session's WRITE lease. It has another one first, to read, if it may:
  * then nobody has come between the two, and all that it knows of the file's bytes is so still. *@kept is set
  * then; NULL: nobody would hear of it.
  */
@@ -678,7 +678,10 @@ static int close_one(struct mgr_op *op, const struct pvfs_closing *req, bool *ke
 		write_lease_over(op, ino, kept);
 	} else {
 		released = mgr_opens_del(&op->m->opens, session, ino, req->flags);
+		if (mgr_leases_writes(&op->m->leases, ino, session))
+			write_lease_over(op, ino, NULL);
 	}
+	mgr_yield_trim(op->m, ino, session);
 	/*
 	 * Unknown to us (we were restarted, or this is a second run): there may be an orphan record
 	 * all the same.
@@ -772,11 +775,12 @@ int mgr_op_report(struct mgr_op *op, const struct pvfs_report_req *req, struct p
 	if (err == -EINPROGRESS || err == -ERESTART || err == -EAGAIN)
 		return err;
 	/* Who waited reads the size after this; all that was reported is in it. */
-	if (req->settled)
-		mgr_settled(op, req->fid.ino, req->settled);
 	if (req->flags & PVFS_RP_RECALLED) {
 		mgr_write_over(op, req->fid.ino);
 		mgr_head_known(op, req->fid.ino);
 	}
+	/* And who waited to be alone does not find the lease. */
+	if (req->settled)
+		mgr_settled(op, req->fid.ino, req->settled);
 	return err;
 }

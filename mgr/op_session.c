@@ -61,7 +61,7 @@ int mgr_op_session_close(struct mgr_op *op, const struct pvfs_session_close_req 
 /* ---- reclaim ---- */
 
 #define O_RECLAIM (PVFS_O_READ | PVFS_O_WRITE | PVFS_O_EXEC | PVFS_O_DRAFT | \
-		   PVFS_O_WLEASE)
+		   PVFS_O_WLEASE | PVFS_O_OUT)
 
 struct reclaim {
 	const struct pvfs_reclaim_req *req;
@@ -160,6 +160,10 @@ int mgr_op_reclaim(struct mgr_op *op, const struct pvfs_reclaim_req *req,
 	/* Only who may write to it can have made it. */
 	if ((req->flags & (PVFS_O_DRAFT | PVFS_O_WLEASE)) && !(req->flags & PVFS_O_WRITE))
 		return -EINVAL;
+	/* Who is out keeps nothing back, and is told nothing of that: others may have it as they had it. */
+	if ((req->flags & PVFS_O_OUT) && (req->flags & (PVFS_O_DRAFT | PVFS_O_WLEASE)))
+		return -EINVAL;
+	op->outside = req->flags & PVFS_O_OUT;
 	/* Whose session ended has lost what it had, whoever has come and gone since. */
 	same = r.proved && req->cap.session == mgr_op_session(op);
 	/*
@@ -182,9 +186,10 @@ int mgr_op_reclaim(struct mgr_op *op, const struct pvfs_reclaim_req *req,
 	if (err) {
 		mgr_opens_add(&op->m->opens, op->s, req->fid.ino, req->flags, 0, true);
 		mgr_write_trim(op, req->fid.ino, mgr_op_session(op));
+		mgr_yield_trim(op->m, req->fid.ino, mgr_op_session(op));
 		return err;
 	}
-	if (same)
+	if (same && !op->outside)
 		mgr_opens_reclaimed(&op->m->opens, mgr_op_session(op), req->fid.ino);
 	extend_grace(op->m);
 	/* A longer one has been flushed: only the answer to that is missing. */

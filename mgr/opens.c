@@ -195,10 +195,12 @@ int mgr_opens_add(struct mgr_opens *o, struct mgr_session *s, u64 ino, u32 flags
 		p->next = f->opens;
 		f->opens = p;
 	}
-	if (set)
+	if (set) {
 		p->n[class] = count;
-	else
+		p->out = flags & PVFS_O_OUT;
+	} else {
 		p->n[class] += count;
+	}
 	if (open_empty(p))
 		open_free(o, f, p);
 	err = 0;
@@ -320,6 +322,100 @@ bool mgr_opens_close_end(struct mgr_opens *o, u64 session, u64 ino, u32 flags)
 	return released;
 }
 
+int mgr_opens_turn(struct mgr_opens *o, u64 ino, u64 session, u64 seq, bool writes, bool *fresh)
+{
+	pthread_mutex_t *lock = stripe_lock(o, ino);
+	struct mgr_ofile *f = ofile_find(o, ino);
+	struct mgr_open *p = f ? open_find(f, session) : NULL;
+	int ret = 0;
+
+	*fresh = false;
+	if (!p) {
+		ret = -EBADF;
+	} else if (seq < p->seq) {
+		ret = -ESTALE;
+	} else if (seq == p->seq && p->answered) {
+		ret = 1;
+	} else {
+		*fresh = seq > p->seq;
+		p->seq = seq;
+		p->answered = false;
+		p->out = !writes;
+	}
+	pthread_mutex_unlock(lock);
+	return ret;
+}
+
+bool mgr_opens_turn_in(struct mgr_opens *o, u64 ino, u64 session, u64 seq, bool in, bool alone)
+{
+	pthread_mutex_t *lock = stripe_lock(o, ino);
+	struct mgr_ofile *f = ofile_find(o, ino);
+	struct mgr_open *p = f ? open_find(f, session) : NULL;
+	bool ret = p && p->seq == seq && !p->answered;
+
+	if (ret) {
+		p->out = !in;
+		p->turn |= alone;
+	}
+	pthread_mutex_unlock(lock);
+	return ret;
+}
+
+bool mgr_opens_turn_end(struct mgr_opens *o, u64 ino, u64 session, u64 seq)
+{
+	pthread_mutex_t *lock = stripe_lock(o, ino);
+	struct mgr_ofile *f = ofile_find(o, ino);
+	struct mgr_open *p = f ? open_find(f, session) : NULL;
+	bool ret = p && p->seq == seq && !p->answered && !p->out;
+
+	if (ret)
+		p->answered = true;
+	pthread_mutex_unlock(lock);
+	return ret;
+}
+
+void mgr_opens_by_turn(struct mgr_opens *o, u64 ino, u64 session, bool yes)
+{
+	pthread_mutex_t *lock = stripe_lock(o, ino);
+	struct mgr_ofile *f = ofile_find(o, ino);
+	struct mgr_open *p = f ? open_find(f, session) : NULL;
+
+	if (p)
+		p->turn = yes;
+	pthread_mutex_unlock(lock);
+}
+
+void mgr_opens_out(struct mgr_opens *o, u64 ino, u64 session)
+{
+	pthread_mutex_t *lock = stripe_lock(o, ino);
+	struct mgr_ofile *f = ofile_find(o, ino);
+	struct mgr_open *p = f ? open_find(f, session) : NULL;
+
+	if (p) {
+		p->out = true;
+		p->turn = false;
+	}
+	pthread_mutex_unlock(lock);
+}
+
+u32 mgr_opens_in(struct mgr_opens *o, u64 ino, u64 but, u64 *ids, u32 room)
+{
+	pthread_mutex_t *lock = stripe_lock(o, ino);
+	struct mgr_ofile *f = ofile_find(o, ino);
+	struct mgr_open *p;
+	u32 n = 0;
+
+	for (p = f ? f->opens : NULL; p; p = p->next) {
+		if (p->out || p->session == but)
+			continue;
+		if (n < room)
+			ids[n] = p->session;
+		n++;
+	}
+	pthread_mutex_unlock(lock);
+	return n;
+}
+
 void mgr_opens_view(struct mgr_opens *o, u64 ino, u64 session, struct mgr_opens_view *v)
 {
 	pthread_mutex_t *lock = stripe_lock(o, ino);
@@ -334,8 +430,11 @@ void mgr_opens_view(struct mgr_opens *o, u64 ino, u64 session, struct mgr_opens_
 		if (p->session == session) {
 			v->open = true;
 			v->reclaimed = p->reclaimed;
+			v->out = p->out;
+			v->turn = p->turn;
 		} else {
 			v->open_elsewhere = true;
+			v->in_elsewhere |= !p->out;
 		}
 		if (!open_writes(p))
 			continue;
@@ -467,6 +566,7 @@ u32 mgr_opens_holders(struct mgr_opens *o, u64 ino, u64 after, struct mgr_holder
 			ret[n] = (struct mgr_holder){
 				.session = p->session, .writers = open_writes(p),
 				.readers = p->n[0] + p->n[PVFS_O_READ],
+				.flags = p->out ? PVFS_HD_OUT : 0,
 			};
 		n++;
 	}

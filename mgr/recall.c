@@ -9,21 +9,24 @@
 
 #define TICK_MS 100u
 #define HOLDERS_MAX 1024u	/* of one inode that are recalled at once; the rest the next time */
+#define IN_MAX 256u		/* the same of those that are to go out */
 
 LIST_HEAD(waiting_list, waiting);
 
-/* One session that is asked to give up its lease on one inode, or to settle it. */
+enum recall_kind { RECALL, SETTLE, YIELD };
+
+/* One session that is asked to give up its lease on one inode, to settle it, or to go out of it. */
 struct mgr_recall {
 	LIST_ENTRY(mgr_recall) link;		/* in its bucket */
 	u64 ino, session;
+	enum recall_kind kind;
 	u64 end;				/* of the lease, monotonic ms, or MGR_LEASE_NEVER */
 	u64 born;				/* mgr_recalls.born */
 	bool sent;				/* and not yet answered */
 	bool again;				/* it was sent before */
 	bool write;				/* it is, or was meanwhile, of a WRITE lease */
-	bool settle;				/* the lease stays */
-	bool begun;				/* of a settle: this round was sent, maybe answered EAGAIN */
-	u64 round;				/* of a settle */
+	bool begun;				/* this round was sent, maybe answered EAGAIN */
+	u64 round;				/* of a settle or yield */
 	struct waiting_list waiting;
 	struct waiting_list later;		/* of a settle: for the next round */
 };
@@ -37,7 +40,7 @@ struct waiting {
 struct mgr_parked {
 	struct mgr_parked *next;		/* ready ones */
 	struct pvfs_call *call;
-	u32 left;				/* recalls and settles that it waits for */
+	u32 left;				/* recalls, settles and yields that it waits for */
 	struct mgr_noted noted[MGR_NOTED_MAX];	/* what it has barred */
 	u32 nnoted;
 	u64 settled[MGR_NOTED_MAX];		/* what is settled for it when nothing is left; the last ones */
@@ -55,8 +58,8 @@ struct mgr_bar {
 struct recall_batch {
 	struct recall_batch *next;
 	u64 session;
+	enum recall_kind kind;
 	bool write, open;	/* of WRITE leases; takes more of them */
-	bool settle;
 	u64 round;
 	u32 n;
 	u64 inos[PVFS_RECALL_MAX];
@@ -178,7 +181,7 @@ void mgr_draft_note(struct mgr_op *op, const struct mgr_inode *in)
 	bool settle;
 	u32 i;
 
-	if (!op->recalls)
+	if (!op->recalls || op->outside)
 		return;
 	op->unsure |= !op->only_kept && mgr_draft_unsure(op, in);
 	if (!mgr_leases_drafted(&op->m->leases, ino, but, mgr_mono_ms()))
@@ -199,6 +202,55 @@ void mgr_draft_note(struct mgr_op *op, const struct mgr_inode *in)
 							      .settle = settle };
 }
 
+void mgr_yield_note(struct mgr_op *op, u64 ino)
+{
+	u32 i;
+
+	if (!op->recalls)
+		return;
+	for (i = 0; i < op->nnoted && op->noted[i].ino != ino; i++)
+		;
+	if (i == MGR_NOTED_MAX) {
+		op->noted_all = false;
+		return;
+	}
+	if (i == op->nnoted)
+		op->noted[op->nnoted++] = (struct mgr_noted){ .ino = ino };
+	op->noted[i].yield = true;
+	op->noted[i].settle = false;
+}
+
+static bool takes_leases(struct mgr *m, u64 session)
+{
+	struct mgr_session *s = mgr_session_peek(m, session);
+	bool ret;
+
+	/* One that is about to end is waited for. */
+	if (!s)
+		return true;
+	ret = atomic_load_explicit(&s->leases, memory_order_relaxed);
+	mgr_session_put(s);
+	return ret;
+}
+
+static bool may_yield(struct mgr *m, const u64 *ids, u32 n)
+{
+	u32 i;
+
+	for (i = 0; i < n; i++)
+		if (!takes_leases(m, ids[i]))
+			return false;
+	return true;
+}
+
+bool mgr_yield_may(struct mgr_op *op, u64 ino)
+{
+	u64 ids[IN_MAX];
+	u32 n = mgr_opens_in(&op->m->opens, ino, mgr_op_session(op), ids, IN_MAX);
+
+	return may_yield(op->m, ids, min(n, IN_MAX));
+}
+
 /* Whose lease may stay. */
 static u64 exempt(const struct mgr_noted *n, u64 session)
 {
@@ -211,8 +263,13 @@ static bool in_the_way(struct mgr_op *op, const struct mgr_noted *n, u64 now)
 	struct mgr_leases *l = &op->m->leases;
 	u64 session = mgr_op_session(op);
 
-	return n->settle ? mgr_leases_writer(l, n->ino, session) :
-			   mgr_leases_held(l, n->ino, exempt(n, session), now, NULL, 0);
+	if (n->settle)
+		return mgr_leases_writer(l, n->ino, session);
+	if (n->yield && mgr_opens_in(&op->m->opens, n->ino, session, NULL, 0))
+		return true;
+	if (n->yield && !n->change)
+		return mgr_leases_drafted(l, n->ino, session, now);
+	return mgr_leases_held(l, n->ino, exempt(n, session), now, NULL, 0);
 }
 
 int mgr_lease_check(struct mgr_op *op)
@@ -245,37 +302,55 @@ int mgr_lease_check(struct mgr_op *op)
 
 /* ---- recalling; the lock is held in what follows ---- */
 
-static struct mgr_recall *find(struct mgr_recalls *r, u64 ino, u64 session, bool settle)
+static struct mgr_recall *find(struct mgr_recalls *r, u64 ino, u64 session, enum recall_kind kind)
 {
 	struct mgr_recall *c;
 
 	LIST_FOREACH(c, &r->bucket[ino % MGR_RECALL_BUCKETS], link)
-		if (c->ino == ino && c->session == session && c->settle == settle)
+		if (c->ino == ino && c->session == session && c->kind == kind)
 			return c;
 	return NULL;
 }
 
 static struct mgr_recall *recall_find(struct mgr_recalls *r, u64 ino, u64 session)
 {
-	return find(r, ino, session, false);
+	return find(r, ino, session, RECALL);
 }
 
 static struct mgr_recall *settle_find(struct mgr_recalls *r, u64 ino, u64 session)
 {
-	return atomic_load(&r->settles) ? find(r, ino, session, true) : NULL;
+	return atomic_load(&r->settles) ? find(r, ino, session, SETTLE) : NULL;
 }
 
-static struct mgr_recall *recall_new(struct mgr_recalls *r, u64 ino, u64 session, u64 end, bool write)
+static struct mgr_recall *yield_find(struct mgr_recalls *r, u64 ino, u64 session)
+{
+	return atomic_load(&r->yields) ? find(r, ino, session, YIELD) : NULL;
+}
+
+static void round_new(struct mgr_recalls *r, struct mgr_recall *c)
+{
+	r->round += r->round + 1 ? 1 : 2;	/* never 0 */
+	c->round = r->round;
+	c->begun = c->again = false;
+}
+
+static struct mgr_recall *recall_new(struct mgr_recalls *r, enum recall_kind kind, u64 ino, u64 session,
+				     u64 end, bool write)
 {
 	struct mgr_recall *c = calloc(1, sizeof(*c));
 
 	if (!c)
 		return NULL;
+	c->kind = kind;
 	c->ino = ino;
 	c->session = session;
 	c->end = end;
 	c->write = write;
 	c->born = atomic_fetch_add(&r->born, 1) + 1;
+	if (kind != RECALL)
+		round_new(r, c);
+	atomic_fetch_add(&r->settles, kind == SETTLE);
+	atomic_fetch_add(&r->yields, kind == YIELD);
 	LIST_INSERT_HEAD(&r->bucket[ino % MGR_RECALL_BUCKETS], c, link);
 	if (!r->n++)
 		pthread_cond_broadcast(&r->cond);
@@ -306,15 +381,9 @@ static void recall_end(struct mgr_recalls *r, struct mgr_recall *c, struct mgr_p
 	LIST_REMOVE(c, link);
 	r->n--;
 	r->unsent -= !c->sent;
-	atomic_fetch_sub(&r->settles, c->settle);
+	atomic_fetch_sub(&r->settles, c->kind == SETTLE);
+	atomic_fetch_sub(&r->yields, c->kind == YIELD);
 	free(c);
-}
-
-static void round_new(struct mgr_recalls *r, struct mgr_recall *c)
-{
-	r->round += r->round + 1 ? 1 : 2;	/* never 0 */
-	c->round = r->round;
-	c->begun = c->again = false;
 }
 
 /* A round was answered; the next begins if anybody waits for it, and is to be sent. */
@@ -346,16 +415,42 @@ static void settle_drop(struct mgr *m, u64 ino, u64 session, struct mgr_parked *
 		recall_end(&m->recalls, c, ready);
 }
 
+/*
+ * It is out, with nothing of the file: what else it was asked about is answered. It was granted nothing
+ * since: who waits has barred it.
+ */
+static void yield_end(struct mgr *m, struct mgr_recall *c, struct mgr_parked **ready)
+{
+	struct mgr_recalls *r = &m->recalls;
+	struct mgr_recall *other = recall_find(r, c->ino, c->session);
+
+	mgr_opens_out(&m->opens, c->ino, c->session);
+	mgr_leases_drop(&m->leases, c->ino, c->session);
+	if (other)
+		recall_end(r, other, ready);
+	settle_drop(m, c->ino, c->session, ready);
+	atomic_fetch_add_explicit(&r->yielded, 1, memory_order_relaxed);
+	recall_end(r, c, ready);
+}
+
+static bool is_in(struct mgr *m, const struct mgr_recall *c)
+{
+	struct mgr_opens_view v;
+
+	mgr_opens_view(&m->opens, c->ino, c->session, &v);
+	return v.open && !v.out;
+}
+
 /* Puts it into a message. Without memory: the tick tries again. */
 static void batch_add(struct mgr_recalls *r, struct recall_batch **list, struct mgr_recall *c)
 {
-	bool open = !c->settle && !(c->write && c->again);
+	bool open = c->kind == RECALL && !(c->write && c->again);
 	struct recall_batch *b;
 
 	/*
 	 * One answer is for all that is in it, and of WRITE leases that is: not yet. Of several one may be stuck
 	 * for long, and another have nothing to give up: those that were answered so go by themselves. And so
-	 * do settles, which are in a hurry.
+	 * do settles and yields, which are in a hurry.
 	 */
 	for (b = open ? *list : NULL; b; b = b->next)
 		if (b->open && b->session == c->session && b->write == c->write && b->n < PVFS_RECALL_MAX)
@@ -365,7 +460,7 @@ static void batch_add(struct mgr_recalls *r, struct recall_batch **list, struct 
 		if (!b)
 			return;
 		*b = (struct recall_batch){ .next = *list, .session = c->session, .write = c->write,
-					    .open = open, .settle = c->settle, .round = c->round };
+					    .open = open, .kind = c->kind, .round = c->round };
 		*list = b;
 	}
 	b->inos[b->n++] = c->ino;
@@ -408,7 +503,7 @@ static int wait_for(struct mgr_recalls *r, struct mgr_parked *p, u64 ino,
 	if (!w)
 		return -ENOMEM;
 	if (!c) {
-		c = recall_new(r, ino, h->session, h->end, h->write);
+		c = recall_new(r, RECALL, ino, h->session, h->end, h->write);
 		if (!c) {
 			free(w);
 			return -ENOMEM;
@@ -439,20 +534,17 @@ static int wait_settled(struct mgr *m, struct mgr_parked *p, u64 ino, u64 but, s
 		return -ENOMEM;
 	c = c ?: settle_find(r, ino, session);
 	if (!c) {
-		c = recall_new(r, ino, session, MGR_LEASE_NEVER, true);
+		c = recall_new(r, SETTLE, ino, session, MGR_LEASE_NEVER, true);
 		if (!c) {
 			free(w);
 			return -ENOMEM;
 		}
-		c->settle = true;
-		atomic_fetch_add(&r->settles, 1);
-		round_new(r, c);
 		w->p = p;
 		LIST_INSERT_HEAD(&c->waiting, w, link);
 		batch_add(r, list, c);
 	} else {
 		w->p = p;
-		if (c->settle && c->begun)
+		if (c->kind == SETTLE && c->begun)
 			LIST_INSERT_HEAD(&c->later, w, link);
 		else
 			LIST_INSERT_HEAD(&c->waiting, w, link);
@@ -460,6 +552,46 @@ static int wait_settled(struct mgr *m, struct mgr_parked *p, u64 ino, u64 but, s
 	p->left++;
 	p->settled[p->nsettled++ % MGR_NOTED_MAX] = ino;
 	return 0;
+}
+
+/* Until the session is out, whoever asked it for that. */
+static int wait_out(struct mgr_recalls *r, struct mgr_parked *p, u64 ino, u64 session,
+		    struct recall_batch **list)
+{
+	struct mgr_recall *c = yield_find(r, ino, session);
+	struct waiting *w = malloc(sizeof(*w));
+
+	if (!w)
+		return -ENOMEM;
+	if (!c) {
+		c = recall_new(r, YIELD, ino, session, MGR_LEASE_NEVER, false);
+		if (!c) {
+			free(w);
+			return -ENOMEM;
+		}
+		batch_add(r, list, c);
+	}
+	w->p = p;
+	LIST_INSERT_HEAD(&c->waiting, w, link);
+	p->left++;
+	return 0;
+}
+
+/*
+ * Until all but @but are out. One that takes no leases is never asked: then nobody is, and the request finds
+ * that out.
+ */
+static int wait_alone(struct mgr *m, struct mgr_parked *p, u64 ino, u64 but, struct recall_batch **list)
+{
+	u64 ids[IN_MAX];
+	u32 i, n = min(mgr_opens_in(&m->opens, ino, but, ids, IN_MAX), IN_MAX);
+	int err = 0;
+
+	if (!may_yield(m, ids, n))
+		return 0;
+	for (i = 0; i < n && !err; i++)
+		err = wait_out(&m->recalls, p, ino, ids[i], list);
+	return err;
 }
 
 static int bar(struct mgr_recalls *r, u64 ino)
@@ -499,10 +631,11 @@ static void send_all(struct mgr *m, struct recall_batch *list)
 
 	while ((b = list)) {
 		list = b->next;
-		err = b->settle ? r->settle(m, b->session, b->inos[0], b->round) :
-				  r->send(m, b->session, b->inos, b->n);
-		if (err && b->settle)
-			mgr_settle_told(m, b->session, b->inos[0], b->round, err);
+		err = b->kind == SETTLE ? r->settle(m, b->session, b->inos[0], b->round) :
+		      b->kind == YIELD ? r->yield(m, b->session, b->inos[0], b->round) :
+					 r->send(m, b->session, b->inos, b->n);
+		if (err && b->kind != RECALL)
+			mgr_round_told(m, b->session, b->inos[0], b->round, err);
 		else if (err)
 			mgr_recall_told(m, b->session, b->inos, b->n, err);
 		free(b);
@@ -545,6 +678,8 @@ void mgr_recall_answered(struct mgr *m, u64 session, const u64 *inos, u32 n, int
 		}
 		/* No new one was granted since: it is barred. */
 		mgr_leases_drop(&m->leases, inos[i], session);
+		if (c->write)
+			mgr_opens_by_turn(&m->opens, inos[i], session, false);
 		atomic_fetch_add_explicit(c->write ? &r->write_recalled : &r->recalled, 1,
 					  memory_order_relaxed);
 		recall_end(r, c, &ready);
@@ -562,7 +697,18 @@ void mgr_recall_told(struct mgr *m, u64 session, const u64 *inos, u32 n, int err
 	mgr_recall_answered(m, session, inos, n, err, ~0ull);
 }
 
-void mgr_settle_told(struct mgr *m, u64 session, u64 ino, u64 round, int err)
+/* Rounds have numbers that are their own, whatever they are of. */
+static struct mgr_recall *round_find(struct mgr_recalls *r, u64 ino, u64 session, u64 round)
+{
+	struct mgr_recall *c;
+
+	LIST_FOREACH(c, &r->bucket[ino % MGR_RECALL_BUCKETS], link)
+		if (c->ino == ino && c->session == session && c->kind != RECALL && c->round == round)
+			return c->begun ? c : NULL;
+	return NULL;
+}
+
+void mgr_round_told(struct mgr *m, u64 session, u64 ino, u64 round, int err)
 {
 	struct mgr_recalls *r = &m->recalls;
 	struct mgr_parked *ready = NULL;
@@ -570,15 +716,15 @@ void mgr_settle_told(struct mgr *m, u64 session, u64 ino, u64 round, int err)
 	struct mgr_recall *c;
 
 	pthread_mutex_lock(&r->lock);
-	c = settle_find(r, ino, session);
-	if (c && c->round == round && c->begun) {
-		if (!err) {
-			round_end(r, c, &ready);
-		} else {
-			r->unsent += c->sent;
-			c->sent = false;
-			c->again = err == -EAGAIN;
-		}
+	c = round_find(r, ino, session, round);
+	if (c && err) {
+		r->unsent += c->sent;
+		c->sent = false;
+		c->again = err == -EAGAIN;
+	} else if (c && c->kind == YIELD) {
+		yield_end(m, c, &ready);
+	} else if (c) {
+		round_end(r, c, &ready);
 	}
 	/* It takes one more. */
 	if (!err || err == -EAGAIN)
@@ -590,7 +736,39 @@ void mgr_settle_told(struct mgr *m, u64 session, u64 ino, u64 round, int err)
 
 void mgr_settled(struct mgr_op *op, u64 ino, u64 round)
 {
-	mgr_settle_told(op->m, mgr_op_session(op), ino, round, 0);
+	mgr_round_told(op->m, mgr_op_session(op), ino, round, 0);
+}
+
+void mgr_yield_came(struct mgr_op *op, u64 ino)
+{
+	struct mgr_recalls *r = &op->m->recalls;
+	struct mgr_parked *ready = NULL;
+	struct mgr_recall *c;
+
+	if (!atomic_load(&r->yields))
+		return;
+	pthread_mutex_lock(&r->lock);
+	c = yield_find(r, ino, mgr_op_session(op));
+	if (c)
+		yield_end(op->m, c, &ready);
+	pthread_mutex_unlock(&r->lock);
+	resume_all(op->m, ready);
+}
+
+void mgr_yield_trim(struct mgr *m, u64 ino, u64 session)
+{
+	struct mgr_recalls *r = &m->recalls;
+	struct mgr_parked *ready = NULL;
+	struct mgr_recall *c;
+
+	if (!atomic_load(&r->yields))
+		return;
+	pthread_mutex_lock(&r->lock);
+	c = yield_find(r, ino, session);
+	if (c && !is_in(m, c))
+		recall_end(r, c, &ready);
+	pthread_mutex_unlock(&r->lock);
+	resume_all(m, ready);
 }
 
 void mgr_draft_over(struct mgr_op *op, u64 ino, bool recalled)
@@ -614,7 +792,17 @@ static bool opened_alone(void *arg)
 	struct mgr_opens_view v;
 
 	mgr_opens_view(&w->m->opens, w->ino, w->session, &v);
-	return v.self && !v.open_elsewhere;
+	return v.self && !v.out && !v.open_elsewhere;
+}
+
+/* The same of those that are in: who comes in does so before it looks for us. */
+static bool in_alone(void *arg)
+{
+	struct writing *w = arg;
+	struct mgr_opens_view v;
+
+	mgr_opens_view(&w->m->opens, w->ino, w->session, &v);
+	return v.open && !v.out && !v.in_elsewhere;
 }
 
 static bool writes_no_more(void *arg)
@@ -623,7 +811,7 @@ static bool writes_no_more(void *arg)
 	struct mgr_opens_view v;
 
 	mgr_opens_view(&w->m->opens, w->ino, w->session, &v);
-	return !v.self;
+	return !v.self && !(v.turn && v.open);
 }
 
 static bool write_grant(struct mgr_op *op, u64 ino, bool (*alone)(void *arg))
@@ -657,7 +845,7 @@ bool mgr_write_begin(struct mgr_op *op, u64 ino)
 }
 
 /*
- * Nobody else had it open then. Who has opened it since, or comes back to it after an eviction, is in the
+ * Nobody else was in it then. Who has opened it since, or comes back to it after an eviction, is in the
  * way; and nobody may have been told anything of it that was not in the grace all the time until it is
  * noted again. Whoever waits for it already is not: what was kept back is still there.
  */
@@ -665,8 +853,10 @@ bool mgr_write_reclaim(struct mgr_op *op, u64 ino)
 {
 	bool had = mgr_leases_writes(&op->m->leases, ino, mgr_op_session(op));
 
-	if (!write_grant(op, ino, opened_alone))
+	if (!write_grant(op, ino, in_alone))
 		return false;
+	/* It may have come with a TURN. */
+	mgr_opens_by_turn(&op->m->opens, ino, mgr_op_session(op), true);
 	if (had || mgr_leases_in_grace(op->m))
 		return true;
 	mgr_leases_unwrite(&op->m->leases, ino, mgr_op_session(op), mgr_mono_ms(), NULL, NULL);
@@ -682,7 +872,19 @@ bool mgr_write_of_draft(struct mgr_op *op, u64 ino)
 	return mgr_leases_writes(&op->m->leases, ino, mgr_op_session(op));
 }
 
-void mgr_write_trim(struct mgr_op *op, u64 ino, u64 session)
+bool mgr_write_turn(struct mgr_op *op, u64 ino)
+{
+	/* What bars it is the request itself, or waits for its turn. */
+	return write_grant(op, ino, in_alone);
+}
+
+bool mgr_write_told(struct mgr_op *op, u64 ino)
+{
+	return mgr_leases_writes(&op->m->leases, ino, mgr_op_session(op)) && !barred(op->m, ino);
+}
+
+/* @over: as mgr_leases_unwrite() takes it */
+static void write_end(struct mgr_op *op, u64 ino, u64 session, bool (*over)(void *arg))
 {
 	struct writing w = { .m = op->m, .ino = ino, .session = session };
 	u64 asked = atomic_load(&op->m->recalls.born);
@@ -693,7 +895,7 @@ void mgr_write_trim(struct mgr_op *op, u64 ino, u64 session)
 	 * With no other lease left there is nothing to wait for any more. What is recalled from here on may
 	 * be one that the session has got since; mgr_recall_tick() sees if it is not.
 	 */
-	if (mgr_leases_unwrite(&op->m->leases, ino, session, mgr_mono_ms(), writes_no_more, &w)) {
+	if (mgr_leases_unwrite(&op->m->leases, ino, session, mgr_mono_ms(), over, &w)) {
 		mgr_recall_answered(op->m, session, &ino, 1, 0, asked);
 	} else if (atomic_load(&r->settles)) {
 		pthread_mutex_lock(&r->lock);
@@ -703,11 +905,22 @@ void mgr_write_trim(struct mgr_op *op, u64 ino, u64 session)
 	}
 }
 
+void mgr_write_trim(struct mgr_op *op, u64 ino, u64 session)
+{
+	write_end(op, ino, session, writes_no_more);
+}
+
+void mgr_write_back(struct mgr_op *op, u64 ino)
+{
+	write_end(op, ino, mgr_op_session(op), NULL);
+}
+
 void mgr_write_over(struct mgr_op *op, u64 ino)
 {
 	u64 asked = atomic_load(&op->m->recalls.born);
 
 	mgr_leases_unwrite(&op->m->leases, ino, mgr_op_session(op), mgr_mono_ms(), NULL, NULL);
+	mgr_opens_by_turn(&op->m->opens, ino, mgr_op_session(op), false);
 	mgr_recall_answered(op->m, mgr_op_session(op), &ino, 1, 0, asked);
 }
 
@@ -757,10 +970,14 @@ int mgr_recall_park(struct mgr *m, const struct mgr_op *op, u64 session, struct 
 		if (err)
 			break;
 		p->noted[p->nnoted++] = op->noted[i];
+		if (op->noted[i].yield)
+			err = wait_alone(m, p, op->noted[i].ino, session, &list);
 		n = mgr_leases_held(&m->leases, op->noted[i].ino, exempt(&op->noted[i], session),
 				    now, held, HOLDERS_MAX);
 		for (k = 0; k < min(n, HOLDERS_MAX) && !err; k++)
-			err = wait_for(r, p, op->noted[i].ino, &held[k], &list);
+			/* Who goes out has no lease any more. */
+			if (!op->noted[i].yield || !yield_find(r, op->noted[i].ino, held[k].session))
+				err = wait_for(r, p, op->noted[i].ino, &held[k], &list);
 	}
 	/* Without memory it waits for what it can; executed again, it comes back. */
 	n = --p->left;
@@ -808,7 +1025,12 @@ void mgr_recall_tick(struct mgr *m, u64 now)
 	for (i = 0; i < MGR_RECALL_BUCKETS && r->n; i++) {
 		for (c = LIST_FIRST(&r->bucket[i]); c; c = next) {
 			next = LIST_NEXT(c, link);
-			if (c->settle) {
+			if (c->kind == YIELD) {
+				if (!is_in(m, c) || !takes_leases(m, c->session))
+					recall_end(r, c, &ready);
+				continue;
+			}
+			if (c->kind == SETTLE) {
 				if (!mgr_leases_writes(&m->leases, c->ino, c->session))
 					recall_end(r, c, &ready);
 				continue;
@@ -846,7 +1068,7 @@ u32 mgr_recall_holders(struct mgr *m, u64 ino, u64 after, struct mgr_holder *ret
 
 	pthread_mutex_lock(&r->lock);
 	LIST_FOREACH(c, &r->bucket[ino % MGR_RECALL_BUCKETS], link) {
-		if (c->ino != ino || c->session <= after || c->settle)
+		if (c->ino != ino || c->session <= after || c->kind != RECALL)
 			continue;
 		if (n < room)
 			ret[n] = (struct mgr_holder){ .session = c->session, .flags = PVFS_HD_RECALL };
@@ -955,6 +1177,7 @@ void mgr_recalls_init(struct mgr_recalls *r, u64 round)
 	r->round = round;
 	r->send = mgr_send_recall;
 	r->settle = mgr_send_settle;
+	r->yield = mgr_send_yield;
 	r->resume = mgr_offload;
 	for (i = 0; i < MGR_RECALL_BUCKETS; i++) {
 		LIST_INIT(&r->bucket[i]);

@@ -19,10 +19,14 @@
  * the next, with all others who do. A round has a number, which no other round of any manager has,
  * and the REPORT that ends it says it.
  *
- *       who comes        mgr_recall_park()      batch_add()            mgr_settle_told(0),
+ *       who comes        mgr_recall_park()      batch_add()            mgr_round_told(0),
  *      waits for it ---> (to be sent) --------------------> (sent) --- mgr_settled(), or the lease
  *                             ^          who comes waits for the next  ends (settle_drop())
  *                             +------ if anybody waits for it ------------+
+ *
+ * Who wants to be alone in a file (TURN) waits until each other session that has it open is out of it:
+ * those are asked with YIELD, which has a round as well, and only one. It ends when the session says that
+ * it is out, asks to be let in again, which says the same, or has the file not open any more.
  */
 #ifndef PVFS_MGR_RECALL_H
 #define PVFS_MGR_RECALL_H
@@ -49,28 +53,31 @@ struct mgr_noted {
 	bool change;
 	bool own;		/* the asking session's lease goes too */
 	bool settle;		/* it is only told of: a WRITE lease on it is settled, and stays */
+	bool yield;		/* all others are to go out of it */
 };
 
 struct mgr_recalls {
 	pthread_mutex_t lock;	/* protects all but the counters */
 	LIST_HEAD(, mgr_recall) bucket[MGR_RECALL_BUCKETS];	/* under way, by inode */
 	LIST_HEAD(, mgr_bar) bar[MGR_RECALL_BUCKETS];
-	u32 n, unsent;		/* under way, settles too; those of them that wait to be sent */
+	u32 n, unsent;		/* under way, of any kind; those of them that wait to be sent */
 	u32 hand;		/* the bucket that those are sent from next that were answered EAGAIN */
 	atomic_ullong born;	/* recalls that were begun, so that no answer is taken for a later one's */
-	u64 round;		/* of the settle that was begun last */
+	u64 round;		/* of the settle or yield that was begun last */
 	pthread_cond_t cond;	/* n is not 0 any more, or stop */
 	bool stop, running;
 	pthread_t thread;	/* sends again, and gives up */
 	/* sends RECALL, and calls mgr_recall_told() once if it returns 0; tests have their own */
 	int (*send)(struct mgr *m, u64 session, const u64 *inos, u32 n);
-	/* the same for SETTLE and mgr_settle_told() */
+	/* the same for SETTLE, and YIELD, and mgr_round_told() */
 	int (*settle)(struct mgr *m, u64 session, u64 ino, u64 round);
+	int (*yield)(struct mgr *m, u64 session, u64 ino, u64 round);
 	/* executes the request again: server.c, tests */
 	void (*resume)(struct mgr *m, struct pvfs_call *call, struct mgr_parked *p);
 	atomic_uint barred;	/* inodes, so that others need not take the lock */
-	atomic_uint settles;	/* those of n that are, the same */
-	atomic_ullong recalled, write_recalled, write_settled, expired, parked;	/* for statistics */
+	atomic_uint settles, yields;	/* those of n that are, the same */
+	/* for statistics */
+	atomic_ullong recalled, write_recalled, write_settled, yielded, expired, parked;
 };
 
 /* @round: anything; for each manager another one */
@@ -106,6 +113,10 @@ void mgr_lease_note(struct mgr_op *op, u64 ino, bool own);
  * it may be one of a session that has yet to come back, nothing is told of it.
  */
 void mgr_draft_note(struct mgr_op *op, const struct mgr_inode *in);
+/* All other sessions are to be out of the file before the request goes on. */
+void mgr_yield_note(struct mgr_op *op, u64 ino);
+/* May those that are in it be asked to go out? Not who takes no leases. */
+bool mgr_yield_may(struct mgr_op *op, u64 ino);
 /*
  * After a restart: may it be a draft, or under a WRITE lease, of another session that has not said so
  * yet?
@@ -146,7 +157,13 @@ bool mgr_write_begin(struct mgr_op *op, u64 ino);
 bool mgr_write_reclaim(struct mgr_op *op, u64 ino);
 /* The session's draft, if it is one, has become striped: it has a WRITE lease. Return: as above. */
 bool mgr_write_of_draft(struct mgr_op *op, u64 ino);
-/* A session has one open for writing of the file less: with the last its WRITE lease goes. */
+/* The session, which is in the file, may get a WRITE lease as all others are out. Return: it has one. */
+bool mgr_write_turn(struct mgr_op *op, u64 ino);
+/* It was not told so, and has none. */
+void mgr_write_back(struct mgr_op *op, u64 ino);
+/* Has the session one that nobody waits for? */
+bool mgr_write_told(struct mgr_op *op, u64 ino);
+/* A session has one open of the file less: with the last for writing, or of all, its WRITE lease goes. */
 void mgr_write_trim(struct mgr_op *op, u64 ino, u64 session);
 /* The session has written all, told of it, and given its WRITE lease up: a RECALL is answered. */
 void mgr_write_over(struct mgr_op *op, u64 ino);
@@ -160,10 +177,21 @@ void mgr_recall_answered(struct mgr *m, u64 session, const u64 *inos, u32 n, int
 /* recall_send.c: what struct mgr_recalls calls, but for tests. */
 int mgr_send_recall(struct mgr *m, u64 session, const u64 *inos, u32 n);
 int mgr_send_settle(struct mgr *m, u64 session, u64 ino, u64 round);
-/* A SETTLE was answered (0: nothing is here that the iods have not, -EAGAIN: REPORT will say), or was not. */
-void mgr_settle_told(struct mgr *m, u64 session, u64 ino, u64 round, int err);
-/* The session has written all that it had when this round began, and told of it. Others are ignored. */
+int mgr_send_yield(struct mgr *m, u64 session, u64 ino, u64 round);
+/*
+ * A SETTLE was answered (0: nothing is here that the iods have not, -EAGAIN: REPORT will say), or was not;
+ * or a YIELD (0: the session is out).
+ */
+void mgr_round_told(struct mgr *m, u64 session, u64 ino, u64 round, int err);
+/*
+ * The session has written all that it had when this round began, and told of it, and if it was that of a
+ * YIELD, is out. Others are ignored.
+ */
 void mgr_settled(struct mgr_op *op, u64 ino, u64 round);
+/* The session asks to be let in: it is out. */
+void mgr_yield_came(struct mgr_op *op, u64 ino);
+/* A session has one open of the file less: who has it not open need not go out. */
+void mgr_yield_trim(struct mgr *m, u64 ino, u64 session);
 /* Sends what must be sent again, gives up on what has expired. @now: monotonic ms. */
 void mgr_recall_tick(struct mgr *m, u64 now);
 /*

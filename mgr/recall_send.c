@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * recall_send.c - RECALL and SETTLE on their way to a client, and its answer back to recall.c.
+ * recall_send.c - RECALL, SETTLE and YIELD on their way to a client, and its answer back to recall.c.
  *
  * Nobody waits: the answer comes to sent_done(), also when the connection ends first.
  */
@@ -13,7 +13,7 @@ struct sending {
 	struct mgr *m;
 	struct mgr_session *s;
 	u64 asked;
-	u64 round;			/* of a settle, or 0 */
+	u64 round;			/* of a settle or yield, or 0 */
 	u32 n;
 	u64 inos[PVFS_RECALL_MAX];
 };
@@ -24,14 +24,14 @@ static void sent_done(void *arg, int err)
 
 	atomic_fetch_sub(&s->s->recalls, 1);
 	if (s->round)
-		mgr_settle_told(s->m, s->s->id, s->inos[0], s->round, err);
+		mgr_round_told(s->m, s->s->id, s->inos[0], s->round, err);
 	else
 		mgr_recall_answered(s->m, s->s->id, s->inos, s->n, err, s->asked);
 	mgr_session_put(s->s);
 	free(s);
 }
 
-/* @round: of a settle, or 0; @body: @len bytes, or -errno. */
+/* @round: of a settle or yield, or 0; @body: @len bytes, or -errno. */
 static int send_callback(struct mgr *m, u64 session, u16 op, const u64 *inos, u32 n, u64 round,
 			 const u8 *body, int len)
 {
@@ -81,4 +81,13 @@ int mgr_send_settle(struct mgr *m, u64 session, u64 ino, u64 round)
 
 	return send_callback(m, session, PVFS_OP_SETTLE, &ino, 1, round, body,
 			     pvfs_settle_req_encode(&req, body, sizeof(body)));
+}
+
+int mgr_send_yield(struct mgr *m, u64 session, u64 ino, u64 round)
+{
+	struct pvfs_yield_req req = { .ino = ino, .round = round };
+	u8 body[16];
+
+	return send_callback(m, session, PVFS_OP_YIELD, &ino, 1, round, body,
+			     pvfs_yield_req_encode(&req, body, sizeof(body)));
 }

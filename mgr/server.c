@@ -628,12 +628,12 @@ void mgr_stats(struct mgr *m, FILE *f)
 	fprintf(f,
 		",\"leases\":{\"now\":%u,\"granted\":%llu,\"refused\":%llu,\"recalled\":%llu"
 		",\"expired\":%llu,\"write\":%u,\"write_granted\":%llu,\"write_recalled\":%llu"
-		",\"write_settled\":%llu,\"parked\":%llu,\"grace\":%s}",
+		",\"write_settled\":%llu,\"yielded\":%llu,\"parked\":%llu,\"grace\":%s}",
 		atomic_load(&m->leases.count), value(&m->leases.granted),
 		value(&m->leases.refused), value(&m->recalls.recalled), value(&m->recalls.expired),
 		atomic_load(&m->leases.writes), value(&m->leases.write_granted),
 		value(&m->recalls.write_recalled), value(&m->recalls.write_settled),
-		value(&m->recalls.parked), mgr_leases_in_grace(m) ? "true" : "false");
+		value(&m->recalls.yielded), value(&m->recalls.parked), mgr_leases_in_grace(m) ? "true" : "false");
 	fprintf(f, ",\"handled\":{");
 	for (i = 0; i < PVFS_OP_LIMIT; i++) {
 		if (!value(&m->count.op[i]))

@@ -46,7 +46,7 @@ static void settles(void **state)
 	assert_int_equal(seen.of[0], t->a.session);
 	assert_int_equal(seen.settled[0], ino);
 	assert_true(seen.round[0]);
-	mgr_settle_told(m, t->a.session, ino, seen.round[0], -EAGAIN);
+	mgr_round_told(m, t->a.session, ino, seen.round[0], -EAGAIN);
 	/* Meanwhile the holder keeps it, and is told so: nothing is barred. */
 	assert_int_equal(do_open(&t->a, h.at.fid, WL, &at), 0);
 	assert_true(granted(&at));
@@ -54,14 +54,14 @@ static void settles(void **state)
 	mgr_recall_tick(m, mgr_mono_ms());
 	assert_int_equal(seen.nsettles, 2);
 	assert_true(seen.round[1] == seen.round[0]);
-	mgr_settle_told(m, t->a.session, ino, seen.round[0], -ENOTCONN);
+	mgr_round_told(m, t->a.session, ino, seen.round[0], -ENOTCONN);
 	/* Another report, another number, another inode, or another session says nothing. */
 	r = wrote(t, &h.at, 0, 5000);
 	assert_int_equal(report(&t->a, h.at.fid, &r, 0), 0);
 	assert_int_equal(settled(&t->a, h.at.fid, NULL, seen.round[0] + 1), 0);
 	assert_int_equal(settled(&t->a, h.at.fid, NULL, seen.round[0] - 1), 0);
 	assert_int_equal(settled(&t->a, fx_root, NULL, seen.round[0]), 0);
-	mgr_settle_told(m, t->b.session, ino, seen.round[0], 0);
+	mgr_round_told(m, t->b.session, ino, seen.round[0], 0);
 	assert_int_equal(seen.nresumed, 0);
 	/* Only that it takes one more; so what got lost is sent. */
 	assert_int_equal(seen.nsettles, 3);
@@ -86,7 +86,7 @@ static void settles(void **state)
 	park(&t->plain, ino);
 	assert_int_equal(seen.nsettles, 4);
 	assert_true(seen.round[3] != seen.round[0]);
-	mgr_settle_told(m, t->a.session, ino, seen.round[3], 0);
+	mgr_round_told(m, t->a.session, ino, seen.round[3], 0);
 	assert_int_equal(seen.nresumed, 1);
 	t->plain.parked = seen.resumed[0];
 	assert_int_equal(do_lookup(&t->plain, fx_root, "f", &at), 0);
@@ -125,7 +125,7 @@ static void settles_again(void **state)
 	park(&t->b, ino);
 	assert_int_equal(seen.nsettles, 1);
 	/* Nor for this one when it is yet to be sent again. */
-	mgr_settle_told(m, t->a.session, ino, seen.round[0], -EAGAIN);
+	mgr_round_told(m, t->a.session, ino, seen.round[0], -EAGAIN);
 	assert_int_equal(do_getattr(&t->plain, h.at.fid, NULL, &at), -EINPROGRESS);
 	park(&t->plain, ino);
 	assert_int_equal(seen.nsettles, 1);
@@ -137,9 +137,9 @@ static void settles_again(void **state)
 	/* The next is sent at once; a late answer to the one before is none to it. */
 	assert_int_equal(seen.nsettles, 2);
 	assert_true(seen.round[1] != seen.round[0]);
-	mgr_settle_told(m, t->a.session, ino, seen.round[0], 0);
+	mgr_round_told(m, t->a.session, ino, seen.round[0], 0);
 	assert_int_equal(settled(&t->a, h.at.fid, NULL, seen.round[0]), 0);
-	mgr_settle_told(m, t->a.session, ino, seen.round[0], -EAGAIN);
+	mgr_round_told(m, t->a.session, ino, seen.round[0], -EAGAIN);
 	assert_int_equal(seen.nresumed, 1);
 	assert_int_equal(seen.nsettles, 2);
 	r = wrote(t, &h.at, 100, 100);
@@ -155,15 +155,15 @@ static void settles_again(void **state)
 	/* One that did not get through goes with a new question, but is still the first. */
 	assert_int_equal(do_getattr(&t->b, h.at.fid, NULL, &at), -EINPROGRESS);
 	park(&t->b, ino);
-	mgr_settle_told(m, t->a.session, ino, seen.round[2], -EBUSY);
+	mgr_round_told(m, t->a.session, ino, seen.round[2], -EBUSY);
 	assert_int_equal(do_getattr(&t->plain, h.at.fid, NULL, &at), -EINPROGRESS);
 	park(&t->plain, ino);
 	mgr_recall_tick(m, mgr_mono_ms());
 	assert_int_equal(seen.nsettles, 4);
 	assert_true(seen.round[3] == seen.round[2]);
-	mgr_settle_told(m, t->a.session, ino, seen.round[3], 0);
+	mgr_round_told(m, t->a.session, ino, seen.round[3], 0);
 	assert_int_equal(seen.nresumed, 1);
-	mgr_settle_told(m, t->a.session, ino, seen.round[4], 0);
+	mgr_round_told(m, t->a.session, ino, seen.round[4], 0);
 	assert_int_equal(seen.nresumed, 2);
 	over(t);
 	assert_int_equal(seen.n, 0);
@@ -253,7 +253,7 @@ static void settles_and_recalls(void **state)
 	park(&t->plain, ino);
 	assert_int_equal(seen.nsettles, 1);
 	assert_int_equal(seen.n, 1);
-	mgr_settle_told(m, t->a.session, ino, seen.round[0], -EAGAIN);
+	mgr_round_told(m, t->a.session, ino, seen.round[0], -EAGAIN);
 	mgr_recall_told(m, t->a.session, &ino, 1, -EAGAIN);
 	/* From then on a RECALL does for both. */
 	assert_int_equal(do_lookup(&t->b, fx_root, "f", &at), -EINPROGRESS);
@@ -322,7 +322,7 @@ static void settles_heads(void **state)
 	assert_int_equal(do_getattr(&t->b, h.at.fid, NULL, &at), -EINPROGRESS);
 	park(&t->b, ino);
 	assert_int_equal(seen.nsettles, 1);
-	mgr_settle_told(m, t->a.session, ino, seen.round[0], -EAGAIN);
+	mgr_round_told(m, t->a.session, ino, seen.round[0], -EAGAIN);
 	assert_true(head_put(&t->a, &h, 0, 4, "two "));
 	assert_int_equal(seen.nresumed, 0);
 	assert_int_equal(settled(&t->a, h.at.fid, NULL, seen.round[0]), 0);

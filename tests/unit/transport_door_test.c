@@ -16,7 +16,9 @@
 #define TEXT_OF(n) #n
 #define TEXT(n) TEXT_OF(n)
 
-static const char speaks_9[] = "it speaks version 9 of the protocol, we speak " TEXT(PVFS_PROTO_VERSION);
+#define OTHER 1000	/* a version of the protocol that nobody speaks yet */
+
+static const char speaks_other[] = "it speaks version " TEXT(OTHER) " of the protocol, we speak " TEXT(PVFS_PROTO_VERSION);
 
 static void expect_refused(struct pvfs_peer_params *pp, int want, const char *text)
 {
@@ -226,17 +228,17 @@ static void test_retry_within(void **state)
 static void test_version(void **state)
 {
 	struct pvfs_peer_params pp = fx_peer_params();
-	struct fake f = { .version = 9, .status = 71, .sealed = 71 };
+	struct fake f = { .version = OTHER, .status = 71, .sealed = 71 };
 
 	fake_start(&f);
 	pp.addr = f.addr;
-	expect_refused(&pp, -EPROTO, speaks_9);
+	expect_refused(&pp, -EPROTO, speaks_other);
 	fake_end(&f);
 	/* One that thinks that this is no reason to refuse. */
-	f = (struct fake){ .version = 9 };
+	f = (struct fake){ .version = OTHER };
 	fake_start(&f);
 	pp.addr = f.addr;
-	expect_refused(&pp, -EPROTO, speaks_9);
+	expect_refused(&pp, -EPROTO, speaks_other);
 	fake_end(&f);
 	f = (struct fake){ .version = PVFS_PROTO_VERSION, .status = 71, .sealed = 71 };
 	fake_start(&f);

@@ -1,0 +1,211 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * op_turn.c - TURN: a session that is out of a file that it has open is let in; see "Turns" in
+ * docs/protocol.md.
+ *
+ * It is in before it is looked who has a WRITE lease, and a WRITE lease is noted before it is looked who is
+ * in: so either the one that grants sees who comes in, or the one that comes in sees the lease. What comes
+ * to nothing leaves it out, as it was. The same request may be on its way twice: what one of them does is
+ * over for the other when one is answered (mgr_opens_turn_in()).
+ */
+#include "mgr.h"
+#include <sys/stat.h>
+
+#define TRIES 3u		/* others come in meanwhile; then it is the client that asks again */
+
+struct turn {
+	const struct pvfs_turn_req *req;
+	struct pvfs_attr *attr;
+	bool ask;		/* all others are to go out */
+	struct mgr_inode in;
+};
+
+static int look_fn(struct mgr_op *op, void *arg)
+{
+	struct turn *t = arg;
+	int err;
+
+	err = ns_fid_get(op, &t->req->fid, 0, &t->in);
+	if (!err && !S_ISREG(t->in.mode))
+		err = -EINVAL;
+	if (!err && t->ask)
+		mgr_yield_note(op, t->in.ino);
+	return err;
+}
+
+/* Who is told that it has a WRITE lease on a head may keep back bytes of it: as by HEAD_WRITE. */
+static int behind_fn(struct mgr_op *op, void *arg)
+{
+	struct turn *t = arg;
+	int err;
+
+	err = ns_fid_get(op, &t->req->fid, MDB_RMW, &t->in);
+	if (err || !(t->in.flags & MGR_IF_STUFFED) || (t->in.flags & MGR_IF_SPILL))
+		return err;
+	return mgr_head_behind(op, &t->in);
+}
+
+static bool turn_in(struct mgr_op *op, const struct turn *t, bool in, bool alone)
+{
+	return mgr_opens_turn_in(&op->m->opens, t->req->fid.ino, mgr_op_session(op), t->req->seq, in, alone);
+}
+
+static bool holds(struct mgr_op *op, const struct turn *t)
+{
+	return mgr_leases_writes(&op->m->leases, t->req->fid.ino, mgr_op_session(op));
+}
+
+/* It comes to nothing. Who has a WRITE lease all the same is in. */
+static int turn_off(struct mgr_op *op, const struct turn *t, int err)
+{
+	turn_in(op, t, holds(op, t), false);
+	return err;
+}
+
+static int answered(struct mgr_op *op, const struct turn *t)
+{
+	return mgr_opens_turn_end(&op->m->opens, t->req->fid.ino, mgr_op_session(op), t->req->seq) ? 0 :
+													-EAGAIN;
+}
+
+/* Nobody writes, it was thought: then it may have READ, or waits for who has come to write. */
+static bool quiet(struct mgr_op *op, const struct turn *t)
+{
+	struct mgr_opens_view v;
+
+	mgr_opens_view(&op->m->opens, t->req->fid.ino, mgr_op_session(op), &v);
+	return !v.writers;
+}
+
+/* @quiets: nobody has it open for writing, and READ is wanted. */
+static int let_in(struct mgr_op *op, struct turn *t, bool quiets)
+{
+	u64 ino = t->req->fid.ino, session = mgr_op_session(op);
+	bool lease = quiets && mgr_lease_begin(op, ino);
+	int err;
+
+	t->ask = false;
+	if (!turn_in(op, t, true, false))
+		return -EAGAIN;
+	err = mgr_run(op, look_fn, t, MGR_RUN_READ);
+	/* Where nothing is recalled. */
+	if (!err && mgr_leases_drafted(&op->m->leases, ino, session, mgr_mono_ms()))
+		err = -EAGAIN;
+	err = err ?: mgr_size_attr(op, &t->in, NULL, t->attr);
+	if (!err)
+		mgr_lease_attr(op, lease, &t->in, t->attr);
+	if (!err && quiets && !(t->attr->flags & PVFS_AF_LEASE) && !quiet(op, t))
+		err = -EAGAIN;
+	err = err ?: answered(op, t);
+	if (err)
+		return turn_off(op, t, err);
+	if (mgr_write_told(op, ino))
+		t->attr->flags |= PVFS_AF_WLEASE;
+	return 0;
+}
+
+/* With all others out. */
+static int take(struct mgr_op *op, struct turn *t)
+{
+	u64 ino = t->req->fid.ino;
+	bool had = holds(op, t);
+	int err;
+
+	/* It is giving it up. */
+	if (had && !mgr_write_told(op, ino))
+		return -EAGAIN;
+	if (!turn_in(op, t, true, true))
+		return -EAGAIN;
+	if (!mgr_write_turn(op, ino))
+		return turn_off(op, t, -EAGAIN);
+	t->ask = false;
+	err = mgr_run(op, look_fn, t, MGR_RUN_READ);
+	if (!err && (t->in.flags & MGR_IF_STUFFED)) {
+		err = mgr_run(op, behind_fn, t, 0);
+		err = err ?: mgr_log_wait(op);
+	}
+	if (!err && (t->in.flags & (MGR_IF_TRIM | MGR_IF_SPILL)))
+		err = -EAGAIN;
+	err = err ?: mgr_size_attr(op, &t->in, NULL, t->attr);
+	err = err ?: answered(op, t);
+	if (!err) {
+		if (holds(op, t))
+			t->attr->flags |= PVFS_AF_WLEASE;
+		return 0;
+	}
+	if (!had) {
+		mgr_write_back(op, ino);
+		if (t->in.flags & MGR_IF_BEHIND)
+			mgr_head_known(op, ino);
+	}
+	return turn_off(op, t, err);
+}
+
+/* Of what is under a WRITE lease nothing may be cut or unstuffed behind it. */
+static int finish_change(struct mgr_op *op, struct turn *t)
+{
+	struct mgr_inode in;
+	int err;
+
+	if (t->in.flags & MGR_IF_SPILL)
+		return mgr_unstuff(op, &t->req->fid, &in);
+	err = mgr_trim_finish(op, t->in.ino);
+	return err && err != -ERESTART ? -EAGAIN : err;
+}
+
+static int alone(struct mgr_op *op, struct turn *t)
+{
+	u64 ino = t->req->fid.ino;
+	unsigned int tries;
+	int err = -EAGAIN;
+
+	for (tries = 0; tries < TRIES && err == -EAGAIN; tries++) {
+		if (quiet(op, t)) {
+			err = let_in(op, t, true);
+			continue;
+		}
+		/* Nor is there a WRITE lease for who takes none. */
+		if (!atomic_load_explicit(&op->s->leases, memory_order_relaxed) || !mgr_yield_may(op, ino))
+			return let_in(op, t, false);
+		t->ask = true;
+		err = mgr_run(op, look_fn, t, MGR_RUN_READ);
+		if (!err && (t->in.flags & (MGR_IF_TRIM | MGR_IF_SPILL)))
+			err = finish_change(op, t);
+		err = err ?: take(op, t);
+	}
+	return err;
+}
+
+/* It is answered once more, and nothing else comes of it. */
+static int tell(struct mgr_op *op, struct turn *t)
+{
+	int err;
+
+	op->tells = true;
+	err = mgr_run(op, look_fn, t, MGR_RUN_READ);
+	err = err ?: mgr_size_attr(op, &t->in, NULL, t->attr);
+	if (!err && mgr_write_told(op, t->in.ino))
+		t->attr->flags |= PVFS_AF_WLEASE;
+	return err;
+}
+
+int mgr_op_turn(struct mgr_op *op, const struct pvfs_turn_req *req, struct pvfs_turn_rep *rep)
+{
+	struct turn t = { .req = req, .attr = &rep->attr };
+	bool fresh;
+	int err;
+
+	if ((req->flags & ~PVFS_TN_ALONE) || !req->seq)
+		return -EINVAL;
+	/* Who has it open, and who is in, has to be known. */
+	if (mgr_locks_in_grace(op->m))
+		return mgr_grace_wait(op, MGR_GRACE_LOCKS);
+	err = mgr_opens_turn(&op->m->opens, req->fid.ino, mgr_op_session(op), req->seq, holds(op, &t), &fresh);
+	if (err > 0)
+		return tell(op, &t);
+	if (err)
+		return err;
+	if (fresh)
+		mgr_yield_came(op, req->fid.ino);
+	return req->flags & PVFS_TN_ALONE ? alone(op, &t) : let_in(op, &t, false);
+}
