@@ -263,6 +263,8 @@ static int open_existing(struct mgr_op *op, struct opening *o)
 	err = err ?: mgr_size_attr(op, &o->in, NULL, o->attr);
 	if (!err) {
 		o->attr->flags |= wlease ? PVFS_AF_WLEASE : 0;
+		/* A YIELD that is sent from here on it gets after it has asked. */
+		o->attr->flags |= mgr_yield_due(op, o->fid.ino) ? PVFS_AF_OUT : 0;
 		mgr_lease_attr(op, lease, &o->in, o->attr);
 		if ((o->flags & PVFS_O_EAGER) && (o->flags & (PVFS_O_READ | PVFS_O_EXEC)) &&
 		    (o->attr->flags & PVFS_AF_LEASE))

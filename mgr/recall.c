@@ -739,6 +739,21 @@ void mgr_settled(struct mgr_op *op, u64 ino, u64 round)
 	mgr_round_told(op->m, mgr_op_session(op), ino, round, 0);
 }
 
+bool mgr_yield_due(struct mgr_op *op, u64 ino)
+{
+	struct mgr_recalls *r = &op->m->recalls;
+	struct mgr_opens_view v;
+	bool ret;
+
+	mgr_opens_view(&op->m->opens, ino, mgr_op_session(op), &v);
+	if (v.out || !atomic_load(&r->yields))
+		return v.out;
+	pthread_mutex_lock(&r->lock);
+	ret = yield_find(r, ino, mgr_op_session(op));
+	pthread_mutex_unlock(&r->lock);
+	return ret;
+}
+
 void mgr_yield_came(struct mgr_op *op, u64 ino)
 {
 	struct mgr_recalls *r = &op->m->recalls;

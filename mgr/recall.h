@@ -188,6 +188,8 @@ void mgr_round_told(struct mgr *m, u64 session, u64 ino, u64 round, int err);
  * YIELD, is out. Others are ignored.
  */
 void mgr_settled(struct mgr_op *op, u64 ino, u64 round);
+/* Is the session, which has it open, out of the file, or asked to go? */
+bool mgr_yield_due(struct mgr_op *op, u64 ino);
 /* The session asks to be let in: it is out. */
 void mgr_yield_came(struct mgr_op *op, u64 ino);
 /* A session has one open of the file less: who has it not open need not go out. */
