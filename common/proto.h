@@ -193,6 +193,7 @@ enum pvfs_role {
 #define PVFS_AF_DRAFT		0x100u	/* nobody else is told of it before this session is asked */
 #define PVFS_AF_WLEASE		0x200u	/* nor what it writes to it: it has a WRITE lease */
 #define PVFS_AF_KEPT		0x400u	/* LEASE came before the WRITE lease went that a CLOSE has ended */
+#define PVFS_AF_OUT		0x800u	/* of CREATE, OPEN: the session is out of the file, or is being told to go */
 
 /* pvfs_session_open_req.flags */
 #define PVFS_SO_LEASES		0x1u	/* the client answers RECALL: it may be given leases */

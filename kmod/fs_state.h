@@ -37,6 +37,7 @@ struct pvfs_leases {
 	atomic64_t gen;			/* another: nothing from before is believed */
 	atomic_t unsure;		/* changes that may be made at any time; none is believed */
 	atomic64_t owns;		/* counts changes of our own */
+	atomic64_t yields;		/* counts YIELDs */
 	atomic_long_t tokens;		/* the last one */
 	spinlock_t lock;		/* protects the next four */
 	u64 recalls;			/* how many inodes were recalled */

@@ -196,6 +196,18 @@ static inline void pvfs_iter_page_put(struct page *page, bool user, bool dirty)
 #define PVFS_FL_LIST fl_list
 #endif
 
+/* ---------------------------------------------------------------- faults */
+
+/* A fault that is about to return VM_FAULT_RETRY: what it has locked of the process's memory. */
+static inline void pvfs_fault_unlock(struct vm_fault *vmf)
+{
+#if PVFS_KERNEL_SINCE(6, 6)
+	release_fault_lock(vmf);
+#else
+	mmap_read_unlock(vmf->vma->vm_mm);
+#endif
+}
+
 /* ---------------------------------------------------------------- the rest */
 
 #if PVFS_KERNEL_SINCE(6, 2)

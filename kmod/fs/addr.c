@@ -468,12 +468,19 @@ static void pvfs_vma_close(struct vm_area_struct *vma)
 		pvfs_cache_write(inode, 0, LLONG_MAX);
 	else if (pvfs_late_due(inode))
 		pvfs_late_write(inode, 0, pvfs_dying());
+	atomic_dec(&PVFS_I(inode)->turn.maps);
+}
+
+static void pvfs_vma_open(struct vm_area_struct *vma)
+{
+	atomic_inc(&PVFS_I(file_inode(vma->vm_file))->turn.maps);
 }
 
 static const struct vm_operations_struct pvfs_vm_ops = {
+	.open = pvfs_vma_open,
 	.close = pvfs_vma_close,
-	.fault = filemap_fault,
-	.map_pages = filemap_map_pages,
+	.fault = pvfs_turn_fault,
+	.map_pages = pvfs_turn_map_pages,
 	.page_mkwrite = pvfs_page_mkwrite,
 };
 
@@ -488,5 +495,6 @@ int pvfs_file_mmap(struct file *file, struct vm_area_struct *vma)
 		return generic_file_readonly_mmap(file, vma);
 	file_accessed(file);
 	vma->vm_ops = &pvfs_vm_ops;
+	pvfs_vma_open(vma);
 	return 0;
 }

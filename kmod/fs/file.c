@@ -223,6 +223,7 @@ static int file_open_at_mgr(struct inode *inode, struct file *file, bool cut)
 			kfree(pf);
 			return err;
 		}
+		pvfs_turn_opened(inode, rep.attr.flags, &ask);
 		if (changes)
 			pvfs_wlease_take(inode, rep.attr.flags, &ask);
 		pvfs_open_share(inode, pf);
@@ -513,7 +514,11 @@ static ssize_t file_read_some(struct inode *inode, loff_t pos, struct iov_iter *
 		goto out_io;
 	want = io->len;
 	past = !trusted && iov_iter_count(to) + (pin ? want : 0) > size - pos && pos + want == size;
-	err = file_read_transfer(io, past);
+	err = pvfs_turn_enter(inode);
+	if (!err) {
+		err = file_read_transfer(io, past);
+		pvfs_turn_leave(inode);
+	}
 	n = err ? 0 : io->good;
 	*eof = past && n == want && pos + want >= i_size_read(inode);
 	if (pin) {
@@ -656,9 +661,12 @@ static ssize_t file_write_some(struct file *file, loff_t *ppos, struct iov_iter 
 	 * The memory is there already: it may be a mapping of this file, whose pages take the same
 	 * lock to come in.
 	 */
-	err = down_read_killable(&inode->i_mapping->invalidate_lock);
+	err = pvfs_turn_enter(inode);
 	if (err)
 		goto out_mem;
+	err = down_read_killable(&inode->i_mapping->invalidate_lock);
+	if (err)
+		goto out_turn;
 	err = pvfs_cache_drop(inode, pos, had) ?: pvfs_io_run(io);
 	/* A page may have been filled meanwhile, from before the write or from its middle. */
 	pvfs_cache_drop(inode, pos, had);
@@ -667,6 +675,8 @@ static ssize_t file_write_some(struct file *file, loff_t *ppos, struct iov_iter 
 		*ppos = pos = io->pos;
 		pvfs_cache_drop(inode, pos, had);
 	}
+out_turn:
+	pvfs_turn_leave(inode);
 out_mem:
 	if (!err || io->nparts)
 		n = err ? io->good : io->len;

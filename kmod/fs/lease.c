@@ -42,6 +42,8 @@ void pvfs_lease_ask(struct pvfs_volume *vol, struct pvfs_ask *ask)
 	ask->sent = pvfs_boot_ns();
 	ask->gen = atomic64_read(&l->gen);
 	ask->owns = atomic64_read(&l->owns);
+	ask->yields = atomic64_read(&l->yields);
+	smp_rmb();	/* counted before it is noted */
 	ask->recalls = READ_ONCE(l->recalls);
 	ask->reports = atomic64_read(&vol->reports);
 	ask->kept = 0;
@@ -423,6 +425,20 @@ static int lease_test_ino(struct inode *inode, void *data)
 }
 
 /**
+ * pvfs_find_ino - the inode of a number, if it is here
+ * @sb: its file system
+ * @ino: the number
+ *
+ * Context: under RCU; without a reference.
+ *
+ * Return: it, or NULL.
+ */
+struct inode *pvfs_find_ino(struct super_block *sb, u64 ino)
+{
+	return find_inode_rcu(sb, ino, lease_test_ino, &ino);
+}
+
+/**
  * pvfs_leases_recalled - RECALL has come
  * @vol: the volume
  * @req: names the inodes
@@ -450,7 +466,7 @@ int pvfs_leases_recalled(struct pvfs_volume *vol, const struct pvfs_recall_req *
 			continue;
 		answer = 0;
 		rcu_read_lock();
-		inode = find_inode_rcu(sb, ino, lease_test_ino, &ino);
+		inode = pvfs_find_ino(sb, ino);
 		if (inode) {
 			spin_lock(&PVFS_I(inode)->lock);
 			lease_drop(PVFS_I(inode));
@@ -488,7 +504,7 @@ int pvfs_leases_settle(struct pvfs_volume *vol, const struct pvfs_settle_req *re
 	if (!sb)
 		return 0;
 	rcu_read_lock();
-	inode = find_inode_rcu(sb, ino, lease_test_ino, &ino);
+	inode = pvfs_find_ino(sb, ino);
 	if (inode && pvfs_wlease_settle(inode, req->round))
 		err = -EAGAIN;
 	rcu_read_unlock();

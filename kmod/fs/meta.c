@@ -134,6 +134,7 @@ META(GETATTR, getattr)
 META(SETATTR, setattr)
 META(OPEN, open)
 META(REPORT, report)
+META(TURN, turn)
 META(STATFS, statfs)
 META(GETLK, getlk)
 
@@ -300,6 +301,29 @@ int pvfs_meta_report(struct inode *inode, u32 flags, u64 settled)
 	err = pvfs_own_attr_result(inode, err, &r.attr, NULL);
 	if (!err)
 		pvfs_writes_ack(PVFS_I(inode)->use, &m.report);
+	return err;
+}
+
+/**
+ * pvfs_meta_turn - ask to be let into a file
+ * @inode: the file, which is open here
+ * @flags: PVFS_TN_*
+ * @seq: grows with each
+ * @aflags: filled with the flags of the attributes that came, which are taken in already
+ * @ask: filled, from before the question
+ *
+ * Return: 0 or -errno, as all here: see vfs.h.
+ */
+int pvfs_meta_turn(struct inode *inode, u32 flags, u64 seq, u32 *aflags, struct pvfs_ask *ask)
+{
+	struct pvfs_turn_req m = { .fid = fid_of(inode), .flags = flags, .seq = seq };
+	struct pvfs_turn_rep r;
+	int err;
+
+	pvfs_lease_ask(PVFS_VOL(inode), ask);
+	err = meta_turn(PVFS_VOL(inode), META_ROOM, &m, &r);
+	err = pvfs_own_attr_result(inode, err, &r.attr, ask);
+	*aflags = err ? 0 : r.attr.flags;
 	return err;
 }
 

@@ -598,6 +598,7 @@ static int namei_atomic_open(struct inode *dir, struct dentry *dentry, struct fi
 		d_drop(dentry);
 		goto out_free;
 	}
+	pvfs_turn_opened(inode, rep.attr.flags, &ask);
 	pvfs_wlease_take(inode, rep.attr.flags, &ask);
 	pvfs_cache_check(inode);
 	if (rep.created && (rep.attr.flags & PVFS_AF_DRAFT))

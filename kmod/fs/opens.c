@@ -93,7 +93,7 @@ static int opens_reclaim_inode(struct inode *inode, bool recovery)
 	struct pvfs_volume *vol = PVFS_VOL(inode);
 	struct pvfs_inode *pi = PVFS_I(inode);
 	struct pvfs_reclaim_rep rep;
-	u32 class, flags, n, also;
+	u32 class, flags, n, also, out;
 	u32 told = READ_ONCE(vol->recoveries);
 	struct pvfs_cap cap;
 	bool wlease;
@@ -103,13 +103,14 @@ static int opens_reclaim_inode(struct inode *inode, bool recovery)
 	/* Before there is a capability of another session. */
 	wlease = pvfs_wlease_reclaims(inode, &gen);
 	also = pvfs_draft_reclaims(inode) | (wlease ? PVFS_O_WLEASE : 0);
+	out = READ_ONCE(pi->turn.out) ? PVFS_O_OUT : 0;
 	for (class = 1; class < ARRAY_SIZE(pi->nopen); class++) {
 		spin_lock(&vol->open_lock);
 		n = pi->nopen[class];
 		spin_unlock(&vol->open_lock);
 		if (!n)
 			continue;
-		flags = class;
+		flags = class | out;
 		if (class & PVFS_O_WRITE)
 			flags |= also;
 		opens_old_cap(inode, class, &cap);

@@ -324,13 +324,18 @@ long pvfs_fallocate(struct file *file, int mode, loff_t offset, loff_t len)
 	if (err)
 		goto out;
 	err = pvfs_cache_prepare(inode, offset, len);
-	err = err ?: down_write_killable(&mapping->invalidate_lock);
+	err = err ?: pvfs_turn_enter(inode);
 	if (err)
 		goto out;
+	err = down_write_killable(&mapping->invalidate_lock);
+	if (err)
+		goto out_turn;
 	err = pvfs_cache_drop(inode, offset, len) ?:
 	      space_change(inode, space_wire_mode(mode), offset, len, grow);
 	pvfs_cache_drop(inode, offset, len);
 	filemap_invalidate_unlock(mapping);
+out_turn:
+	pvfs_turn_leave(inode);
 out:
 	up_write(&inode->i_rwsem);
 	return err;
@@ -435,12 +440,18 @@ static ssize_t space_copy_by_iods(struct inode *src, loff_t pos_in, struct file 
 	if (ret)
 		goto out;
 	ret = pvfs_cache_prepare(dst, pos_out, len);
-	ret = ret ?: down_write_killable(&mapping->invalidate_lock);
+	ret = ret ?: pvfs_turn_enter_both(dst, src);
 	if (ret)
 		goto out;
+	ret = down_write_killable(&mapping->invalidate_lock);
+	if (ret)
+		goto out_turn;
 	ret = pvfs_cache_drop(dst, pos_out, len) ?: space_copy(&j, pos_in, pos_out, len);
 	pvfs_cache_drop(dst, pos_out, len);
 	filemap_invalidate_unlock(mapping);
+out_turn:
+	pvfs_turn_leave(src);
+	pvfs_turn_leave(dst);
 out:
 	up_write(&dst->i_rwsem);
 	return ret;

@@ -33,6 +33,23 @@ TRACE_EVENT(pvfs_settle, TP_PROTO(dev_t dev, u64 ino, int answer), TP_ARGS(dev, 
 	    TP_printk("dev %d:%d ino %llu answer %d", MAJOR(__entry->dev), MINOR(__entry->dev),
 		      __entry->ino, __entry->answer));
 
+/* Answer: 0: out; or -EAGAIN: not yet. */
+TRACE_EVENT(pvfs_yield, TP_PROTO(dev_t dev, u64 ino, int answer), TP_ARGS(dev, ino, answer),
+	    TP_STRUCT__entry(__field(dev_t, dev) __field(u64, ino) __field(int, answer)),
+	    TP_fast_assign(__entry->dev = dev; __entry->ino = ino; __entry->answer = answer;),
+	    TP_printk("dev %d:%d ino %llu answer %d", MAJOR(__entry->dev), MINOR(__entry->dev),
+		      __entry->ino, __entry->answer));
+
+/* @flags: of the attributes that came, if the answer counts. */
+TRACE_EVENT(pvfs_turn, TP_PROTO(dev_t dev, u64 ino, bool alone, u32 flags, int err),
+	    TP_ARGS(dev, ino, alone, flags, err),
+	    TP_STRUCT__entry(__field(dev_t, dev) __field(u64, ino) __field(bool, alone) __field(u32, flags)
+			     __field(int, err)),
+	    TP_fast_assign(__entry->dev = dev; __entry->ino = ino; __entry->alone = alone;
+			   __entry->flags = flags; __entry->err = err;),
+	    TP_printk("dev %d:%d ino %llu%s flags %#x err %d", MAJOR(__entry->dev), MINOR(__entry->dev),
+		      __entry->ino, __entry->alone ? " alone" : "", __entry->flags, __entry->err));
+
 /* Since its first RECALL. */
 TRACE_EVENT(pvfs_draft_told, TP_PROTO(dev_t dev, u64 ino, u32 bytes, u64 us), TP_ARGS(dev, ino, bytes, us),
 	    TP_STRUCT__entry(__field(dev_t, dev) __field(u64, ino) __field(u32, bytes) __field(u64, us)),

@@ -57,6 +57,7 @@ const struct pvfs_volume_ops pvfs_volume_ops = {
 	.lock_granted = pvfs_locks_granted,
 	.recall = pvfs_leases_recalled,
 	.settle = pvfs_leases_settle,
+	.yield = pvfs_leases_yield,
 	.leases_void = pvfs_leases_void,
 	.leases_unsure = pvfs_leases_unsure,
 	.close_current = pvfs_close_current,

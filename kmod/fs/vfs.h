@@ -18,6 +18,7 @@
  *   leasestat.c how many leases and drafts there are
  *   wlease.c leases to write without asking     writeback.c  writing to the page cache, and from there
  *   resend.c pages that an iod may have lost   ahead.c  reading ahead of who does not read on
+ *   turn.c   files that others have open, too: shared mappings
  *   upcall.c what the lower half tells: a table of functions of these
  *
  * What is trusted: by default nothing that was learned before the present system call began. Names
@@ -121,9 +122,25 @@ struct pvfs_wlease {
 	u64 again;			/* boot time, ns: from then on it may be asked for */
 	u64 pause;			/* until it may be once more, if it is refused, ns */
 	struct work_struct ask;
-	struct work_struct work;	/* gives it up, throws away */
+	struct delayed_work work;	/* gives it up, throws away; yields, see turn.c */
 	u64 settle;			/* round of the SETTLE that @settle_work is to answer; 0: none */
-	struct work_struct settle_work;
+	struct delayed_work settle_work;
+};
+
+/* A file that others have open, too; pvfs_inode.lock protects it where nothing else is said: turn.c */
+struct pvfs_turn {
+	bool out;			/* nothing of it is begun here. Read without the lock too */
+	bool left;			/* and all that was has ended, and no page is here */
+	bool asking;			/* TURN is under way */
+	bool fresh;			/* let in, and nothing was begun yet. Read without the lock too */
+	atomic_t ios;			/* reads and writes that go past the page cache, under way */
+	atomic_t faults;		/* that find, or fill, a page */
+	atomic_t maps;			/* mappings, shared, of who may write */
+	u64 asked, hold;		/* boot time, ns: since when, and until when it is kept */
+	u64 again;			/* the same: a turn that was refused. Without the lock */
+	u64 seq;			/* of the last TURN */
+	u64 round;			/* of the YIELD that is to be answered; 0: none */
+	struct mutex asks;		/* one at a time */
 };
 
 /* An inode; read-only after pvfs_iget() where nothing else is said. */
@@ -197,6 +214,7 @@ struct pvfs_inode {
 	u64 cache_version;
 	atomic_t redirtied;	/* pages that were given back dirty by who was to write them */
 	struct pvfs_wlease wl;
+	struct pvfs_turn turn;
 	struct pvfs_use *use;		/* from the first open on; then constant */
 	/* what was written and not synced; vol->unstable.lock. From the first write on, constant */
 	struct pvfs_unstable *unstable;
@@ -291,7 +309,7 @@ extern const struct pvfs_volume_ops pvfs_volume_ops;
 /* The clocks before a question: see lease.c. */
 struct pvfs_ask {
 	u64 sent;			/* boot time, ns */
-	u64 gen, owns, recalls;
+	u64 gen, owns, recalls, yields;
 	u64 reports;
 	u64 kept;			/* as in struct pvfs_ending, if it is a CLOSE; else 0 */
 };
@@ -301,6 +319,7 @@ void pvfs_leases_void(struct pvfs_volume *vol);
 void pvfs_leases_unsure(struct pvfs_volume *vol, int delta);
 int pvfs_leases_recalled(struct pvfs_volume *vol, const struct pvfs_recall_req *req);
 int pvfs_leases_settle(struct pvfs_volume *vol, const struct pvfs_settle_req *req);
+int pvfs_leases_yield(struct pvfs_volume *vol, const struct pvfs_yield_req *req);
 void pvfs_lease_ask(struct pvfs_volume *vol, struct pvfs_ask *ask);
 void pvfs_lease_take(struct inode *inode, const struct pvfs_attr *attr, const struct pvfs_ask *ask);
 unsigned long pvfs_lease_token(const struct inode *inode);
@@ -319,6 +338,7 @@ void pvfs_flush_end(struct inode *inode);
 void pvfs_unlease(struct inode *inode);
 void pvfs_unlease_end(struct inode *inode);
 
+struct inode *pvfs_find_ino(struct super_block *sb, u64 ino);
 bool pvfs_ask_stands(struct pvfs_volume *vol, u64 ino, const struct pvfs_ask *ask);
 void pvfs_recall_note(struct pvfs_volume *vol, u64 ino);
 bool pvfs_session_lasts(const struct pvfs_volume *vol);
@@ -339,6 +359,7 @@ bool pvfs_wlease_busy(struct inode *inode);
 bool pvfs_wlease_keeps_step(const struct pvfs_inode *pi, const struct pvfs_attr *attr);
 void pvfs_wlease_work(struct work_struct *work);
 bool pvfs_wlease_recalled(struct inode *inode);
+void pvfs_wlease_yield(struct inode *inode);
 bool pvfs_wlease_settle(struct inode *inode, u64 round);
 void pvfs_wlease_settle_work(struct work_struct *work);
 void pvfs_wlease_spoilt(struct inode *inode);
@@ -354,6 +375,20 @@ static inline bool pvfs_wlease_lost(const struct inode *inode)
 {
 	return READ_ONCE(PVFS_I(inode)->wl.lost);
 }
+
+/* ---------------------------------------------------------------- turn.c */
+
+void pvfs_turn_init(struct pvfs_turn *t);
+bool pvfs_turn_kept(struct inode *inode);
+u64 pvfs_turn_yield_begin(struct inode *inode);
+void pvfs_turn_yield(struct inode *inode, u64 round);
+void pvfs_turn_yield_end(struct inode *inode, u64 round);
+int pvfs_turn_enter(struct inode *inode);
+int pvfs_turn_enter_both(struct inode *inode, struct inode *other);
+void pvfs_turn_opened(struct inode *inode, u32 flags, const struct pvfs_ask *ask);
+void pvfs_turn_leave(struct inode *inode);
+vm_fault_t pvfs_turn_fault(struct vm_fault *vmf);
+vm_fault_t pvfs_turn_map_pages(struct vm_fault *vmf, pgoff_t first, pgoff_t last);
 
 /* ---------------------------------------------------------------- writeback.c */
 
@@ -599,6 +634,7 @@ int pvfs_meta_open_fid(struct pvfs_volume *vol, const struct pvfs_fid *fid, u32 
 int pvfs_meta_reclaim(struct inode *inode, const struct pvfs_cap *cap, u32 flags, u32 count,
 		      bool recovery, struct pvfs_reclaim_rep *rep);
 int pvfs_meta_report(struct inode *inode, u32 flags, u64 settled);
+int pvfs_meta_turn(struct inode *inode, u32 flags, u64 seq, u32 *aflags, struct pvfs_ask *ask);
 int pvfs_meta_getlk(struct inode *inode, const struct pvfs_getlk_req *m,
 		    struct pvfs_getlk_rep *rep);
 int pvfs_meta_lock_reclaim(struct pvfs_volume *vol, const struct pvfs_lock_req *m, u8 *state);

@@ -37,6 +37,7 @@
 /* Between two questions for one, ns. */
 #define WLEASE_PAUSE_MIN (1 * (u64)NSEC_PER_SEC)
 #define WLEASE_PAUSE_MAX (32 * (u64)NSEC_PER_SEC)
+#define KEPT_POLL_MS 4			/* until what was asked for has been used: turn.c */
 #define WLEASE_WORTH 16u		/* small writes without one that are worth a question */
 
 static bool wlease_mine(const struct pvfs_wlease *wl, const struct pvfs_volume *vol)
@@ -322,6 +323,14 @@ bool pvfs_wlease_keeps_step(const struct pvfs_inode *pi, const struct pvfs_attr 
 
 /* ---------------------------------------------------------------- giving up */
 
+static void wlease_giving(struct pvfs_inode *pi)
+{
+	spin_lock(&pi->lock);
+	if (pi->wl.state == PVFS_WL_HELD)
+		wlease_set(pi, PVFS_WL_GIVING);
+	spin_unlock(&pi->lock);
+}
+
 /* What was not written is not in the file: it may be shorter than we thought, and have other bytes. */
 static void wlease_forget(struct inode *inode)
 {
@@ -350,29 +359,42 @@ static void wlease_throw_away(struct inode *inode)
 	pi->wl.lost_pages = 0;
 	WRITE_ONCE(pi->wl.lost, false);
 	spin_unlock(&pi->lock);
-	pr_warn_ratelimited("%s: inode %llu: about %lu KiB that were written here are lost: the manager had given up on this client, and others may have changed the file\n",
-			    vol->opts.volume, pi->fid.ino, pages << (PAGE_SHIFT - 10));
+	if (pages)
+		pr_warn_ratelimited("%s: inode %llu: about %lu KiB that were written here are lost: the manager had given up on this client, and others may have changed the file\n",
+				    vol->opts.volume, pi->fid.ino, pages << (PAGE_SHIFT - 10));
 }
 
 void pvfs_wlease_work(struct work_struct *work)
 {
-	struct pvfs_inode *pi = container_of(work, struct pvfs_inode, wl.work);
+	struct pvfs_inode *pi = container_of(to_delayed_work(work), struct pvfs_inode, wl.work);
 	struct inode *inode = &pi->vfs_inode;
 	struct pvfs_volume *vol = PVFS_VOL(inode);
+	u64 round;
 	bool tell;
 
+	if (pvfs_turn_kept(inode)) {
+		if (!queue_delayed_work(vol->vfs_wq, &pi->wl.work, msecs_to_jiffies(KEPT_POLL_MS)))
+			pvfs_use_iput(pi->use);		/* another has come, with its own */
+		return;
+	}
+	round = pvfs_turn_yield_begin(inode);
+	/* All that has begun under it, or beside it, ends; nothing new does. */
+	if (round)
+		wlease_giving(pi);
 	wait_var_event(&pi->wl.users, !READ_ONCE(pi->wl.users));
 	pvfs_cache_write(inode, 0, LLONG_MAX);	/* errors are kept for fsync and close */
 	if (READ_ONCE(pi->wl.lost))
 		wlease_throw_away(inode);
+	pvfs_turn_yield(inode, round);
 	spin_lock(&pi->lock);
-	tell = pi->wl.state == PVFS_WL_GIVING;
+	tell = pi->wl.state == PVFS_WL_GIVING || round;
 	pi->wl.told |= tell;
 	spin_unlock(&pi->lock);
 	if (tell) {
 		/* It ends what else was leased, too, and is taken for the answer to a RECALL of that. */
 		pvfs_lease_gone(inode);
-		pvfs_meta_report(inode, PVFS_RP_RECALLED, 0);
+		pvfs_meta_report(inode, PVFS_RP_RECALLED, round);
+		pvfs_turn_yield_end(inode, round);
 		trace_pvfs_wlease_given(inode->i_sb->s_dev, pi->fid.ino, READ_ONCE(pi->wl.failed));
 		if (READ_ONCE(pi->wl.failed))
 			wlease_forget(inode);
@@ -391,12 +413,12 @@ void pvfs_wlease_work(struct work_struct *work)
 }
 
 /* pvfs_inode.lock is held; the caller has a reference to the inode, and keeps one for the work if true. */
-static bool wlease_queue_work(struct inode *inode, struct work_struct *work)
+static bool wlease_queue_work(struct inode *inode, struct delayed_work *work)
 {
 	struct pvfs_volume *vol = PVFS_VOL(inode);
 
 	atomic_inc(&vol->closing);
-	if (queue_work(vol->vfs_wq, work))
+	if (queue_delayed_work(vol->vfs_wq, work, 0))
 		return true;
 	/* It is yet to run, and has its reference, which counts. */
 	atomic_dec(&vol->closing);
@@ -429,6 +451,28 @@ static bool wlease_give_up(struct inode *inode, bool failed)
 }
 
 /**
+ * pvfs_wlease_yield - YIELD names an inode: have it given up, lease or not, and be out of it
+ * @inode: the inode, found under RCU; the round is noted
+ *
+ * Context: where replies are received; does not sleep.
+ */
+void pvfs_wlease_yield(struct inode *inode)
+{
+	bool put = true;
+
+	/* On its way out: its last close says so. */
+	if (!igrab(inode))
+		return;
+	spin_lock(&PVFS_I(inode)->lock);
+	/* What was never opened has nothing to give up. */
+	if (smp_load_acquire(&PVFS_I(inode)->use))
+		put = !wlease_queue(inode);
+	spin_unlock(&PVFS_I(inode)->lock);
+	if (put)
+		pvfs_iput_later(inode);
+}
+
+/**
  * pvfs_wlease_recalled - RECALL names an inode
  * @inode: the inode, found under RCU
  *
@@ -445,7 +489,7 @@ bool pvfs_wlease_recalled(struct inode *inode)
 
 void pvfs_wlease_settle_work(struct work_struct *work)
 {
-	struct pvfs_inode *pi = container_of(work, struct pvfs_inode, wl.settle_work);
+	struct pvfs_inode *pi = container_of(to_delayed_work(work), struct pvfs_inode, wl.settle_work);
 	struct inode *inode = &pi->vfs_inode;
 	u64 round;
 
@@ -606,7 +650,7 @@ bool pvfs_wlease_reclaims(struct inode *inode, u64 *gen)
 	struct pvfs_volume *vol = PVFS_VOL(inode);
 	struct pvfs_inode *pi = PVFS_I(inode);
 	struct pvfs_wlease *wl = &pi->wl;
-	bool queued = false, ret;
+	bool queued = false, dirty, ret;
 
 	*gen = atomic64_read(&vol->leases.gen);
 	if (READ_ONCE(wl->state) == PVFS_WL_NONE)
@@ -616,10 +660,12 @@ bool pvfs_wlease_reclaims(struct inode *inode, u64 *gen)
 	if (wl->state != PVFS_WL_NONE && wl->session != READ_ONCE(vol->session)) {
 		wlease_set(pi, PVFS_WL_NONE);
 		pi->cache_version = 0;
-		if (wl->users || mapping_tagged(inode->i_mapping, PAGECACHE_TAG_DIRTY) ||
-		    mapping_tagged(inode->i_mapping, PAGECACHE_TAG_WRITEBACK)) {
-			/* Told here, once: who waits for them now finds it when they have ended. */
+		dirty = wl->users || mapping_tagged(inode->i_mapping, PAGECACHE_TAG_DIRTY) ||
+			mapping_tagged(inode->i_mapping, PAGECACHE_TAG_WRITEBACK);
+		/* Told here, once: who waits for them now finds it when they have ended. */
+		if (dirty)
 			mapping_set_error(inode->i_mapping, -EIO);
+		if (dirty || atomic_read(&pi->turn.maps)) {
 			WRITE_ONCE(wl->lost, true);
 			queued = wlease_queue(inode);
 		}

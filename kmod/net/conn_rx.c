@@ -152,6 +152,7 @@ static int rx_callback(struct pvfs_conn *c)
 	struct pvfs_lock_grant_req grant;
 	struct pvfs_recall_req recall;
 	struct pvfs_settle_req settle;
+	struct pvfs_yield_req yield;
 	u32 len = c->rx_head.body_len;
 	int err;
 
@@ -169,6 +170,9 @@ static int rx_callback(struct pvfs_conn *c)
 	case PVFS_OP_SETTLE:
 		err = pvfs_settle_req_decode(&settle, c->rx_small, len);
 		return err ?: vol->ops->settle(vol, &settle);
+	case PVFS_OP_YIELD:
+		err = pvfs_yield_req_decode(&yield, c->rx_small, len);
+		return err ?: vol->ops->yield(vol, &yield);
 	default:
 		return -EOPNOTSUPP;
 	}

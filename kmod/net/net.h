@@ -209,6 +209,8 @@ struct pvfs_room {
  *	all of them yet, the mgr is told later; or -EBADMSG.
  * @settle: SETTLE has come: another client wants to know what a file is like. As @lock_granted. Return: 0:
  *	all that was written to it is with the iods; -EAGAIN: not yet, the mgr is told later.
+ * @yield: YIELD has come: another client wants to be alone with a file. As @lock_granted. Return: 0: nothing of
+ *	it is here, or under way; -EAGAIN: not yet, the mgr is told later; or -EBADMSG.
  * @leases_void: Nothing that was told so far is believed any more: the session or the mgr is another, or
  *	nobody knows what became of a change. May be called under conn->lock (bottom halves off): must not
  *	sleep, nor take a lock.
@@ -242,6 +244,7 @@ struct pvfs_volume_ops {
 	int (*lock_granted)(struct pvfs_volume *vol, const struct pvfs_lock_grant_req *req);
 	int (*recall)(struct pvfs_volume *vol, const struct pvfs_recall_req *req);
 	int (*settle)(struct pvfs_volume *vol, const struct pvfs_settle_req *req);
+	int (*yield)(struct pvfs_volume *vol, const struct pvfs_yield_req *req);
 
 	void (*leases_void)(struct pvfs_volume *vol);
 	void (*leases_unsure)(struct pvfs_volume *vol, int delta);
@@ -467,6 +470,8 @@ enum pvfs_counter {
 	PVFS_CNT_RECALLED,	/* inodes named by RECALLs */
 	PVFS_CNT_LATE,		/* those of them that are drafts: not yet, was the answer */
 	PVFS_CNT_SETTLES,	/* SETTLEs: what others write, told without taking their leases */
+	PVFS_CNT_TURNS,		/* TURNs: a file that others have open is asked for */
+	PVFS_CNT_YIELDS,	/* YIELDs: others ask for it */
 	PVFS_CNT_JOINED,	/* opens without a message */
 	PVFS_CNT_WLEASES,	/* WRITE leases taken */
 	PVFS_CNT_BEHIND,	/* bytes that were written to the page cache, and left there */

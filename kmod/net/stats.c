@@ -104,6 +104,8 @@ static int stats_show(struct seq_file *m, void *v)
 		[PVFS_CNT_RECALLED] = "recalled",
 		[PVFS_CNT_LATE] = "recalled_late",
 		[PVFS_CNT_SETTLES] = "settles",
+		[PVFS_CNT_TURNS] = "turns",
+		[PVFS_CNT_YIELDS] = "yields",
 		[PVFS_CNT_JOINED] = "joined",
 		[PVFS_CNT_WLEASES] = "write_leases",
 		[PVFS_CNT_BEHIND] = "written_behind",

@@ -1,0 +1,493 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * turn.c - files that several clients have open, in turns: so that what is mapped, shared, is one memory.
+ *
+ * What a program does with mapped pages nobody hears of. So they are there only while nobody else can touch
+ * the file: under a lease. Where there is none, as others have the file open and somebody writes, a page fault
+ * asks the manager to be alone (TURN): all others go out of the file (YIELD), and it comes with a WRITE lease.
+ * Who is out asks to be let in again before it reads or writes, and is alone again before it touches a mapping.
+ *
+ *               YIELD, or a fault that wants to be alone: nothing is begun from here on
+ *        in ------------------------------------------------------------------------> going out
+ *         ^                                                                               |
+ *         |  TURN answered, and no RECALL or YIELD since        ios, faults: 0; written;  |
+ *         +------------------------------------------------ out <-------------------------+
+ *                                                             unmapped, thrown away (left)
+ *
+ * Reads and writes that go to the iods, and to the mgr for a head, are counted from pvfs_turn_enter() to
+ * pvfs_turn_leave(); faults while they find or fill a page, which is locked from then until it is mapped.
+ * Neither waits for the mgr, or takes a page fault, in between: a YIELD waits for them.
+ *
+ * That a turn is of use, however many want one, it is not given up before it was used, or TURN_FRESH_MS are
+ * over, and TURN_HOLD_MS more.
+ */
+#include <linux/mm.h>
+#include <linux/pagemap.h>
+#include <linux/sched/signal.h>
+#include "vfs.h"
+#include "trace.h"
+
+#define TURN_FRESH_MS 500u
+#define TURN_HOLD_MS 20u
+#define TURN_PAUSE_MS 1000u		/* before a turn that was refused is asked for again */
+#define GIVING_POLL_MS 2
+#define FORGET_TRIES 1000u		/* 10 ms each */
+
+void pvfs_turn_init(struct pvfs_turn *t)
+{
+	mutex_init(&t->asks);
+}
+
+/* The first use of a turn: from here on it lasts so long. */
+static void turn_used(struct pvfs_inode *pi)
+{
+	if (!READ_ONCE(pi->turn.fresh))
+		return;
+	spin_lock(&pi->lock);
+	if (pi->turn.fresh)
+		pi->turn.hold = pvfs_boot_ns() + TURN_HOLD_MS * (u64)NSEC_PER_MSEC;
+	WRITE_ONCE(pi->turn.fresh, false);
+	spin_unlock(&pi->lock);
+}
+
+static bool turn_count(struct pvfs_turn *t, atomic_t *n)
+{
+	atomic_inc(n);
+	smp_mb__after_atomic();		/* pairs with turn_close() */
+	return !READ_ONCE(t->out);
+}
+
+static void turn_uncount(atomic_t *n)
+{
+	if (atomic_dec_and_test(n))
+		wake_up_var(n);
+}
+
+/* Nothing is begun from here on. pvfs_inode.lock is held. */
+static void turn_close(struct pvfs_turn *t)
+{
+	WRITE_ONCE(t->out, true);
+	smp_mb();			/* pairs with turn_count() */
+}
+
+/* ---------------------------------------------------------------- going out */
+
+/*
+ * Pages are written, unmapped and thrown away; nobody begins with others. What can't be written who wrote it
+ * is told, and it is not in the file.
+ */
+static int turn_forget(struct inode *inode)
+{
+	struct pvfs_inode *pi = PVFS_I(inode);
+	unsigned int tries;
+	int err = 0;
+
+	for (tries = 0; tries < FORGET_TRIES; tries++) {
+		err = pvfs_cache_forget(inode, 0, LLONG_MAX);
+		if (!err || err == -EINTR)
+			break;
+		pvfs_pause_ms(10);
+	}
+	if (err && err != -EINTR)
+		pr_warn_ratelimited("%s: inode %llu: pages stay mapped (%d): they may be older than the file\n",
+				    PVFS_VOL(inode)->opts.volume, pi->fid.ino, err);
+	if (err != -EINTR) {
+		spin_lock(&pi->lock);
+		pi->cache_version = 0;
+		spin_unlock(&pi->lock);
+	}
+	return err == -EINTR ? err : 0;
+}
+
+/*
+ * By itself, as who asks for a turn has to be out. Not from under a WRITE lease, which is as good as being
+ * alone. Return: 0 or -EINTR.
+ */
+static int turn_go_out(struct inode *inode)
+{
+	struct pvfs_inode *pi = PVFS_I(inode);
+	struct pvfs_turn *t = &pi->turn;
+	enum pvfs_wlease_state state;
+	bool left;
+
+	for (;;) {
+		spin_lock(&pi->lock);
+		state = pi->wl.state;
+		left = t->left;
+		if (state == PVFS_WL_NONE)
+			turn_close(t);
+		spin_unlock(&pi->lock);
+		if (left || state == PVFS_WL_HELD)
+			return 0;
+		if (state == PVFS_WL_NONE)
+			break;
+		pvfs_pause_ms(GIVING_POLL_MS);	/* it is being given up */
+		if (fatal_signal_pending(current))
+			return -EINTR;
+	}
+	if (wait_var_event_killable(&t->ios, !atomic_read(&t->ios)) ||
+	    wait_var_event_killable(&t->faults, !atomic_read(&t->faults)) || turn_forget(inode))
+		return -EINTR;
+	spin_lock(&pi->lock);
+	t->left = t->out;
+	spin_unlock(&pi->lock);
+	return 0;
+}
+
+/**
+ * pvfs_turn_kept - is a lease, or a turn, not to be given up yet?
+ * @inode: the file
+ *
+ * It was asked for, and not used.
+ */
+bool pvfs_turn_kept(struct inode *inode)
+{
+	struct pvfs_inode *pi = PVFS_I(inode);
+	struct pvfs_turn *t = &pi->turn;
+	u64 now = pvfs_boot_ns();
+	bool ret;
+
+	spin_lock(&pi->lock);
+	ret = !pi->wl.lost &&
+	      (now < t->hold || (t->asking && now < t->asked + TURN_FRESH_MS * (u64)NSEC_PER_MSEC));
+	spin_unlock(&pi->lock);
+	return ret;
+}
+
+/**
+ * pvfs_turn_yield_begin - by who gives up what there is: is the file to be left as well?
+ * @inode: the file
+ *
+ * Return: the round of the YIELD, from which on nothing is begun; 0: there was none.
+ */
+u64 pvfs_turn_yield_begin(struct inode *inode)
+{
+	struct pvfs_inode *pi = PVFS_I(inode);
+	u64 round;
+
+	spin_lock(&pi->lock);
+	round = pi->turn.round;
+	if (round)
+		turn_close(&pi->turn);
+	spin_unlock(&pi->lock);
+	return round;
+}
+
+/**
+ * pvfs_turn_yield - wait for who has begun, and take the pages away
+ * @inode: the file; its WRITE lease, if it had one, is being given up
+ * @round: of pvfs_turn_yield_begin(); 0: only from mappings, as the lease goes
+ */
+void pvfs_turn_yield(struct inode *inode, u64 round)
+{
+	struct pvfs_inode *pi = PVFS_I(inode);
+	struct pvfs_turn *t = &pi->turn;
+
+	if (!round && !atomic_read(&t->maps))
+		return;
+	if (round)
+		wait_var_event(&t->ios, !atomic_read(&t->ios));
+	wait_var_event(&t->faults, !atomic_read(&t->faults));
+	turn_forget(inode);
+	spin_lock(&pi->lock);
+	if (round)
+		t->left = t->out;
+	spin_unlock(&pi->lock);
+}
+
+/**
+ * pvfs_turn_yield_end - the mgr was told
+ * @inode: the file
+ * @round: of pvfs_turn_yield_begin()
+ */
+void pvfs_turn_yield_end(struct inode *inode, u64 round)
+{
+	struct pvfs_turn *t = &PVFS_I(inode)->turn;
+
+	spin_lock(&PVFS_I(inode)->lock);
+	if (t->round == round)
+		t->round = 0;		/* if it did not hear of it, it asks again */
+	spin_unlock(&PVFS_I(inode)->lock);
+}
+
+/* What is to be answered. */
+static int turn_yield_one(struct inode *inode, u64 round)
+{
+	struct pvfs_inode *pi = PVFS_I(inode);
+	struct pvfs_turn *t = &pi->turn;
+	u64 boot_ns = pvfs_boot_ns();
+	bool left;
+
+	pvfs_lease_gone(inode);
+	pvfs_deferred_recalled(inode);
+	/* It may have been told, or is about to tell. */
+	if (READ_ONCE(pi->draft))
+		return -EAGAIN;
+	spin_lock(&pi->lock);
+	/* Who asks may have been let in since. */
+	left = !t->asking && pi->wl.state == PVFS_WL_NONE && !pi->wl.told;
+	if (left && !t->left) {
+		/* There may be nothing to wait for. */
+		if (boot_ns >= t->hold)
+			turn_close(t);
+		left = t->out && !inode->i_mapping->nrpages && !atomic_read(&t->ios) && !atomic_read(&t->faults);
+		t->left = left;
+	}
+	if (!left)
+		t->round = round;
+	spin_unlock(&pi->lock);
+	if (!left)
+		pvfs_wlease_yield(inode);
+	return left ? 0 : -EAGAIN;
+}
+
+/**
+ * pvfs_leases_yield - YIELD has come: another client wants to be alone with a file
+ * @vol: the volume
+ * @req: names the inode
+ *
+ * Context: where replies are received; does not sleep.
+ *
+ * Return: 0: we are out; -EAGAIN: not yet.
+ */
+int pvfs_leases_yield(struct pvfs_volume *vol, const struct pvfs_yield_req *req)
+{
+	struct super_block *sb = READ_ONCE(vol->sb);
+	struct inode *inode;
+	int err = 0;
+
+	if (!req->round)
+		return -EBADMSG;
+	/* First, as for RECALL: an answer to what was asked before lets nobody in. */
+	atomic64_inc(&vol->leases.yields);
+	pvfs_recall_note(vol, req->ino);
+	pvfs_count(vol, PVFS_CNT_YIELDS, 1);
+	if (!sb)
+		return 0;
+	rcu_read_lock();
+	inode = pvfs_find_ino(sb, req->ino);
+	if (inode)
+		err = turn_yield_one(inode, req->round);
+	rcu_read_unlock();
+	trace_pvfs_yield(sb->s_dev, req->ino, err);
+	return err;
+}
+
+/**
+ * pvfs_turn_opened - an open was answered: are we in?
+ * @inode: the file, opened
+ * @flags: of the attributes that came
+ * @ask: from before the question
+ *
+ * A YIELD may have come before the answer, when there was nothing here to be left; or when the file was open
+ * here before, which it says.
+ */
+void pvfs_turn_opened(struct inode *inode, u32 flags, const struct pvfs_ask *ask)
+{
+	struct pvfs_inode *pi = PVFS_I(inode);
+
+	if (!(flags & PVFS_AF_OUT) && atomic64_read(&PVFS_VOL(inode)->leases.yields) == ask->yields)
+		return;
+	spin_lock(&pi->lock);
+	if ((flags & PVFS_AF_OUT) || !pvfs_ask_stands(PVFS_VOL(inode), pi->fid.ino, ask))
+		turn_close(&pi->turn);
+	spin_unlock(&pi->lock);
+}
+
+/* ---------------------------------------------------------------- coming in */
+
+/* May mapped pages be touched, by who is in? What is not is there for a fault to see to. */
+static bool turn_leased(struct inode *inode)
+{
+	struct pvfs_inode *pi = PVFS_I(inode);
+
+	if (!PVFS_VOL(inode)->opts.cache)
+		return true;		/* as if there were no turns */
+	if (READ_ONCE(pi->wl.state) == PVFS_WL_GIVING)
+		return false;
+	/* Refused: as if there were none, for a while. */
+	return pvfs_wlease_token(inode) || pvfs_inode_leased(inode) ||
+	       pvfs_boot_ns() < READ_ONCE(pi->turn.again);
+}
+
+/*
+ * Asks to be let in, or to be @alone. Return: 0: that may be so now, and is to be looked at again; -EINTR or
+ * another -errno.
+ */
+static int turn_ask(struct inode *inode, bool alone)
+{
+	struct pvfs_volume *vol = PVFS_VOL(inode);
+	struct pvfs_inode *pi = PVFS_I(inode);
+	struct pvfs_turn *t = &pi->turn;
+	bool stands = false;
+	struct pvfs_ask ask;
+	u32 flags = 0;
+	int err = 0;
+	u64 seq;
+
+	if (mutex_lock_killable(&t->asks))
+		return -EINTR;
+	/* Somebody else has asked. */
+	if (!READ_ONCE(t->out) && (!alone || turn_leased(inode)))
+		goto out;
+	err = turn_go_out(inode);
+	if (err)
+		goto out;
+	spin_lock(&pi->lock);
+	t->asking = true;
+	t->asked = pvfs_boot_ns();
+	seq = ++t->seq;
+	spin_unlock(&pi->lock);
+	pvfs_count(vol, PVFS_CNT_TURNS, 1);
+	err = pvfs_meta_turn(inode, alone ? PVFS_TN_ALONE : 0, seq, &flags, &ask);
+	spin_lock(&pi->lock);
+	if (!err && pvfs_ask_stands(vol, pi->fid.ino, &ask)) {
+		stands = true;
+		t->left = false;
+		WRITE_ONCE(t->fresh, true);
+		t->hold = pvfs_boot_ns() + TURN_FRESH_MS * (u64)NSEC_PER_MSEC;
+		WRITE_ONCE(t->out, false);
+	}
+	spin_unlock(&pi->lock);
+	if (stands)
+		pvfs_wlease_take(inode, flags, &ask);
+	if (stands && alone && !turn_leased(inode))
+		WRITE_ONCE(t->again, pvfs_boot_ns() + TURN_PAUSE_MS * (u64)NSEC_PER_MSEC);
+	spin_lock(&pi->lock);
+	t->asking = false;
+	spin_unlock(&pi->lock);
+	trace_pvfs_turn(inode->i_sb->s_dev, pi->fid.ino, alone, stands ? flags : 0, err);
+out:
+	mutex_unlock(&t->asks);
+	return err;
+}
+
+/**
+ * pvfs_turn_enter - a read or write is about to go to the iods, or to the mgr for a head
+ * @inode: the file
+ *
+ * Context: the memory is there; the mapping's invalidate_lock is not held: a fault that is counted may be
+ * waiting for it.
+ *
+ * Return: 0, with pvfs_turn_leave() to follow; -EINTR or another -errno.
+ */
+int pvfs_turn_enter(struct inode *inode)
+{
+	struct pvfs_turn *t = &PVFS_I(inode)->turn;
+	int err;
+
+	while (!turn_count(t, &t->ios)) {
+		turn_uncount(&t->ios);
+		err = turn_ask(inode, false);
+		if (err)
+			return err;
+	}
+	turn_used(PVFS_I(inode));
+	return 0;
+}
+
+/**
+ * pvfs_turn_enter_both - the same for a copy
+ * @inode: a file
+ * @other: another, or the same
+ *
+ * One is not kept while the other is waited for: two clients could wait for each other.
+ *
+ * Return: 0, with pvfs_turn_leave() of each to follow; -EINTR or another -errno.
+ */
+int pvfs_turn_enter_both(struct inode *inode, struct inode *other)
+{
+	struct pvfs_turn *t = &PVFS_I(other)->turn;
+	int err;
+
+	for (;;) {
+		err = pvfs_turn_enter(inode);
+		if (err)
+			return err;
+		if (turn_count(t, &t->ios))
+			return 0;
+		turn_uncount(&t->ios);
+		pvfs_turn_leave(inode);
+		err = pvfs_turn_enter(other);
+		if (err)
+			return err;
+		pvfs_turn_leave(other);
+	}
+}
+
+void pvfs_turn_leave(struct inode *inode)
+{
+	turn_uncount(&PVFS_I(inode)->turn.ios);
+}
+
+/* ---------------------------------------------------------------- faults */
+
+/* @wait: pages of another version may be thrown away. Return: true, with turn_fault_end() to follow. */
+static bool turn_fault_begin(struct inode *inode, bool wait)
+{
+	struct pvfs_inode *pi = PVFS_I(inode);
+	struct pvfs_turn *t = &pi->turn;
+
+	if (turn_count(t, &t->faults) && turn_leased(inode) &&
+	    (wait ? pvfs_cache_check(inode) : READ_ONCE(pi->cache_version) == READ_ONCE(pi->version))) {
+		turn_used(pi);
+		return true;
+	}
+	turn_uncount(&t->faults);
+	return false;
+}
+
+static void turn_fault_end(struct inode *inode)
+{
+	turn_uncount(&PVFS_I(inode)->turn.faults);
+}
+
+/**
+ * pvfs_turn_fault - a page of a shared mapping is wanted
+ * @vmf: the fault
+ *
+ * Where the kernel lets it, it does not wait for other clients with the process's memory locked.
+ */
+vm_fault_t pvfs_turn_fault(struct vm_fault *vmf)
+{
+	struct inode *inode = file_inode(vmf->vma->vm_file);
+	struct file *file;
+	vm_fault_t ret;
+
+	while (!turn_fault_begin(inode, true)) {
+		if (fault_flag_allow_retry_first(vmf->flags)) {
+			if (vmf->flags & FAULT_FLAG_RETRY_NOWAIT)
+				return VM_FAULT_RETRY;
+			file = get_file(vmf->vma->vm_file);
+			pvfs_fault_unlock(vmf);
+			turn_ask(inode, true);	/* if that fails it does so once more */
+			fput(file);
+			return VM_FAULT_RETRY;
+		}
+		if (turn_ask(inode, true))
+			return VM_FAULT_SIGBUS;
+	}
+	ret = filemap_fault(vmf);
+	turn_fault_end(inode);
+	return ret;
+}
+
+/**
+ * pvfs_turn_map_pages - pages around one that is wanted, if they are there
+ * @vmf: the fault
+ * @first: of them
+ * @last: of them
+ *
+ * Context: does not sleep.
+ */
+vm_fault_t pvfs_turn_map_pages(struct vm_fault *vmf, pgoff_t first, pgoff_t last)
+{
+	struct inode *inode = file_inode(vmf->vma->vm_file);
+	vm_fault_t ret;
+
+	if (!turn_fault_begin(inode, false))
+		return 0;
+	ret = filemap_map_pages(vmf, first, last);
+	turn_fault_end(inode);
+	return ret;
+}
