@@ -229,6 +229,7 @@ int main(int argc, char **argv)
 	if (argc == 2) {
 		n = run_list(ops_two, word, count, argv[0], argv[1]);
 		n += run_list(ops_mmap_two, word, count, argv[0], argv[1]);
+		n += run_list(ops_turns, word, count, argv[0], argv[1]);
 		n += run_list(ops_xattr_two, word, count, argv[0], argv[1]);
 		n += run_list(ops_locks, word, count, argv[0], argv[1]);
 	} else {

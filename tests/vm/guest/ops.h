@@ -27,7 +27,7 @@ struct ops_check {
 };
 
 /* Lists end with a NULL name. The two-mount checks want ops_other. */
-extern const struct ops_check ops_data[], ops_names[], ops_perm[], ops_two[], ops_mmap[], ops_mmap_two[],
+extern const struct ops_check ops_data[], ops_names[], ops_perm[], ops_two[], ops_mmap[], ops_mmap_two[], ops_turns[],
 	ops_space[], ops_xattr[], ops_xattr_two[], ops_locks[];
 
 /* The same directory through the second mount, or NULL. */

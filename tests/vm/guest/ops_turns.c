@@ -1,0 +1,339 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * ops_turns.c - checks of shared mappings of one file through two mounts: they are one memory. Neither
+ * msync nor opening it anew is needed for what one side stores to be seen by the other, and two that
+ * store to one page lose nothing.
+ */
+#include "ops.h"
+#include <pthread.h>
+#include <signal.h>
+#include <sys/mman.h>
+#include <sys/wait.h>
+#include <time.h>
+
+#define PAGE 4096
+#define PATIENCE 60			/* seconds that something may take that has no time of its own */
+
+static const char *theirs(const char *name)
+{
+	static char path[4200];
+
+	snprintf(path, sizeof(path), "%s/%s", ops_other, name);
+	return path;
+}
+
+static unsigned char *map(int fd, size_t len)
+{
+	void *p = mmap(NULL, len, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+
+	WANT(p != MAP_FAILED);
+	return p;
+}
+
+/* Through this mount, or (@other) the second. */
+static unsigned char *map_path(const char *name, bool other, size_t len, int *fd)
+{
+	*fd = ops_open(other ? theirs(name) : name, O_RDWR, 0);
+	return map(*fd, len);
+}
+
+static pid_t begin(void)
+{
+	pid_t pid;
+
+	fflush(stdout);
+	pid = fork();
+	OK(pid);
+	return pid;
+}
+
+static void ended(pid_t pid)
+{
+	int status;
+
+	WANT(waitpid(pid, &status, 0) == pid);
+	EQ(status, 0);
+}
+
+/* Until *@p is @want. */
+static void await(volatile uint32_t *p, uint32_t want)
+{
+	time_t end = time(NULL) + PATIENCE;
+
+	while (*p != want)
+		if (time(NULL) > end)
+			FAIL("it is %u, and should be %u by now", *p, want);
+}
+
+/* What one stores the other loads, at once, and the other way round. */
+static void loads(size_t len)
+{
+	volatile uint32_t *p, *q;
+	int a, b, i;
+
+	a = ops_open("f", O_RDWR | O_CREAT, 0644);
+	OK(ftruncate(a, len));
+	p = (void *)map(a, len);
+	q = (void *)map_path("f", true, len, &b);
+	for (i = 1; i <= 40; i++) {
+		uint32_t at = ops_random() % (len / 4), at2 = ops_random() % (len / 4);
+
+		p[at] = i;
+		EQ(q[at], i);
+		q[at2] = 1000 + i;
+		EQ(p[at2], 1000 + i);
+		q[at] = 2000 + i;
+		EQ(p[at], 2000 + i);
+	}
+	OK(munmap((void *)p, len));
+	OK(munmap((void *)q, len));
+	OK(close(a));
+	OK(close(b));
+}
+
+static void loads_striped(void)
+{
+	loads(ROUND);
+}
+
+static void loads_small(void)
+{
+	loads(PAGE);
+}
+
+/* read(2) and write(2) through one mount, a mapping through the other. */
+static void beside_calls(void)
+{
+	unsigned char *p, buf[3 * PAGE], *model = calloc(1, ROUND), c;
+	int a, b, i;
+	size_t k;
+
+	a = ops_open("f", O_RDWR | O_CREAT, 0644);
+	OK(ftruncate(a, ROUND));
+	p = map(a, ROUND);
+	b = ops_open(theirs("f"), O_RDWR, 0);
+	for (i = 1; i <= 60; i++) {
+		off_t at = ops_random() % (ROUND - sizeof(buf));
+		size_t n = 1 + ops_random() % sizeof(buf);
+
+		switch (ops_random() % 4) {
+		case 0:
+			ops_fill(buf, n, at, i);
+			memcpy(model + at, buf, n);
+			ops_pwrite(b, buf, n, at);
+			break;
+		case 1:
+			memset(p + at, i, n);
+			memset(model + at, i, n);
+			break;
+		case 2:
+			EQ(ops_pread(b, buf, n, at), n);
+			WANT(!memcmp(buf, model + at, n));
+			break;
+		default:
+			for (k = 0; k < n; k++)
+				if (p[at + k] != model[at + k])
+					FAIL("byte %zu is %u, should be %u", at + k, p[at + k], model[at + k]);
+		}
+	}
+	WANT(!memcmp(p, model, ROUND));
+	/* And sizes: who writes behind the end, the other may map that. */
+	ops_pwrite(b, "x", 1, ROUND + 10);
+	OK(munmap(p, ROUND));
+	p = map(a, ROUND + PAGE);
+	EQ(p[ROUND + 10], 'x');
+	p[ROUND + 11] = 'y';		/* behind the end: not in the file */
+	EQ(pread(b, &c, 1, ROUND + 11), 0);
+	OK(munmap(p, ROUND + PAGE));
+	OK(close(a));
+	OK(close(b));
+	free(model);
+}
+
+#define TIMES 3000u
+
+/* Counters in one page: one of all, and one of each, which is in the same page. */
+static void counters(void)
+{
+	uint32_t *p, i, k, me;
+	pid_t pid[3];
+	int fd;
+
+	fd = ops_open("f", O_RDWR | O_CREAT, 0644);
+	OK(ftruncate(fd, ROUND));
+	OK(close(fd));
+	for (k = 0; k < 3; k++) {
+		pid[k] = begin();
+		if (pid[k])
+			continue;
+		/* Two through one mount, one through the other. */
+		p = (void *)map_path("f", k == 1, PAGE, &fd);
+		me = 100 + k;
+		for (i = 1; i <= TIMES; i++) {
+			__atomic_add_fetch(&p[7], 1, __ATOMIC_SEQ_CST);
+			if (p[me]++ != i - 1)
+				FAIL("counter %u is %u, should be %u", k, p[me], i);
+			if (i % 300 == 0)
+				usleep(1000);
+		}
+		exit(0);
+	}
+	for (k = 0; k < 3; k++)
+		ended(pid[k]);
+	for (k = 0; k < 2; k++) {
+		p = (void *)map_path("f", k, PAGE, &fd);
+		EQ(p[7], 3 * TIMES);
+		EQ(p[100], TIMES);
+		EQ(p[101], TIMES);
+		EQ(p[102], TIMES);
+		OK(munmap(p, PAGE));
+		OK(close(fd));
+	}
+}
+
+/* A word that goes to and fro, in memory: each waits for the other's. */
+static void to_and_fro(void)
+{
+	volatile uint32_t *p;
+	pid_t pid;
+	uint32_t i;
+	int fd;
+
+	fd = ops_open("f", O_RDWR | O_CREAT, 0644);
+	OK(ftruncate(fd, PAGE));
+	p = (void *)map(fd, PAGE);
+	pid = begin();
+	if (!pid) {
+		p = (void *)map_path("f", true, PAGE, &fd);
+		for (i = 0; i < 30; i++) {
+			await(p, 2 * i + 1);
+			*p = 2 * i + 2;
+		}
+		exit(0);
+	}
+	for (i = 0; i < 30; i++) {
+		*p = 2 * i + 1;
+		await(p, 2 * i + 2);
+	}
+	ended(pid);
+}
+
+struct copying {
+	const char *path;
+	int rounds;
+};
+
+/* Transfers from and to a mapping of the file itself, while others store: nobody waits for himself. */
+static void *copy_about(void *arg)
+{
+	struct copying *c = arg;
+	unsigned char *p;
+	int fd, i;
+
+	fd = ops_open(c->path, O_RDWR, 0);
+	p = map(fd, ROUND);
+	for (i = 0; i < c->rounds; i++) {
+		EQ(ops_pread(fd, p + UNIT, 2 * PAGE, 2 * UNIT), 2 * PAGE);
+		ops_pwrite(fd, p + 3 * UNIT, 2 * PAGE, UNIT + PAGE * (i % 4));
+		p[i] = i;
+	}
+	OK(munmap(p, ROUND));
+	OK(close(fd));
+	return NULL;
+}
+
+static void to_itself(void)
+{
+	struct copying a = { "f", 25 }, b = { strdup(theirs("f")), 25 };
+	pthread_t t[2];
+	pid_t pid;
+	int fd;
+
+	fd = ops_open("f", O_RDWR | O_CREAT, 0644);
+	OK(ftruncate(fd, ROUND));
+	OK(close(fd));
+	pid = begin();
+	if (!pid) {
+		copy_about(&b);
+		exit(0);
+	}
+	EQ(pthread_create(&t[0], NULL, copy_about, &a), 0);
+	EQ(pthread_create(&t[1], NULL, copy_about, &a), 0);
+	EQ(pthread_join(t[0], NULL), 0);
+	EQ(pthread_join(t[1], NULL), 0);
+	ended(pid);
+}
+
+/* One cuts, allocates and copies, the other stores and loads below where it is cut. */
+static void beside_changes(void)
+{
+	volatile unsigned char *p;
+	pid_t pid;
+	int fd, i;
+
+	fd = ops_open("f", O_RDWR | O_CREAT, 0644);
+	OK(ftruncate(fd, 4 * ROUND));
+	pid = begin();
+	if (!pid) {
+		p = map_path("f", true, PAGE, &fd);
+		for (i = 1; i <= 150; i++) {
+			p[i] = i;
+			EQ(p[i], i & 255);
+			EQ(p[i - 1], (i - 1) & 255);
+		}
+		exit(0);
+	}
+	for (i = 0; i < 12; i++) {
+		off_t from = 2 * ROUND, to = 3 * ROUND;
+
+		OK(ftruncate(fd, PAGE + i));
+		OK(ftruncate(fd, 4 * ROUND));
+		OK(fallocate(fd, FALLOC_FL_KEEP_SIZE, ROUND, ROUND));
+		EQ(copy_file_range(fd, &from, fd, &to, ROUND, 0), ROUND);
+	}
+	ended(pid);
+	p = map(fd, PAGE);
+	for (i = 1; i <= 150; i++)
+		EQ(p[i], i & 255);
+}
+
+/* Who stored and was killed has stored. */
+static void killed(void)
+{
+	volatile uint32_t *p, *q;
+	pid_t pid;
+	int a, b;
+
+	a = ops_open("f", O_RDWR | O_CREAT, 0644);
+	OK(ftruncate(a, ROUND));
+	q = (void *)map_path("f", true, ROUND, &b);
+	pid = begin();
+	if (!pid) {
+		p = (void *)map(a, ROUND);
+		p[5000] = 77;
+		p[0] = 1;
+		for (;;)
+			pause();
+	}
+	await(q, 1);
+	EQ(q[5000], 77);
+	q[5001] = 78;
+	OK(kill(pid, SIGKILL));
+	WANT(waitpid(pid, NULL, 0) == pid);
+	p = (void *)map(a, ROUND);
+	EQ(p[5000], 77);
+	EQ(p[5001], 78);
+	EQ(q[5000], 77);
+}
+
+const struct ops_check ops_turns[] = {
+	{ "two mounts: what one maps, the other sees: striped", loads_striped },
+	{ "two mounts: what one maps, the other sees: small", loads_small },
+	{ "two mounts: maps beside read and write", beside_calls },
+	{ "two mounts: counters in one page", counters },
+	{ "two mounts: a word to and fro", to_and_fro },
+	{ "two mounts: transfers from and to the file's own pages", to_itself },
+	{ "two mounts: maps beside truncation, allocation, copies", beside_changes },
+	{ "two mounts: maps of who is killed", killed },
+	{ NULL, NULL }
+};
