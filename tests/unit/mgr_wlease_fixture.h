@@ -19,6 +19,10 @@ static struct {
 	u32 nresumed, msgs;
 	u32 nsettles;			/* SETTLEs */
 	u64 settled[16], of[16], round[16];
+	u32 nyields;			/* YIELDs */
+	struct {
+		u64 session, ino, round;
+	} yield[32];
 } seen;
 
 static inline int fake_send(struct mgr *m, u64 session, const u64 *inos, u32 n)
@@ -44,6 +48,15 @@ static inline int fake_settle(struct mgr *m, u64 session, u64 ino, u64 round)
 	return 0;
 }
 
+static inline int fake_yield(struct mgr *m, u64 session, u64 ino, u64 round)
+{
+	assert_true(seen.nyields < ARRAY_SIZE(seen.yield));
+	seen.yield[seen.nyields].session = session;
+	seen.yield[seen.nyields].ino = ino;
+	seen.yield[seen.nyields++].round = round;
+	return 0;
+}
+
 static inline void fake_resume(struct mgr *m, struct pvfs_call *call, struct mgr_parked *p)
 {
 	seen.resumed[seen.nresumed++] = p;
@@ -65,6 +78,7 @@ static inline void hook(struct wl *t)
 	memset(&seen, 0, sizeof(seen));
 	t->f->m->recalls.send = fake_send;
 	t->f->m->recalls.settle = fake_settle;
+	t->f->m->recalls.yield = fake_yield;
 	t->f->m->recalls.resume = fake_resume;
 }
 
