@@ -10,7 +10,8 @@ static void who_of(const struct pvfs_holder *h, struct pvfs_who *ret)
 {
 	_Static_assert(PVFS_WHO_LEASE == PVFS_HD_LEASE && PVFS_WHO_DRAFT == PVFS_HD_DRAFT &&
 		       PVFS_WHO_RECALL == PVFS_HD_RECALL && PVFS_WHO_OWN == PVFS_HD_OWN &&
-		       PVFS_WHO_WRITE == PVFS_HD_WRITE && PVFS_WHO_GRACE == PVFS_HR_GRACE,
+		       PVFS_WHO_WRITE == PVFS_HD_WRITE && PVFS_WHO_OUT == PVFS_HD_OUT &&
+		       PVFS_WHO_GRACE == PVFS_HR_GRACE,
 		       "as the protocol has them");
 	_Static_assert(sizeof(ret->host) == PVFS_HOST_MAX + 1, "room for any host");
 

@@ -554,6 +554,7 @@ int pvfs_opendir_fh(struct pvfs_fs *fs, const struct pvfs_fh *fh, struct pvfs_di
 #define PVFS_WHO_RECALL	0x4u	/* it is being asked, and has not answered */
 #define PVFS_WHO_OWN	0x8u	/* it is this mount */
 #define PVFS_WHO_WRITE	0x10u	/* it has the file alone and may not have told all that it wrote */
+#define PVFS_WHO_OUT	0x20u	/* it has the file open, keeps nothing of it, and asks before it reads or writes */
 
 /* A client that has a lease on a file or directory, or has it open, as the manager knows it. */
 struct pvfs_who {

@@ -292,7 +292,7 @@ struct mgr_handler {
  * @only_kept: but of leases only those of who keeps something back: a RECLAIM in the grace
  * @tells: it only tells what inodes are like: a WRITE lease on one is settled for it, and stays
  * @beside: it has read one that another has a WRITE lease on, which was settled
- * @outside: a RECLAIM of who is out of the file: others may keep back what they will
+ * @outside: a RECLAIM of who is out of the file: others may keep back of it what they will
  * @parked: what it waited for until now, or NULL
  * @for_others: it opens a file for other sessions: what its own keeps back of it is recalled, too
  * @nclosed: a CLOSE has so many of its opens behind it

@@ -68,7 +68,7 @@ static int answered(struct mgr_op *op, const struct turn *t)
 													-EAGAIN;
 }
 
-/* Nobody writes, it was thought: then it may have READ, or waits for who has come to write. */
+/* Does nobody write? */
 static bool quiet(struct mgr_op *op, const struct turn *t)
 {
 	struct mgr_opens_view v;
@@ -94,6 +94,7 @@ static int let_in(struct mgr_op *op, struct turn *t, bool quiets)
 	err = err ?: mgr_size_attr(op, &t->in, NULL, t->attr);
 	if (!err)
 		mgr_lease_attr(op, lease, &t->in, t->attr);
+	/* Somebody has come to write: he is asked to go out. */
 	if (!err && quiets && !(t->attr->flags & PVFS_AF_LEASE) && !quiet(op, t))
 		err = -EAGAIN;
 	err = err ?: answered(op, t);
@@ -133,12 +134,15 @@ static int take(struct mgr_op *op, struct turn *t)
 			t->attr->flags |= PVFS_AF_WLEASE;
 		return 0;
 	}
-	if (!had) {
+	if (had)
+		return turn_off(op, t, err);
+	/* Unless it was answered by the same request, come twice: then it is that one's. */
+	if (turn_in(op, t, false, false)) {
 		mgr_write_back(op, ino);
 		if (t->in.flags & MGR_IF_BEHIND)
 			mgr_head_known(op, ino);
 	}
-	return turn_off(op, t, err);
+	return err;
 }
 
 /* Of what is under a WRITE lease nothing may be cut or unstuffed behind it. */

@@ -24,8 +24,8 @@
  *   3. mgr.rename_lock          directories that change their parent
  *   4. mgr.ino_lock             batches of inode numbers
  *   5. database page locks      for one transaction; the loser of a deadlock starts again (mgr_run)
- *   6. leaves                   mgr_grace.lock, mgr_recalls.lock (the next two inside it), mgr_leases stripes
- *                               (opens stripes inside them),
+ *   6. leaves                   mgr_grace.lock, mgr_recalls.lock (the next two, and opens stripes, inside
+ *                               it), mgr_leases stripes (opens stripes inside them),
  *                               mgr_sessions.lock, mgr_session.lock, opens stripes, mgr_locks.lock,
  *                               mgr_tasks.lock, mgr_log.lock, bg_lock, mgr_heads.lock, mgr_settle.lock:
  *                               nothing is waited for under them

@@ -84,7 +84,7 @@ wait_for 10 grep -q written "$T/held.out"
 held() { "$PVFS" -c "$C/pvfs.conf" leases --json pvfs:/held | json "{holders}[0]{$1}"; }
 is "leases says who has a file open for writing" "$(held writers) $(held readers) $(held lease)" "1 0 -"
 like "... by host, user, program and address" "$(held host)" "^$(uname -n), $(id -un), unclosed\[$holder\] \(127.0.0.1:[0-9]+\)$"
-like "... in a table" "$(p leases pvfs:/held | tr '\n' ';')" "^NAME +SESSION +LEASE +SECONDS +READING +WRITING +RECALL +HOST *;pvfs:/held +$(held session) - +- +0 +1 +- "
+like "... in a table" "$(p leases pvfs:/held | tr '\n' ';')" "^NAME +SESSION +LEASE +SECONDS +READING +WRITING +TURN +RECALL +HOST *;pvfs:/held +$(held session) - +- +0 +1 +in +- "
 is "... each once" "$(p leases --json pvfs:/held /held | json '{holders} && scalar @{$j->{holders}}')" 2
 like "... it says that nobody has the root" "$(p leases pvfs:/ 2>&1)" "^pvfs:/: nobody has a lease on it"
 is "... which is no error" "$(p leases --json pvfs:/ 2>/dev/null | json '{holders} && scalar @{$j->{holders}}') $?" "0 0"
@@ -92,7 +92,7 @@ if [ "$(id -u)" = 0 ]; then
 	chmod 755 "$T"
 	install -m 600 -o 65534 -g 65534 "$C/cluster.key" "$T/nobody.key"
 	like "... and to others than root no hosts" "$(setpriv --reuid 65534 --regid 65534 --clear-groups "$PVFS" leases --json \
-		-m "$(mgr_address "$C")/vol1" -k "$T/nobody.key" pvfs:/held | tr -d ' \n')" '"writers":1,"recall":"-","host":""'
+		-m "$(mgr_address "$C")/vol1" -k "$T/nobody.key" pvfs:/held | tr -d ' \n')" '"writers":1,"turn":"in","recall":"-","host":""'
 fi
 kill -KILL $holder
 wait $holder 2>/dev/null

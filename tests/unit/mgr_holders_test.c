@@ -228,6 +228,9 @@ static void write_lease(void **state)
 	assert_int_equal(h.ms, 0);
 	assert_int_equal(h.writers, 1);
 	assert_int_equal(sent, 0);
+	mgr_opens_out(&t->f->m->opens, f.at.fid.ino, t->a.session);
+	assert_int_equal(ask(&t->b, fx_root, "big", &rp), 0);
+	assert_int_equal(said(&rp, t->a.session).flags, PVFS_HD_LEASE | PVFS_HD_WRITE | PVFS_HD_OUT);
 	assert_int_equal(do_close(&t->a, f.at.fid, PVFS_O_READ | PVFS_O_WRITE, NULL), 0);
 	assert_int_equal(ask(&t->b, fx_root, "big", &rp), 0);
 	h = said(&rp, t->a.session);

@@ -336,6 +336,82 @@ static void numbers(void **state)
 	over(t);
 }
 
+/* ---- what happens while it is read ---- */
+
+struct meanwhile {
+	struct wl *t;
+	struct hf h;
+	bool yields;
+	int err;
+	bool granted;
+};
+
+static void *other_does(void *arg)
+{
+	struct meanwhile *w = arg;
+	struct pvfs_attr at;
+
+	if (w->yields) {
+		w->err = alone(&w->t->a, w->h.at.fid, 2, &at);
+		park(&w->t->a, w->h.at.fid.ino);
+		mgr_round_told(w->t->f->m, w->t->b.session, w->h.at.fid.ino, yields(&w->t->b, w->h.at.fid.ino, 1), 0);
+	} else {
+		w->err = alone(&w->t->b, w->h.at.fid, 1, &at);
+		w->granted = granted(&at);
+	}
+	free(fx_op.payload);
+	fx_op.payload = NULL;
+	return NULL;
+}
+
+static void while_asked(void *arg)
+{
+	struct meanwhile *w = arg;
+	pthread_t thread;
+
+	w->t->f->x.meanwhile = NULL;
+	assert_int_equal(pthread_create(&thread, NULL, other_does, w), 0);
+	pthread_join(thread, NULL);
+}
+
+/*
+ * It has come twice, and the other is answered: it leaves that as it is. Or it is told to go out, and does: then
+ * it asks once more, which the client knows nothing of, and is told to go out again.
+ */
+static void overtaken(void **state)
+{
+	struct wl *t = *state;
+	struct meanwhile w = { .t = t };
+	struct pvfs_attr at;
+	u64 ino;
+	u32 i;
+
+	t->b.no_retry = true;
+	for (i = 0; i < 2; i++) {
+		w.h = both(t, i ? "one" : "two");
+		w.yields = i;
+		ino = w.h.at.fid.ino;
+		/* It may have written, so the iods are asked how long the file is. */
+		mgr_opens_out(&t->f->m->opens, ino, t->a.session);
+		t->f->x.meanwhile = while_asked;
+		t->f->x.meanwhile_arg = &w;
+		assert_int_equal(alone(&t->b, w.h.at.fid, 1, &at), i ? 0 : -EAGAIN);
+		assert_null(t->f->x.meanwhile);
+		assert_int_equal(w.err, i ? -EINPROGRESS : 0);
+		assert_true(w.granted && writes(t, &t->b, ino) && in(t, &t->b, ino));
+		assert_int_equal(alone(&t->b, w.h.at.fid, 1, &at), 0);
+		/* Not while another waits. */
+		assert_int_equal(granted(&at), !i);
+	}
+	assert_int_equal(seen.nresumed, 1);
+	assert_int_equal(again(&t->a, 0, w.h.at.fid, PVFS_TN_ALONE, 2, &at), -EINPROGRESS);
+	park(&t->a, ino);
+	yields(&t->b, ino, 2);
+	t->f->m->recalls.resume = only_over;
+	mgr_recall_over(t->f->m, seen.resumed[0]);
+	mgr_recall_session_end(t->f->m, t->b.session);
+}
+
 /* Who takes no leases is not asked: there is no WRITE lease then. */
 static void plain_ones(void **state)
 {
@@ -761,7 +837,7 @@ static void restart(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		T(asks), T(says_later), T(both_ask), T(comes_in), T(numbers), T(plain_ones), T(nobody_writes),
+		T(asks), T(says_later), T(both_ask), T(comes_in), T(numbers), T(overtaken), T(plain_ones), T(nobody_writes),
 		T(ends), T(readers), T(third), T(heads), T(restart),
 	};
 

@@ -154,6 +154,7 @@ static const struct out_col cols[] = {
 	{ "lease_ms", "SECONDS", OUT_NUMBER },
 	{ "readers", "READING", OUT_NUMBER },
 	{ "writers", "WRITING", OUT_NUMBER },
+	{ "turn", "TURN", OUT_TEXT },
 	{ "recall", "RECALL", OUT_TEXT },
 	{ "host", "HOST", OUT_TEXT },
 };
@@ -163,6 +164,7 @@ static void add_row(struct out *o, const char *name, const struct pvfs_who *w)
 	const char *lease = w->flags & PVFS_WHO_WRITE ? "WRITE" :
 			    w->flags & PVFS_WHO_DRAFT ? "DRAFT" :
 			    w->flags & PVFS_WHO_LEASE ? "READ" : "-";
+	const char *turn = w->flags & PVFS_WHO_OUT ? "out" : w->readers || w->writers ? "in" : "-";
 	char seconds[32] = "-";
 
 	if ((w->flags & PVFS_WHO_LEASE) && !(w->flags & PVFS_WHO_WRITE))
@@ -174,8 +176,9 @@ static void add_row(struct out *o, const char *name, const struct pvfs_who *w)
 	out_number(o, 3, w->lease_ms, seconds);
 	out_number(o, 4, w->readers, NULL);
 	out_number(o, 5, w->writers, NULL);
-	out_text(o, 6, "%s", w->flags & PVFS_WHO_RECALL ? "under way" : "-");
-	out_name(o, 7, tool.json || *w->host ? w->host : "-");
+	out_text(o, 6, "%s", turn);
+	out_text(o, 7, "%s", w->flags & PVFS_WHO_RECALL ? "under way" : "-");
+	out_name(o, 8, tool.json || *w->host ? w->host : "-");
 }
 
 static void say_why(const char *arg, int rc)
