@@ -4,6 +4,8 @@
 
 two.py store FILE OFFSET TEXT       through a shared mapping, and msync
 two.py load FILE OFFSET LENGTH      through a shared mapping
+two.py count FILE OFFSET TIMES      there, in eight digits, without msync; status 1 if somebody
+        else changes it
 two.py record FILE START LENGTH COMMAND...
         the command, with that range locked by fcntl for writing; status 1 if
         somebody has it
@@ -13,6 +15,7 @@ import mmap
 import os
 import subprocess
 import sys
+import time
 
 what, path, start, last, *command = sys.argv[1:]
 start = int(start)
@@ -24,7 +27,13 @@ if what == 'record':
         sys.exit(1)
     sys.exit(subprocess.call(command))
 with mmap.mmap(fd, 0, mmap.MAP_SHARED) as m:
-    if what == 'store':
+    if what == 'count':
+        for i in range(int(last)):
+            if m[start:start + 8] != b'%08d' % i:
+                sys.exit(f'{m[start:start + 8]}, and not {i}')
+            m[start:start + 8] = b'%08d' % (i + 1)
+            time.sleep(0.002)
+    elif what == 'store':
         m[start:start + len(last)] = last.encode()
         m.flush()
     else:

@@ -14,7 +14,7 @@ rnd=$build/tests/random
 far=10.0.0.2:7200
 conf=/run/pvfs-cluster/volume/pvfs.conf
 two=$top/tests/vm/guest/two.py
-plan 35
+plan 36
 
 # ------------------------------------------------------------------ here and there
 
@@ -230,6 +230,22 @@ mapped()
 	[ "$($1 '$two load f 150000 10')" = "by a write" ]
 	$2 '$two store f 100000 "by another one"'
 	[ "$($1 '$two load f 100000 14')" = "by another one" ]
+}
+
+# Two counters in one page, without a lock.
+mapped_at_once()
+{
+	local p
+
+	$1 "printf '%0200000d' 0 >f"
+	$1 '$two count f 100000 400' &
+	p=$!
+	$2 '$two count f 100008 400'
+	wait $p
+	same "$1" "$2" '$two load f 100000 16'
+	[ "$said" = 0000040000000400 ]
+	same "$1" "$2" 'dd if=f bs=1 skip=100000 count=16 status=none'
+	[ "$said" = 0000040000000400 ]
 }
 
 flocks()
@@ -516,6 +532,7 @@ check "names renamed, over others too" each renamed
 check "modes, owners, times, attributes, ACLs" each attributes
 check "an open file, unlinked on the other side" each unlinked
 check "shared mappings, after msync" each mapped
+check "shared mappings, of both at once" each mapped_at_once
 check "flock" each flocks
 check "fcntl locks" each record_locks
 check "a counter under a lock" each counted
