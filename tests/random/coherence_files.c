@@ -90,10 +90,10 @@ static void on_bus(int sig)
 	siglongjmp(beyond, 1);
 }
 
-/* A block of a file, opened and mapped for one operation, as then it shows what others have done. Return: it, or NULL. */
+/* A block of a file, opened and mapped for one operation. Return: it, or NULL. */
 static volatile uint64_t *map_block(int file, int block, int prot)
 {
-	int fd = open_again(file, prot & PROT_WRITE ? O_RDWR : O_RDONLY);
+	int fd = open_again(file, O_RDWR);
 	void *p = fd < 0 ? MAP_FAILED : mmap(NULL, CO_BLOCK, prot, MAP_SHARED, fd, where(block));
 
 	if (p == MAP_FAILED)

@@ -45,6 +45,7 @@ struct data_state {
 	int sides;
 	int64_t max;		/* no file gets longer; a multiple of PAGE */
 	uint64_t seed;
+	bool one_memory;	/* mappings through all sides are */
 	bool have[OP_NR];	/* what the file system knows, by asking it */
 	struct data_file file[DATA_FILES];
 	unsigned char *buf, *want;	/* max + PAGE bytes, aligned for O_DIRECT */

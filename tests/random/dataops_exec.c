@@ -7,7 +7,7 @@
  * Between the sides: a write that returned is seen by what starts after it. Stores to a mapping are
  * seen after msync, munmap, fsync or close, so one of these comes before the other side's turn
  * (data_settle). A mapping does not follow the other side's changes: it is made anew, with the file
- * opened anew, before it is used after one.
+ * opened anew, before it is used after one. But with -m none of this is needed, and not done.
  */
 #include "dataops.h"
 #include <linux/falloc.h>
@@ -96,7 +96,7 @@ static void changed(struct data_file *f, int side)
 
 	for (i = 0; i < data.sides; i++)
 		if (i != side)
-			f->stale[i] = true;
+			f->stale[i] = !data.one_memory;
 }
 
 static void unmap(struct data_file *f, int side)
@@ -308,7 +308,7 @@ static void do_mapwrite(struct data_file *f, const struct data_op *op)
 	rnd_fill(data.buf, n, op->off, op->n);
 	memcpy(map_of(f, op->side) + op->off, data.buf, n);
 	memcpy(f->model + op->off, data.buf, n);
-	f->dirty[op->side] = true;
+	f->dirty[op->side] = !data.one_memory;
 	changed(f, op->side);
 }
 

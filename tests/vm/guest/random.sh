@@ -14,7 +14,7 @@ rnd=$build/tests/random
 two=/mnt/second
 all=${2-}
 planned=27
-[ -z "$all" ] || planned=$((planned + 11))
+[ -z "$all" ] || planned=$((planned + 12))
 plan $planned
 
 # As check, but what the tester says of itself is shown, and all of it when it failed; what it left is kept.
@@ -43,7 +43,7 @@ up
 check "a second mount" "$cluster" mount $two
 for s in ${all:+1} "$seed"; do
 	try "dataops, one client, seed $s" "$rnd/dataops" -s "$s" -n 1200 "$M"
-	try "dataops, two clients, seed $s" "$rnd/dataops" -s "$s" -n 800 "$M" $two
+	try "dataops, two clients, seed $s" "$rnd/dataops" -m -s "$s" -n 800 "$M" $two
 	try "nameops, one client, seed $s" "$rnd/nameops" -s "$s" -n 1500 "$M"
 	try "nameops, two clients, seed $s" "$rnd/nameops" -s "$s" -n 1500 "$M" $two
 done
@@ -55,11 +55,11 @@ layout()
 }
 check "directories with layouts of their own" eval 'layout one "pcount=1 stuff_max=0" &&
 	layout units "pcount=4 ssize=4096 stuff_max=0"'
-try "dataops, two clients, one iod" "$rnd/dataops" -s "$seed" -n 600 "$M/one" $two/one
-try "dataops, two clients, small units" "$rnd/dataops" -s "$seed" -n 600 "$M/units" $two/units
+try "dataops, two clients, one iod" "$rnd/dataops" -m -s "$seed" -n 600 "$M/one" $two/one
+try "dataops, two clients, small units" "$rnd/dataops" -m -s "$seed" -n 600 "$M/units" $two/units
 # Files about as long as what may be stuffed, and small ones that are not.
 try "dataops, one client, around the limit" "$rnd/dataops" -s "$seed" -n 1000 -l 24000 "$M"
-try "dataops, two clients, around the limit" "$rnd/dataops" -s "$seed" -n 1000 -l 24000 "$M" $two
+try "dataops, two clients, around the limit" "$rnd/dataops" -m -s "$seed" -n 1000 -l 24000 "$M" $two
 check "a directory of striped files" layout striped stuff_max=0
 try "nameops, two clients, striped" "$rnd/nameops" -s "$seed" -n 1000 "$M/striped" $two/striped
 try "coherence, two clients, striped" "$rnd/coherence" -s "$seed" -r 12 -n 40 "$M/striped" $two/striped
@@ -67,7 +67,7 @@ three=/mnt/third
 coherence_three()
 {
 	"$cluster" mount $three
-	"$rnd/coherence" -s "$seed" -p files -w 9 -r 4 "$M/striped" $two/striped $three/striped
+	"$rnd/coherence" -s "$seed" -m -p files -w 9 -r 4 "$M/striped" $two/striped $three/striped
 	"$cluster" umount $three
 }
 if [ -n "$all" ]; then
@@ -77,6 +77,7 @@ if [ -n "$all" ]; then
 	try "nameops, one client, seed 3883827210" "$rnd/nameops" -s 3883827210 -n 1102 "$M"
 	try "nameops, one client, seed 286549587" "$rnd/nameops" -s 286549587 -n 300 "$M"
 	try "coherence of files, one client, mappings" "$rnd/coherence" -s "$seed" -m -p files -r 20 "$M"
+	try "coherence of files, two clients, mappings" "$rnd/coherence" -s "$seed" -m -p files -r 8 "$M/striped" $two/striped
 	try "coherence of files, three clients" coherence_three
 	try "coherence of appends, two clients, small units" "$rnd/coherence" -s 18 -p appends -r 8 -n 40 "$M/units" $two/units
 fi
