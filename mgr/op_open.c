@@ -765,6 +765,12 @@ int mgr_op_report(struct mgr_op *op, const struct pvfs_report_req *req, struct p
 
 	if (req->flags & ~PVFS_RP_RECALLED)
 		return -EINVAL;
+	/*
+	 * Who gives something up waits for nobody: it may have been taken for done already, as RECALL or YIELD
+	 * was sent again and answered meanwhile, and the next one have the file.
+	 */
+	if (req->settled || (req->flags & PVFS_RP_RECALLED))
+		op->recalls = false;
 	err = mgr_atime(op, &req->fid, &req->report);
 	if (err)
 		return err;
