@@ -189,6 +189,9 @@ static void says_later(void **state)
 	assert_true(granted(&at));
 	assert_int_equal(at.size, 9000);
 	over(t);
+	/* One that comes late waits for nobody, and takes nothing from who has it now. */
+	assert_int_equal(reported(&t->b, h.at.fid, round, PVFS_RP_RECALLED), 0);
+	assert_true(writes(t, &t->a, ino) && in(t, &t->a, ino));
 	assert_int_equal(do_open(&t->plain, h.at.fid, PVFS_O_READ, NULL), -EINPROGRESS);
 	/* A YIELD answered 0 answers the RECALL too, and ends the lease, whatever it is. */
 	park(&t->plain, ino);
