@@ -8,12 +8,14 @@
 
 #include <linux/atomic.h>
 #include <linux/list.h>
+#include <linux/semaphore.h>
 #include <linux/spinlock.h>
 #include <linux/wait.h>
 #include <linux/workqueue.h>
 #include "../common/msg.h"
 
 #define PVFS_RECALLS_KEPT 64u
+#define PVFS_TURNS_MAX 32	/* TURNs of a volume under way */
 
 /* How many inodes have a lease, by the span of time in which it ends: leasestat.c. */
 #define PVFS_LEASE_SPANS 64u
@@ -38,6 +40,8 @@ struct pvfs_leases {
 	atomic_t unsure;		/* changes that may be made at any time; none is believed */
 	atomic64_t owns;		/* counts changes of our own */
 	atomic64_t yields;		/* counts YIELDs */
+	atomic64_t turns;		/* counts TURNs: their numbers */
+	struct semaphore turn_room;	/* for those under way */
 	atomic_long_t tokens;		/* the last one */
 	spinlock_t lock;		/* protects the next four */
 	u64 recalls;			/* how many inodes were recalled */

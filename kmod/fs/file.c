@@ -350,6 +350,44 @@ static void file_mem_unpin(struct pvfs_io *io, bool user, bool dirty)
 		pvfs_iter_page_put(io->mem[i].bv_page, user, dirty);
 }
 
+/*
+ * The iterator's pages were filled. Pages of a mapping that others have asked for meanwhile may have been
+ * taken away from it: what is in them the program would never see. Return: whether there may be such; else they
+ * are dirty, so that who takes them away later writes them.
+ */
+static bool file_mem_left(struct pvfs_io *io)
+{
+	struct folio *folio;
+	bool left = false;
+	unsigned int i;
+
+	for (i = 0; i < io->nmem; i++) {
+		folio = page_folio(io->mem[i].bv_page);
+		if (folio_test_anon(folio))
+			continue;
+		set_page_dirty_lock(io->mem[i].bv_page);
+		left |= !READ_ONCE(folio->mapping);
+	}
+	return left;
+}
+
+/* To where the iterator is, as the program would. Return: bytes. */
+static u32 file_mem_copy(struct pvfs_io *io, u32 len, struct iov_iter *to)
+{
+	u32 done = 0, here, did;
+	unsigned int i;
+
+	for (i = 0; i < io->nmem && done < len; i++) {
+		here = min(io->mem[i].bv_len, len - done);
+		did = copy_page_to_iter(io->mem[i].bv_page, io->mem[i].bv_offset, here, to);
+		done += did;
+		if (did < here)
+			break;
+	}
+	pvfs_count(io->vol, PVFS_CNT_COPIED, done);
+	return done;
+}
+
 static void file_mem_free(struct pvfs_io *io)
 {
 	unsigned int i;
@@ -522,24 +560,18 @@ static ssize_t file_read_some(struct inode *inode, loff_t pos, struct iov_iter *
 	n = err ? 0 : io->good;
 	*eof = past && n == want && pos + want >= i_size_read(inode);
 	if (pin) {
-		file_mem_unpin(io, user, true);
 		iov_iter_revert(to, want - n);
-	} else {
-		u32 done = 0;
-		unsigned int i;
-
-		for (i = 0; i < io->nmem && done < n && !err; i++) {
-			u32 here = min(io->mem[i].bv_len, n - done);
-			u32 did = copy_page_to_iter(io->mem[i].bv_page, 0, here, to);
-
-			done += did;
-			if (did < here)
-				break;
+		if (n && user && file_mem_left(io)) {
+			iov_iter_revert(to, n);
+			n = file_mem_copy(io, n, to);
+			err = n ? 0 : -EFAULT;
 		}
-		pvfs_count(PVFS_VOL(inode), PVFS_CNT_COPIED, done);
-		if (n && !done && !err)
+		file_mem_unpin(io, user, true);
+	} else {
+		want = n;
+		n = file_mem_copy(io, want, to);
+		if (want && !n)
 			err = -EFAULT;
-		n = done;
 		file_mem_free(io);
 	}
 out_io:

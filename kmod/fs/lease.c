@@ -28,6 +28,7 @@
 void pvfs_leases_init(struct pvfs_volume *vol)
 {
 	spin_lock_init(&vol->leases.lock);
+	sema_init(&vol->leases.turn_room, PVFS_TURNS_MAX);
 }
 
 /**
@@ -43,7 +44,7 @@ void pvfs_lease_ask(struct pvfs_volume *vol, struct pvfs_ask *ask)
 	ask->gen = atomic64_read(&l->gen);
 	ask->owns = atomic64_read(&l->owns);
 	ask->yields = atomic64_read(&l->yields);
-	smp_rmb();	/* counted before it is noted */
+	smp_rmb();	/* pairs with pvfs_leases_yield() */
 	ask->recalls = READ_ONCE(l->recalls);
 	ask->reports = atomic64_read(&vol->reports);
 	ask->kept = 0;

@@ -103,7 +103,7 @@ static int opens_reclaim_inode(struct inode *inode, bool recovery)
 	/* Before there is a capability of another session. */
 	wlease = pvfs_wlease_reclaims(inode, &gen);
 	also = pvfs_draft_reclaims(inode) | (wlease ? PVFS_O_WLEASE : 0);
-	out = READ_ONCE(pi->turn.out) ? PVFS_O_OUT : 0;
+	out = pvfs_turn_reclaims(inode, also) ? PVFS_O_OUT : 0;
 	for (class = 1; class < ARRAY_SIZE(pi->nopen); class++) {
 		spin_lock(&vol->open_lock);
 		n = pi->nopen[class];

@@ -452,6 +452,7 @@ static void pvfs_kill_sb(struct super_block *sb)
 		pvfs_locks_wait(vol);
 		pvfs_unstable_unmount(vol);
 		pvfs_volume_leave(vol);	/* so may recovery; what it holds goes as closes do */
+		synchronize_rcu();	/* see pvfs_leases_yield() */
 		pvfs_closes_wait(vol);
 	}
 	kill_anon_super(sb);

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * turn.c - files that several clients have open, in turns: so that what is mapped, shared, is one memory.
+ * turn.c - files that several clients have open, in turns: so that what is mapped, shared, by who may write is
+ * one memory.
  *
  * What a program does with mapped pages nobody hears of. So they are there only while nobody else can touch
  * the file: under a lease. Where there is none, as others have the file open and somebody writes, a page fault
@@ -16,7 +17,7 @@
  *
  * Reads and writes that go to the iods, and to the mgr for a head, are counted from pvfs_turn_enter() to
  * pvfs_turn_leave(); faults while they find or fill a page, which is locked from then until it is mapped.
- * Neither waits for the mgr, or takes a page fault, in between: a YIELD waits for them.
+ * Neither waits for another client, or takes a page fault, in between: a YIELD waits for them.
  *
  * That a turn is of use, however many want one, it is not given up before it was used, or TURN_FRESH_MS are
  * over, and TURN_HOLD_MS more.
@@ -31,6 +32,9 @@
 #define TURN_HOLD_MS 20u
 #define TURN_PAUSE_MS 1000u		/* before a turn that was refused is asked for again */
 #define GIVING_POLL_MS 2
+#define HELD_POLL_MS 20
+#define FAULT_PAUSE_MS 1
+#define UNSURE_PAUSE_MS 100
 #define FORGET_TRIES 1000u		/* 10 ms each */
 
 void pvfs_turn_init(struct pvfs_turn *t)
@@ -67,6 +71,7 @@ static void turn_uncount(atomic_t *n)
 static void turn_close(struct pvfs_turn *t)
 {
 	WRITE_ONCE(t->out, true);
+	WRITE_ONCE(t->again, 0);
 	smp_mb();			/* pairs with turn_count() */
 }
 
@@ -100,31 +105,33 @@ static int turn_forget(struct inode *inode)
 }
 
 /*
- * By itself, as who asks for a turn has to be out. Not from under a WRITE lease, which is as good as being
- * alone. Return: 0 or -EINTR.
+ * By itself, as who asks for a turn has to be out. What is being given up, the mgr is to have heard of: else that
+ * could be taken for the turn that comes. Return: 0; -EAGAIN: there is a WRITE lease; or -EINTR.
  */
 static int turn_go_out(struct inode *inode)
 {
 	struct pvfs_inode *pi = PVFS_I(inode);
 	struct pvfs_turn *t = &pi->turn;
-	enum pvfs_wlease_state state;
-	bool left;
+	bool held, giving, left;
 
 	for (;;) {
 		spin_lock(&pi->lock);
-		state = pi->wl.state;
+		held = pi->wl.state == PVFS_WL_HELD;
+		giving = pi->wl.state == PVFS_WL_GIVING || pi->wl.told || t->round;
 		left = t->left;
-		if (state == PVFS_WL_NONE)
+		if (!held && !giving)
 			turn_close(t);
 		spin_unlock(&pi->lock);
-		if (left || state == PVFS_WL_HELD)
-			return 0;
-		if (state == PVFS_WL_NONE)
+		if (held && !giving)
+			return -EAGAIN;
+		if (!giving)
 			break;
-		pvfs_pause_ms(GIVING_POLL_MS);	/* it is being given up */
+		pvfs_pause_ms(GIVING_POLL_MS);
 		if (fatal_signal_pending(current))
 			return -EINTR;
 	}
+	if (left)
+		return 0;
 	if (wait_var_event_killable(&t->ios, !atomic_read(&t->ios)) ||
 	    wait_var_event_killable(&t->faults, !atomic_read(&t->faults)) || turn_forget(inode))
 		return -EINTR;
@@ -134,24 +141,58 @@ static int turn_go_out(struct inode *inode)
 	return 0;
 }
 
+/* There is a WRITE lease, and nobody knows whether it lasts. Return: 0: that is over; or -errno. */
+static int turn_wait_held(struct inode *inode)
+{
+	struct pvfs_volume *vol = PVFS_VOL(inode);
+	u32 aborts = READ_ONCE(vol->aborts);
+	unsigned int waited = 0;
+
+	while (READ_ONCE(PVFS_I(inode)->wl.state) == PVFS_WL_HELD && !pvfs_wlease_maps(inode)) {
+		if (READ_ONCE(vol->aborts) != aborts || (vol->opts.soft && waited >= vol->opts.timeo_ms))
+			return -EIO;
+		pvfs_pause_ms(HELD_POLL_MS);
+		waited += HELD_POLL_MS;
+		if (fatal_signal_pending(current))
+			return -EINTR;
+	}
+	return 0;
+}
+
 /**
- * pvfs_turn_kept - is a lease, or a turn, not to be given up yet?
- * @inode: the file
+ * pvfs_turn_reclaims - the mgr, or the session, is another: what is it to be told?
+ * @inode: the file, which is open
+ * @wlease: it is told of a WRITE lease
  *
- * It was asked for, and not used.
+ * What is yet to be left is in it. Called when no answer from before is taken any more.
+ *
+ * Return: are we out?
  */
-bool pvfs_turn_kept(struct inode *inode)
+bool pvfs_turn_reclaims(struct inode *inode, bool wlease)
 {
 	struct pvfs_inode *pi = PVFS_I(inode);
-	struct pvfs_turn *t = &pi->turn;
-	u64 now = pvfs_boot_ns();
 	bool ret;
 
 	spin_lock(&pi->lock);
-	ret = !pi->wl.lost &&
-	      (now < t->hold || (t->asking && now < t->asked + TURN_FRESH_MS * (u64)NSEC_PER_MSEC));
+	ret = pi->turn.left && pi->wl.state == PVFS_WL_NONE && !wlease;
 	spin_unlock(&pi->lock);
 	return ret;
+}
+
+/**
+ * pvfs_turn_kept - is a lease, or a turn, not to be given up yet?
+ * @inode: the file; pvfs_inode.lock is held
+ *
+ * It was asked for, and not used.
+ */
+bool pvfs_turn_kept(const struct inode *inode)
+{
+	const struct pvfs_inode *pi = PVFS_I(inode);
+	const struct pvfs_turn *t = &pi->turn;
+	u64 now = pvfs_boot_ns();
+
+	return !pi->wl.lost &&
+	       (now < t->hold || (t->asking && now < t->asked + TURN_FRESH_MS * (u64)NSEC_PER_MSEC));
 }
 
 /**
@@ -260,12 +301,14 @@ int pvfs_leases_yield(struct pvfs_volume *vol, const struct pvfs_yield_req *req)
 		return -EBADMSG;
 	/* First, as for RECALL: an answer to what was asked before lets nobody in. */
 	atomic64_inc(&vol->leases.yields);
+	smp_mb__after_atomic();		/* pairs with pvfs_lease_ask() */
 	pvfs_recall_note(vol, req->ino);
 	pvfs_count(vol, PVFS_CNT_YIELDS, 1);
 	if (!sb)
 		return 0;
 	rcu_read_lock();
-	inode = pvfs_find_ino(sb, req->ino);
+	/* Nothing is open any more: pvfs_kill_sb() waits for us, and then takes the inodes away. */
+	inode = READ_ONCE(vol->leaving) ? NULL : pvfs_find_ino(sb, req->ino);
 	if (inode)
 		err = turn_yield_one(inode, req->round);
 	rcu_read_unlock();
@@ -289,7 +332,9 @@ void pvfs_turn_opened(struct inode *inode, u32 flags, const struct pvfs_ask *ask
 	if (!(flags & PVFS_AF_OUT) && atomic64_read(&PVFS_VOL(inode)->leases.yields) == ask->yields)
 		return;
 	spin_lock(&pi->lock);
-	if ((flags & PVFS_AF_OUT) || !pvfs_ask_stands(PVFS_VOL(inode), pi->fid.ino, ask))
+	/* What is held it is asked for as ever. */
+	if (pi->wl.state == PVFS_WL_NONE &&
+	    ((flags & PVFS_AF_OUT) || !pvfs_ask_stands(PVFS_VOL(inode), pi->fid.ino, ask)))
 		turn_close(&pi->turn);
 	spin_unlock(&pi->lock);
 }
@@ -303,11 +348,9 @@ static bool turn_leased(struct inode *inode)
 
 	if (!PVFS_VOL(inode)->opts.cache)
 		return true;		/* as if there were no turns */
-	if (READ_ONCE(pi->wl.state) == PVFS_WL_GIVING)
-		return false;
 	/* Refused: as if there were none, for a while. */
-	return pvfs_wlease_token(inode) || pvfs_inode_leased(inode) ||
-	       pvfs_boot_ns() < READ_ONCE(pi->turn.again);
+	return pvfs_wlease_maps(inode) || (READ_ONCE(pi->wl.state) == PVFS_WL_NONE &&
+	       (pvfs_inode_leased(inode) || pvfs_boot_ns() < READ_ONCE(pi->turn.again)));
 }
 
 /*
@@ -323,23 +366,40 @@ static int turn_ask(struct inode *inode, bool alone)
 	struct pvfs_ask ask;
 	u32 flags = 0;
 	int err = 0;
-	u64 seq;
 
+	/* No signal would end it: what the kernel has yet to store there is lost (a robust futex, a cleared tid). */
+	if (alone && (current->flags & PF_EXITING))
+		return -EIO;
 	if (mutex_lock_killable(&t->asks))
 		return -EINTR;
 	/* Somebody else has asked. */
 	if (!READ_ONCE(t->out) && (!alone || turn_leased(inode)))
 		goto out;
 	err = turn_go_out(inode);
+	if (err == -EAGAIN && !READ_ONCE(t->out)) {
+		err = turn_wait_held(inode);
+		goto out;
+	}
+	/* The open that brought it said that the file was left before: it is enough to be in. */
+	if (err == -EAGAIN) {
+		alone = false;
+		err = 0;
+	}
 	if (err)
 		goto out;
+	/* Each keeps a credit for as long as others take, who may want some of ours. */
+	if (down_killable(&vol->leases.turn_room)) {
+		err = -EINTR;
+		goto out;
+	}
 	spin_lock(&pi->lock);
 	t->asking = true;
 	t->asked = pvfs_boot_ns();
-	seq = ++t->seq;
 	spin_unlock(&pi->lock);
 	pvfs_count(vol, PVFS_CNT_TURNS, 1);
-	err = pvfs_meta_turn(inode, alone ? PVFS_TN_ALONE : 0, seq, &flags, &ask);
+	err = pvfs_meta_turn(inode, alone ? PVFS_TN_ALONE : 0, atomic64_inc_return(&vol->leases.turns), &flags,
+			     &ask);
+	up(&vol->leases.turn_room);
 	spin_lock(&pi->lock);
 	if (!err && pvfs_ask_stands(vol, pi->fid.ino, &ask)) {
 		stands = true;
@@ -351,12 +411,17 @@ static int turn_ask(struct inode *inode, bool alone)
 	spin_unlock(&pi->lock);
 	if (stands)
 		pvfs_wlease_take(inode, flags, &ask);
-	if (stands && alone && !turn_leased(inode))
+	if (stands && alone && !(flags & (PVFS_AF_WLEASE | PVFS_AF_LEASE)))
 		WRITE_ONCE(t->again, pvfs_boot_ns() + TURN_PAUSE_MS * (u64)NSEC_PER_MSEC);
 	spin_lock(&pi->lock);
 	t->asking = false;
 	spin_unlock(&pi->lock);
 	trace_pvfs_turn(inode->i_sb->s_dev, pi->fid.ino, alone, stands ? flags : 0, err);
+	/* Where an iod that does not answer would know how long the file is. */
+	if (stands && (flags & PVFS_AF_WLEASE) && (flags & PVFS_AF_SIZE_UNKNOWN)) {
+		pvfs_pause_ms(UNSURE_PAUSE_MS);
+		err = vol->opts.soft ? -EIO : fatal_signal_pending(current) ? -EINTR : 0;
+	}
 out:
 	mutex_unlock(&t->asks);
 	return err;
@@ -450,25 +515,34 @@ static void turn_fault_end(struct inode *inode)
  */
 vm_fault_t pvfs_turn_fault(struct vm_fault *vmf)
 {
+	bool nowait = fault_flag_allow_retry_first(vmf->flags) && (vmf->flags & FAULT_FLAG_RETRY_NOWAIT);
 	struct inode *inode = file_inode(vmf->vma->vm_file);
 	struct file *file;
 	vm_fault_t ret;
 
-	while (!turn_fault_begin(inode, true)) {
+	/* Where it lets go of the process's memory, that may be unmapped, and the file closed. */
+	file = get_file(vmf->vma->vm_file);
+	for (;;) {
+		if (turn_fault_begin(inode, !nowait)) {
+			ret = filemap_fault(vmf);
+			turn_fault_end(inode);
+			break;
+		}
+		ret = VM_FAULT_RETRY;
+		if (nowait)
+			break;
 		if (fault_flag_allow_retry_first(vmf->flags)) {
-			if (vmf->flags & FAULT_FLAG_RETRY_NOWAIT)
-				return VM_FAULT_RETRY;
-			file = get_file(vmf->vma->vm_file);
 			pvfs_fault_unlock(vmf);
 			turn_ask(inode, true);	/* if that fails it does so once more */
-			fput(file);
-			return VM_FAULT_RETRY;
+			break;
 		}
-		if (turn_ask(inode, true))
-			return VM_FAULT_SIGBUS;
+		if (turn_ask(inode, true) || fatal_signal_pending(current)) {
+			ret = VM_FAULT_SIGBUS;
+			break;
+		}
+		pvfs_pause_ms(FAULT_PAUSE_MS);	/* in case there was nothing to ask for */
 	}
-	ret = filemap_fault(vmf);
-	turn_fault_end(inode);
+	fput(file);
 	return ret;
 }
 

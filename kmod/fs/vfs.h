@@ -113,7 +113,9 @@ struct pvfs_wlease {
 	u32 writers;			/* opens for writing whose close has not begun */
 	bool told;			/* that it was given up the mgr is being told */
 	bool failed;			/* a page could not be written */
+	bool recalled;			/* @work is to give it up */
 	bool lost;			/* pages from a former session are there. Without the lock, too */
+	bool lost_told;			/* who wrote them was */
 	bool behind;			/* it was written to the page cache, ever. Without the lock */
 	bool leaving;			/* who closes it last waits for @users */
 	unsigned long lost_pages;
@@ -124,7 +126,7 @@ struct pvfs_wlease {
 	struct work_struct ask;
 	struct delayed_work work;	/* gives it up, throws away; yields, see turn.c */
 	u64 settle;			/* round of the SETTLE that @settle_work is to answer; 0: none */
-	struct delayed_work settle_work;
+	struct work_struct settle_work;
 };
 
 /* A file that others have open, too; pvfs_inode.lock protects it where nothing else is said: turn.c */
@@ -138,7 +140,6 @@ struct pvfs_turn {
 	atomic_t maps;			/* mappings, shared, of who may write */
 	u64 asked, hold;		/* boot time, ns: since when, and until when it is kept */
 	u64 again;			/* the same: a turn that was refused. Without the lock */
-	u64 seq;			/* of the last TURN */
 	u64 round;			/* of the YIELD that is to be answered; 0: none */
 	struct mutex asks;		/* one at a time */
 };
@@ -360,6 +361,7 @@ bool pvfs_wlease_keeps_step(const struct pvfs_inode *pi, const struct pvfs_attr 
 void pvfs_wlease_work(struct work_struct *work);
 bool pvfs_wlease_recalled(struct inode *inode);
 void pvfs_wlease_yield(struct inode *inode);
+bool pvfs_wlease_maps(const struct inode *inode);
 bool pvfs_wlease_settle(struct inode *inode, u64 round);
 void pvfs_wlease_settle_work(struct work_struct *work);
 void pvfs_wlease_spoilt(struct inode *inode);
@@ -379,7 +381,8 @@ static inline bool pvfs_wlease_lost(const struct inode *inode)
 /* ---------------------------------------------------------------- turn.c */
 
 void pvfs_turn_init(struct pvfs_turn *t);
-bool pvfs_turn_kept(struct inode *inode);
+bool pvfs_turn_reclaims(struct inode *inode, bool wlease);
+bool pvfs_turn_kept(const struct inode *inode);
 u64 pvfs_turn_yield_begin(struct inode *inode);
 void pvfs_turn_yield(struct inode *inode, u64 round);
 void pvfs_turn_yield_end(struct inode *inode, u64 round);

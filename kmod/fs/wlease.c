@@ -211,6 +211,22 @@ unsigned long pvfs_wlease_token(const struct inode *inode)
 }
 
 /**
+ * pvfs_wlease_maps - is there a WRITE lease, so that pages of the file may be mapped?
+ * @inode: the file
+ *
+ * Also while a change of our own is under way, or one that nobody knows of: the mgr takes it from us by a
+ * RECALL only.
+ */
+bool pvfs_wlease_maps(const struct inode *inode)
+{
+	const struct pvfs_inode *pi = PVFS_I(inode);
+	const struct pvfs_volume *vol = PVFS_VOL(inode);
+
+	return smp_load_acquire(&pi->wl.state) == PVFS_WL_HELD &&	/* pairs with wlease_set() */
+	       READ_ONCE(pi->wl.session) == READ_ONCE(vol->session) && pvfs_session_lasts(vol);
+}
+
+/**
  * pvfs_wlease_doubted - somebody waits for a WRITE lease that is doubtful to be usable
  * @inode: the file
  *
@@ -323,14 +339,6 @@ bool pvfs_wlease_keeps_step(const struct pvfs_inode *pi, const struct pvfs_attr 
 
 /* ---------------------------------------------------------------- giving up */
 
-static void wlease_giving(struct pvfs_inode *pi)
-{
-	spin_lock(&pi->lock);
-	if (pi->wl.state == PVFS_WL_HELD)
-		wlease_set(pi, PVFS_WL_GIVING);
-	spin_unlock(&pi->lock);
-}
-
 /* What was not written is not in the file: it may be shorter than we thought, and have other bytes. */
 static void wlease_forget(struct inode *inode)
 {
@@ -357,6 +365,9 @@ static void wlease_throw_away(struct inode *inode)
 	spin_lock(&pi->lock);
 	pages = pi->wl.lost_pages;
 	pi->wl.lost_pages = 0;
+	/* Stored through a mapping since. */
+	if (pages && !pi->wl.lost_told)
+		mapping_set_error(inode->i_mapping, -EIO);
 	WRITE_ONCE(pi->wl.lost, false);
 	spin_unlock(&pi->lock);
 	if (pages)
@@ -369,18 +380,24 @@ void pvfs_wlease_work(struct work_struct *work)
 	struct pvfs_inode *pi = container_of(to_delayed_work(work), struct pvfs_inode, wl.work);
 	struct inode *inode = &pi->vfs_inode;
 	struct pvfs_volume *vol = PVFS_VOL(inode);
+	bool kept, tell;
 	u64 round;
-	bool tell;
 
-	if (pvfs_turn_kept(inode)) {
+	spin_lock(&pi->lock);
+	kept = pi->wl.state != PVFS_WL_GIVING && pvfs_turn_kept(inode);
+	spin_unlock(&pi->lock);
+	if (kept) {
 		if (!queue_delayed_work(vol->vfs_wq, &pi->wl.work, msecs_to_jiffies(KEPT_POLL_MS)))
 			pvfs_use_iput(pi->use);		/* another has come, with its own */
 		return;
 	}
 	round = pvfs_turn_yield_begin(inode);
 	/* All that has begun under it, or beside it, ends; nothing new does. */
-	if (round)
-		wlease_giving(pi);
+	spin_lock(&pi->lock);
+	if ((round || pi->wl.recalled) && pi->wl.state == PVFS_WL_HELD)
+		wlease_set(pi, PVFS_WL_GIVING);
+	pi->wl.recalled = false;
+	spin_unlock(&pi->lock);
 	wait_var_event(&pi->wl.users, !READ_ONCE(pi->wl.users));
 	pvfs_cache_write(inode, 0, LLONG_MAX);	/* errors are kept for fsync and close */
 	if (READ_ONCE(pi->wl.lost))
@@ -413,21 +430,27 @@ void pvfs_wlease_work(struct work_struct *work)
 }
 
 /* pvfs_inode.lock is held; the caller has a reference to the inode, and keeps one for the work if true. */
-static bool wlease_queue_work(struct inode *inode, struct delayed_work *work)
+static bool wlease_queue(struct inode *inode)
 {
 	struct pvfs_volume *vol = PVFS_VOL(inode);
 
 	atomic_inc(&vol->closing);
-	if (queue_delayed_work(vol->vfs_wq, work, 0))
+	if (queue_delayed_work(vol->vfs_wq, &PVFS_I(inode)->wl.work, 0))
 		return true;
 	/* It is yet to run, and has its reference, which counts. */
 	atomic_dec(&vol->closing);
 	return false;
 }
 
-static bool wlease_queue(struct inode *inode)
+static bool wlease_queue_settle(struct inode *inode)
 {
-	return wlease_queue_work(inode, &PVFS_I(inode)->wl.work);
+	struct pvfs_volume *vol = PVFS_VOL(inode);
+
+	atomic_inc(&vol->closing);
+	if (queue_work(vol->vfs_wq, &PVFS_I(inode)->wl.settle_work))
+		return true;
+	atomic_dec(&vol->closing);	/* as above */
+	return false;
 }
 
 static bool wlease_give_up(struct inode *inode, bool failed)
@@ -441,7 +464,10 @@ static bool wlease_give_up(struct inode *inode, bool failed)
 	pi->wl.failed |= failed;
 	ret = pi->wl.state != PVFS_WL_NONE;
 	if (pi->wl.state == PVFS_WL_HELD) {
-		wlease_set(pi, PVFS_WL_GIVING);
+		/* It is of use until it is given up, see pvfs_turn_kept(). */
+		pi->wl.recalled = true;
+		if (failed || !pvfs_turn_kept(inode))
+			wlease_set(pi, PVFS_WL_GIVING);
 		put = !wlease_queue(inode);
 	}
 	spin_unlock(&pi->lock);
@@ -489,7 +515,7 @@ bool pvfs_wlease_recalled(struct inode *inode)
 
 void pvfs_wlease_settle_work(struct work_struct *work)
 {
-	struct pvfs_inode *pi = container_of(to_delayed_work(work), struct pvfs_inode, wl.settle_work);
+	struct pvfs_inode *pi = container_of(work, struct pvfs_inode, wl.settle_work);
 	struct inode *inode = &pi->vfs_inode;
 	u64 round;
 
@@ -534,7 +560,7 @@ bool pvfs_wlease_settle(struct inode *inode, u64 round)
 	/* Another round means that the last one was answered, or that the mgr is another. */
 	if (pi->wl.settle != round) {
 		pi->wl.settle = round;
-		put = !wlease_queue_work(inode, &pi->wl.settle_work);
+		put = !wlease_queue_settle(inode);
 	}
 	spin_unlock(&pi->lock);
 	if (put)
@@ -665,6 +691,7 @@ bool pvfs_wlease_reclaims(struct inode *inode, u64 *gen)
 		/* Told here, once: who waits for them now finds it when they have ended. */
 		if (dirty)
 			mapping_set_error(inode->i_mapping, -EIO);
+		wl->lost_told = dirty;
 		if (dirty || atomic_read(&pi->turn.maps)) {
 			WRITE_ONCE(wl->lost, true);
 			queued = wlease_queue(inode);

@@ -218,7 +218,7 @@ check "pvfs leases says whose a lease is, and a draft" eval '
 	who() { pvfs leases -k /run/pvfs-cluster/volume/cluster.key "$@"; }
 	stat /mnt/leased/d/a; who /mnt/leased/d/a; [ "$(who --json "$M/d/a" | grep -c \"READ\")" = 1 ]
 	exec 5>/mnt/leased/d/whose; who /mnt/leased/d/whose >"$tmp/whose"; exec 5>&-
-	cat "$tmp/whose"; grep "DRAFT.* 0  *1  *- " "$tmp/whose"; rm -f /mnt/leased/d/whose'
+	cat "$tmp/whose"; grep "DRAFT.* 0  *1  *in  *- " "$tmp/whose"; rm -f /mnt/leased/d/whose'
 # dd: bytes of the file $1 in calls of $2, from the start, $3 of them
 in_calls()
 {

@@ -218,6 +218,74 @@ static void to_and_fro(void)
 	ended(pid);
 }
 
+/* The same, but one of them looks with read, again and again, and answers with write. */
+static void to_and_fro_calls(void)
+{
+	time_t end = time(NULL) + PATIENCE;
+	volatile uint32_t *p;
+	uint32_t i, got;
+	pid_t pid;
+	int fd;
+
+	fd = ops_open("f", O_RDWR | O_CREAT, 0644);
+	OK(ftruncate(fd, ROUND));
+	p = (void *)map(fd, PAGE);
+	pid = begin();
+	if (!pid) {
+		fd = ops_open(theirs("f"), O_RDWR, 0);
+		for (i = 0; i < 20; i++) {
+			do {
+				EQ(pread(fd, &got, 4, 0), 4);
+				WANT(time(NULL) < end);
+			} while (got != 2 * i + 1);
+			got++;
+			ops_pwrite(fd, &got, 4, 0);
+		}
+		exit(0);
+	}
+	for (i = 0; i < 20; i++) {
+		*p = 2 * i + 1;
+		await(p, 2 * i + 2);
+	}
+	ended(pid);
+}
+
+/* What is read into a mapping is there when read returns, though others take the file meanwhile. */
+static void read_into(void)
+{
+	unsigned char *p, want[4 * PAGE];
+	volatile uint32_t *q;
+	int fd, g, other, i;
+	pid_t pid;
+
+	ops_make("g", ROUND, 9);
+	fd = ops_open("f", O_RDWR | O_CREAT, 0644);
+	OK(ftruncate(fd, ROUND));
+	pid = begin();
+	if (!pid) {
+		q = (void *)map_path("f", true, PAGE, &fd);
+		while (!q[1])
+			__atomic_add_fetch(&q[0], 1, __ATOMIC_SEQ_CST);
+		exit(0);
+	}
+	/* Somebody writes it: each read asks for its bytes. */
+	other = ops_open(theirs("g"), O_RDWR, 0);
+	g = ops_open("g", O_RDONLY, 0);
+	p = map(fd, ROUND);
+	for (i = 0; i < 60; i++) {
+		off_t at = i * PAGE % (ROUND - (off_t)sizeof(want));
+
+		ops_fill(want, sizeof(want), at, 9);
+		memset(p + UNIT, 0, sizeof(want));
+		EQ(ops_pread(g, p + UNIT, sizeof(want), at), sizeof(want));
+		if (memcmp(p + UNIT, want, sizeof(want)))
+			FAIL("what was read is not there, the %dth time", i);
+	}
+	((volatile uint32_t *)p)[1] = 1;
+	ended(pid);
+	OK(close(other));
+}
+
 struct copying {
 	const char *path;
 	int rounds;
@@ -332,6 +400,8 @@ const struct ops_check ops_turns[] = {
 	{ "two mounts: maps beside read and write", beside_calls },
 	{ "two mounts: counters in one page", counters },
 	{ "two mounts: a word to and fro", to_and_fro },
+	{ "two mounts: a word to and fro, by a map and by calls", to_and_fro_calls },
+	{ "two mounts: reads into a map", read_into },
 	{ "two mounts: transfers from and to the file's own pages", to_itself },
 	{ "two mounts: maps beside truncation, allocation, copies", beside_changes },
 	{ "two mounts: maps of who is killed", killed },
