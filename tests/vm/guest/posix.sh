@@ -11,7 +11,7 @@ ops=$tools/ops
 one=$("$ops" -n "$M")
 two=$("$ops" -n "$M" "$M")
 edges=$("$ops" -n -k edge "$M")
-plan $((38 + one + two + 2 * edges))
+plan $((40 + one + two + 2 * edges))
 
 # A tree with some of everything, the same each time.
 make_tree()
@@ -474,6 +474,35 @@ flock_tool()
 }
 
 # Who has a lock has it still when the mgr was killed and started again, and who waits gets it in the end.
+# Programs on both mounts store to the same pages while the mgr is killed, and comes back.
+turns_survive_restart()
+{
+	local pid n=0
+
+	mkdir "$M/turns"
+	{ "$ops" -k counters "$M/turns" /mnt/second/turns && mkdir "$M/turns/2" &&
+		"$ops" -k 'maps beside read' "$M/turns/2" /mnt/second/turns/2; } &
+	pid=$!
+	while kill -0 $pid 2>/dev/null; do
+		sleep 0.5
+		"$cluster" kill mgr KILL
+		"$cluster" start mgr
+		n=$((n + 1))
+		[ $n -lt 4 ] || break
+	done
+	echo "$n restarts"
+	wait $pid
+}
+
+# A read into pages of a mapping, which the other mount takes before the iods have answered.
+read_into_what_is_taken()
+{
+	mkdir "$M/taken"
+	head -c 4096 /dev/zero >"$M/taken/small"
+	head -c 300000 /dev/zero | tr '\0' x >"$M/taken/source"
+	"$top/tests/vm/guest/taken.py" "$M/taken" /mnt/second/taken "$cluster"
+}
+
 locks_survive_restart()
 {
 	local waiter
@@ -741,6 +770,8 @@ check "a second mount" "$cluster" mount /mnt/second
 helper "$two" "$ops" "$M/two" /mnt/second/two
 check "flock(1) through two mounts" flock_tool
 check "locks survive a restart of the mgr" locks_survive_restart
+check "shared mappings of both, through restarts of the mgr" turns_survive_restart
+check "a read into a mapping that the other takes meanwhile" read_into_what_is_taken
 check "locks=local" locks_local
 check "access times: relatime, strictatime, noatime, O_NOATIME, on both mounts" access_times
 check "umount of the second" "$cluster" umount /mnt/second
