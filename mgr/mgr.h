@@ -294,6 +294,7 @@ struct mgr_handler {
  * @beside: it has read one that another has a WRITE lease on, which was settled
  * @outside: a RECLAIM of who is out of the file: others may keep back of it what they will
  * @parked: what it waited for until now, or NULL
+ * @line: of a TURN that may have to wait: the inode in whose line it does that; else 0
  * @for_others: it opens a file for other sessions: what its own keeps back of it is recalled, too
  * @nclosed: a CLOSE has so many of its opens behind it
  * @headnew: the head's file that the running transaction has asked for, or NULL
@@ -324,7 +325,8 @@ struct mgr_op {
 	u64 bind_session;
 	struct mgr_headnew *headnew;
 	struct mgr_headgone *dropped;
-	const struct mgr_parked *parked;
+	struct mgr_parked *parked;
+	u64 line;
 	bool recalls, only_kept, tells, beside, outside, for_others, noted_all, unsure, lost, gives_up;
 	u32 nclosed;
 	u32 nnoted;
@@ -342,7 +344,7 @@ struct mgr_request {
 	u32 slot_seq;
 	u64 session;
 	const char *from;		/* the address it came from, for the log; or NULL */
-	const struct mgr_parked *parked;	/* what it waited for until now, borrowed, or NULL */
+	struct mgr_parked *parked;	/* what it waited for until now, borrowed, or NULL */
 	const void *body, *data;
 	u32 body_len, data_len;
 	bool can_block, can_park, can_wait;

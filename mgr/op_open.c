@@ -126,13 +126,15 @@ static void open_finish(struct mgr_op *op, const struct mgr_inode *in, void *arg
 	struct opening *o = arg;
 
 	ns_attr(in, o->attr);
+	o->attr->flags |= mgr_yield_due(op, in->ino) ? PVFS_AF_OUT : 0;
 }
 
 static void uncount(struct mgr_op *op, u64 session, u64 ino, u32 flags)
 {
 	bool released = mgr_opens_del(&op->m->opens, session, ino, flags);
 
-	mgr_write_trim(op, ino, session);
+	if (flags & PVFS_O_WRITE)
+		mgr_write_trim(op, ino, session);
 	mgr_yield_trim(op->m, ino, session);
 	if (released)
 		mgr_orphan_release(op, ino, session);
@@ -638,7 +640,7 @@ int mgr_orphan_release(struct mgr_op *op, u64 ino, u64 session)
 }
 
 /*
- * The last close for writing, or of any kind, ends the session's WRITE lease. It has another one first, to read, if it may:
+ * The last close for writing ends the session's WRITE lease. It has another one first, to read, if it may:
  * then nobody has come between the two, and all that it knows of the file's bytes is so still. *@kept is set
  * then; NULL: nobody would hear of it.
  */
@@ -680,8 +682,6 @@ static int close_one(struct mgr_op *op, const struct pvfs_closing *req, bool *ke
 		write_lease_over(op, ino, kept);
 	} else {
 		released = mgr_opens_del(&op->m->opens, session, ino, req->flags);
-		if (mgr_leases_writes(&op->m->leases, ino, session))
-			write_lease_over(op, ino, NULL);
 	}
 	mgr_yield_trim(op->m, ino, session);
 	/*

@@ -7,6 +7,8 @@
  * in: so either the one that grants sees who comes in, or the one that comes in sees the lease. What comes
  * to nothing leaves it out, as it was. The same request may be on its way twice: what one of them does is
  * over for the other when one is answered (mgr_opens_turn_in()).
+ *
+ * Those that wait do so in line (recall.h). Only who has the file open for writing is given a WRITE lease.
  */
 #include "mgr.h"
 #include <sys/stat.h>
@@ -45,9 +47,9 @@ static int behind_fn(struct mgr_op *op, void *arg)
 	return mgr_head_behind(op, &t->in);
 }
 
-static bool turn_in(struct mgr_op *op, const struct turn *t, bool in, bool alone)
+static bool turn_in(struct mgr_op *op, const struct turn *t, bool in)
 {
-	return mgr_opens_turn_in(&op->m->opens, t->req->fid.ino, mgr_op_session(op), t->req->seq, in, alone);
+	return mgr_opens_turn_in(&op->m->opens, t->req->fid.ino, mgr_op_session(op), t->req->seq, in);
 }
 
 static bool holds(struct mgr_op *op, const struct turn *t)
@@ -58,7 +60,7 @@ static bool holds(struct mgr_op *op, const struct turn *t)
 /* It comes to nothing. Who has a WRITE lease all the same is in. */
 static int turn_off(struct mgr_op *op, const struct turn *t, int err)
 {
-	turn_in(op, t, holds(op, t), false);
+	turn_in(op, t, holds(op, t));
 	return err;
 }
 
@@ -68,13 +70,9 @@ static int answered(struct mgr_op *op, const struct turn *t)
 													-EAGAIN;
 }
 
-/* Does nobody write? */
-static bool quiet(struct mgr_op *op, const struct turn *t)
+static void view(struct mgr_op *op, const struct turn *t, struct mgr_opens_view *v)
 {
-	struct mgr_opens_view v;
-
-	mgr_opens_view(&op->m->opens, t->req->fid.ino, mgr_op_session(op), &v);
-	return !v.writers;
+	mgr_opens_view(&op->m->opens, t->req->fid.ino, mgr_op_session(op), v);
 }
 
 /* @quiets: nobody has it open for writing, and READ is wanted. */
@@ -82,10 +80,11 @@ static int let_in(struct mgr_op *op, struct turn *t, bool quiets)
 {
 	u64 ino = t->req->fid.ino, session = mgr_op_session(op);
 	bool lease = quiets && mgr_lease_begin(op, ino);
+	struct mgr_opens_view v;
 	int err;
 
 	t->ask = false;
-	if (!turn_in(op, t, true, false))
+	if (!turn_in(op, t, true))
 		return -EAGAIN;
 	err = mgr_run(op, look_fn, t, MGR_RUN_READ);
 	/* Where nothing is recalled. */
@@ -95,7 +94,8 @@ static int let_in(struct mgr_op *op, struct turn *t, bool quiets)
 	if (!err)
 		mgr_lease_attr(op, lease, &t->in, t->attr);
 	/* Somebody has come to write: he is asked to go out. */
-	if (!err && quiets && !(t->attr->flags & PVFS_AF_LEASE) && !quiet(op, t))
+	view(op, t, &v);
+	if (!err && quiets && !(t->attr->flags & PVFS_AF_LEASE) && v.writers)
 		err = -EAGAIN;
 	err = err ?: answered(op, t);
 	if (err)
@@ -115,7 +115,7 @@ static int take(struct mgr_op *op, struct turn *t)
 	/* It is giving it up. */
 	if (had && !mgr_write_told(op, ino))
 		return -EAGAIN;
-	if (!turn_in(op, t, true, true))
+	if (!turn_in(op, t, true))
 		return -EAGAIN;
 	if (!mgr_write_turn(op, ino))
 		return turn_off(op, t, -EAGAIN);
@@ -136,12 +136,11 @@ static int take(struct mgr_op *op, struct turn *t)
 	}
 	if (had)
 		return turn_off(op, t, err);
-	/* Unless it was answered by the same request, come twice: then it is that one's. */
-	if (turn_in(op, t, false, false)) {
-		mgr_write_back(op, ino);
-		if (t->in.flags & MGR_IF_BEHIND)
-			mgr_head_known(op, ino);
-	}
+	/* Unless it was answered by the same request, come twice, or is a later one's: then it stays in, with it. */
+	turn_in(op, t, false);
+	mgr_write_back(op, ino);
+	if (t->in.flags & MGR_IF_BEHIND)
+		mgr_head_known(op, ino);
 	return err;
 }
 
@@ -160,18 +159,22 @@ static int finish_change(struct mgr_op *op, struct turn *t)
 static int alone(struct mgr_op *op, struct turn *t)
 {
 	u64 ino = t->req->fid.ino;
+	struct mgr_opens_view v;
 	unsigned int tries;
 	int err = -EAGAIN;
 
 	for (tries = 0; tries < TRIES && err == -EAGAIN; tries++) {
-		if (quiet(op, t)) {
+		view(op, t, &v);
+		if (!v.writers) {
 			err = let_in(op, t, true);
 			continue;
 		}
-		/* Nor is there a WRITE lease for who takes none. */
-		if (!atomic_load_explicit(&op->s->leases, memory_order_relaxed) || !mgr_yield_may(op, ino))
+		/* Nor is there a WRITE lease for who takes none, or writes nothing. */
+		if (!v.self || !atomic_load_explicit(&op->s->leases, memory_order_relaxed) ||
+		    !mgr_yield_may(op, ino))
 			return let_in(op, t, false);
-		t->ask = true;
+		/* Who has it already is waited for by whoever comes in. */
+		t->ask = !holds(op, t);
 		err = mgr_run(op, look_fn, t, MGR_RUN_READ);
 		if (!err && (t->in.flags & (MGR_IF_TRIM | MGR_IF_SPILL)))
 			err = finish_change(op, t);
@@ -193,10 +196,22 @@ static int tell(struct mgr_op *op, struct turn *t)
 	return err;
 }
 
+/* Is there such a file? Whoever has what of it is not asked. */
+static int look(struct mgr_op *op, struct turn *t)
+{
+	bool recalls = op->recalls;
+	int err;
+
+	op->recalls = false;
+	err = mgr_run(op, look_fn, t, MGR_RUN_READ);
+	op->recalls = recalls;
+	return err;
+}
+
 int mgr_op_turn(struct mgr_op *op, const struct pvfs_turn_req *req, struct pvfs_turn_rep *rep)
 {
 	struct turn t = { .req = req, .attr = &rep->attr };
-	bool fresh;
+	bool fresh, has;
 	int err;
 
 	if ((req->flags & ~PVFS_TN_ALONE) || !req->seq)
@@ -204,12 +219,24 @@ int mgr_op_turn(struct mgr_op *op, const struct pvfs_turn_req *req, struct pvfs_
 	/* Who has it open, and who is in, has to be known. */
 	if (mgr_locks_in_grace(op->m))
 		return mgr_grace_wait(op, MGR_GRACE_LOCKS);
-	err = mgr_opens_turn(&op->m->opens, req->fid.ino, mgr_op_session(op), req->seq, holds(op, &t), &fresh);
+	err = look(op, &t);
+	if (err)
+		return err;
+	has = holds(op, &t);
+	err = mgr_opens_turn(&op->m->opens, req->fid.ino, mgr_op_session(op), req->seq, has, &fresh);
 	if (err > 0)
 		return tell(op, &t);
 	if (err)
 		return err;
-	if (fresh)
+	/*
+	 * Who has a WRITE lease may have pages to write back: it goes out when it says so, and waits for nobody.
+	 * Or it has not heard of the lease, and said that it is out already.
+	 */
+	if (has && !(req->flags & PVFS_TN_ALONE))
+		mgr_yield_anew(op, req->fid.ino);
+	else if (fresh && !has)
 		mgr_yield_came(op, req->fid.ino);
+	if (!has && !mgr_line_first(op, req->fid.ino, &err))
+		return err;
 	return req->flags & PVFS_TN_ALONE ? alone(op, &t) : let_in(op, &t, false);
 }

@@ -197,7 +197,8 @@ int mgr_opens_add(struct mgr_opens *o, struct mgr_session *s, u64 ino, u32 flags
 	}
 	if (set) {
 		p->n[class] = count;
-		p->out = flags & PVFS_O_OUT;
+		if (!p->seq)
+			p->out = flags & PVFS_O_OUT;
 	} else {
 		p->n[class] += count;
 	}
@@ -333,7 +334,7 @@ int mgr_opens_turn(struct mgr_opens *o, u64 ino, u64 session, u64 seq, bool writ
 	if (!p) {
 		ret = -EBADF;
 	} else if (seq < p->seq) {
-		ret = -ESTALE;
+		ret = -EINVAL;
 	} else if (seq == p->seq && p->answered) {
 		ret = 1;
 	} else {
@@ -346,17 +347,15 @@ int mgr_opens_turn(struct mgr_opens *o, u64 ino, u64 session, u64 seq, bool writ
 	return ret;
 }
 
-bool mgr_opens_turn_in(struct mgr_opens *o, u64 ino, u64 session, u64 seq, bool in, bool alone)
+bool mgr_opens_turn_in(struct mgr_opens *o, u64 ino, u64 session, u64 seq, bool in)
 {
 	pthread_mutex_t *lock = stripe_lock(o, ino);
 	struct mgr_ofile *f = ofile_find(o, ino);
 	struct mgr_open *p = f ? open_find(f, session) : NULL;
 	bool ret = p && p->seq == seq && !p->answered;
 
-	if (ret) {
+	if (ret)
 		p->out = !in;
-		p->turn |= alone;
-	}
 	pthread_mutex_unlock(lock);
 	return ret;
 }
@@ -374,27 +373,14 @@ bool mgr_opens_turn_end(struct mgr_opens *o, u64 ino, u64 session, u64 seq)
 	return ret;
 }
 
-void mgr_opens_by_turn(struct mgr_opens *o, u64 ino, u64 session, bool yes)
-{
-	pthread_mutex_t *lock = stripe_lock(o, ino);
-	struct mgr_ofile *f = ofile_find(o, ino);
-	struct mgr_open *p = f ? open_find(f, session) : NULL;
-
-	if (p)
-		p->turn = yes;
-	pthread_mutex_unlock(lock);
-}
-
 void mgr_opens_out(struct mgr_opens *o, u64 ino, u64 session)
 {
 	pthread_mutex_t *lock = stripe_lock(o, ino);
 	struct mgr_ofile *f = ofile_find(o, ino);
 	struct mgr_open *p = f ? open_find(f, session) : NULL;
 
-	if (p) {
+	if (p)
 		p->out = true;
-		p->turn = false;
-	}
 	pthread_mutex_unlock(lock);
 }
 
@@ -431,7 +417,6 @@ void mgr_opens_view(struct mgr_opens *o, u64 ino, u64 session, struct mgr_opens_
 			v->open = true;
 			v->reclaimed = p->reclaimed;
 			v->out = p->out;
-			v->turn = p->turn;
 		} else {
 			v->open_elsewhere = true;
 			v->in_elsewhere |= !p->out;

@@ -25,7 +25,6 @@ struct mgr_open {
 	u32 closing;		/* closes of writers that have begun and not ended */
 	bool reclaimed;		/* it was open before a restart, for the same session */
 	bool out;		/* the session is out of the file: it asks before it reads or writes */
-	bool turn;		/* a WRITE lease that it has came with a TURN */
 	bool answered;		/* its last TURN was */
 	u64 seq;		/* of that; 0: there was none */
 };
@@ -77,7 +76,7 @@ struct mgr_opens_view {
 	bool open;		/* the asking session has it open in any way */
 	bool open_elsewhere;	/* another has */
 	bool in_elsewhere;	/* another has, and is not out of it */
-	bool out, turn;		/* as in the asking session's struct mgr_open */
+	bool out;		/* as in the asking session's struct mgr_open */
 	bool reclaimed;		/* the asking session has had it open since before a restart */
 	bool orphan, tracked;
 	bool sparse;
@@ -93,7 +92,7 @@ void mgr_opens_fini(struct mgr_opens *o);
 /**
  * mgr_opens_add - count opens of a session
  * @flags: PVFS_O_*
- * @count: how many; @set: make it exactly so many, for RECLAIM, with PVFS_O_OUT in or out
+ * @count: how many; @set: make it exactly so many, for RECLAIM, with PVFS_O_OUT in or out, unless a TURN has come
  *
  * Who had it not open is in, who had stays what it is.
  *
@@ -125,20 +124,17 @@ bool mgr_opens_close_end(struct mgr_opens *o, u64 session, u64 ino, u32 flags);
 
 /*
  * A TURN with this number has come: the session is out, unless it has a WRITE lease (@writes). Return: 0;
- * 1: it was answered before, nothing is done; -EBADF: not open; -ESTALE: there was a later one. *@fresh: it
+ * 1: it was answered before, nothing is done; -EBADF: not open; -EINVAL: there was a later one. *@fresh: it
  * is none that has come before.
  */
 int mgr_opens_turn(struct mgr_opens *o, u64 ino, u64 session, u64 seq, bool writes, bool *fresh);
 /*
- * In the middle of it: the session is in, or is out again as it comes to nothing. @alone: it is to have a
- * WRITE lease. Return: false, with nothing done, when it is over: it was answered, there is a later one, or
- * none is open.
+ * In the middle of it: the session is in, or is out again as it comes to nothing. Return: false, with nothing
+ * done, when it is over: it was answered, there is a later one, or none is open.
  */
-bool mgr_opens_turn_in(struct mgr_opens *o, u64 ino, u64 session, u64 seq, bool in, bool alone);
+bool mgr_opens_turn_in(struct mgr_opens *o, u64 ino, u64 session, u64 seq, bool in);
 /* It is answered. Return: false: the session has gone out meanwhile, or the same as above. */
 bool mgr_opens_turn_end(struct mgr_opens *o, u64 ino, u64 session, u64 seq);
-/* Does a WRITE lease of the session last until it closes what it has open for reading, too? */
-void mgr_opens_by_turn(struct mgr_opens *o, u64 ino, u64 session, bool yes);
 /* It has gone out of the file. */
 void mgr_opens_out(struct mgr_opens *o, u64 ino, u64 session);
 /* Sessions but @but that have it open and are not out of it. Return: how many, perhaps more than @room. */

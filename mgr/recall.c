@@ -40,11 +40,14 @@ struct waiting {
 struct mgr_parked {
 	struct mgr_parked *next;		/* ready ones */
 	struct pvfs_call *call;
-	u32 left;				/* recalls, settles and yields that it waits for */
+	u32 left;				/* recalls, settles and yields that it waits for, and its turn */
 	struct mgr_noted noted[MGR_NOTED_MAX];	/* what it has barred */
 	u32 nnoted;
 	u64 settled[MGR_NOTED_MAX];		/* what is settled for it when nothing is left; the last ones */
 	u32 nsettled;
+	TAILQ_ENTRY(mgr_parked) place;		/* in the line of @line, if that is not 0 */
+	u64 line, session;
+	bool behind;				/* not the first there: it waits for that */
 };
 
 /* Nobody gets a lease on it. */
@@ -220,6 +223,38 @@ void mgr_yield_note(struct mgr_op *op, u64 ino)
 	op->noted[i].settle = false;
 }
 
+/* The lock is held. */
+static struct mgr_parked *line_first(struct mgr_recalls *r, u64 ino)
+{
+	struct mgr_parked *p;
+
+	TAILQ_FOREACH(p, &r->line[ino % MGR_RECALL_BUCKETS], place)
+		if (p->line == ino)
+			return p;
+	return NULL;
+}
+
+bool mgr_line_first(struct mgr_op *op, u64 ino, int *ret_err)
+{
+	struct mgr_recalls *r = &op->m->recalls;
+	struct mgr_parked *first;
+
+	op->line = ino;
+	if (!atomic_load(&r->lined))
+		return true;
+	pthread_mutex_lock(&r->lock);
+	first = line_first(r, ino);
+	pthread_mutex_unlock(&r->lock);
+	if (!first || first == op->parked)
+		return true;
+	*ret_err = op->recalls ? -EINPROGRESS : -EAGAIN;
+	if (op->recalls) {
+		op->noted[0] = (struct mgr_noted){ .ino = ino, .line = true };
+		op->nnoted = 1;
+	}
+	return false;
+}
+
 static bool takes_leases(struct mgr *m, u64 session)
 {
 	struct mgr_session *s = mgr_session_peek(m, session);
@@ -358,19 +393,61 @@ static struct mgr_recall *recall_new(struct mgr_recalls *r, enum recall_kind kin
 	return c;
 }
 
-/* Who waits for nothing else is ready. */
+/* One less to wait for: who waits for nothing else is ready. */
+static void wake_one(struct mgr_parked *p, struct mgr_parked **ready)
+{
+	if (--p->left)
+		return;
+	p->next = *ready;
+	*ready = p;
+}
+
 static void wake(struct waiting_list *l, struct mgr_parked **ready)
 {
 	struct waiting *w;
 
 	while ((w = LIST_FIRST(l))) {
 		LIST_REMOVE(w, link);
-		if (!--w->p->left) {
-			w->p->next = *ready;
-			*ready = w->p;
-		}
+		wake_one(w->p, ready);
 		free(w);
 	}
+}
+
+/* Its turn has come; or we end. */
+static void line_on(struct mgr_parked *p, struct mgr_parked **ready)
+{
+	if (!p->behind)
+		return;
+	p->behind = false;
+	wake_one(p, ready);
+}
+
+/* @old: what the same request was parked as before, or NULL: its place goes over */
+static void line_join(struct mgr_recalls *r, struct mgr_parked *p, struct mgr_parked *old, u64 ino)
+{
+	p->line = ino;
+	if (old && old->line) {
+		TAILQ_INSERT_BEFORE(old, p, place);
+		TAILQ_REMOVE(&r->line[ino % MGR_RECALL_BUCKETS], old, place);
+		old->line = 0;
+		return;
+	}
+	TAILQ_INSERT_TAIL(&r->line[ino % MGR_RECALL_BUCKETS], p, place);
+	atomic_fetch_add(&r->lined, 1);
+}
+
+static void line_leave(struct mgr_recalls *r, struct mgr_parked *p, struct mgr_parked **ready)
+{
+	u64 ino = p->line;
+
+	if (!ino)
+		return;
+	TAILQ_REMOVE(&r->line[ino % MGR_RECALL_BUCKETS], p, place);
+	atomic_fetch_sub(&r->lined, 1);
+	p->line = 0;
+	p = line_first(r, ino);
+	if (p)
+		line_on(p, ready);
 }
 
 /* It is answered or has expired; or its session, its lease, or we, end. */
@@ -384,6 +461,12 @@ static void recall_end(struct mgr_recalls *r, struct mgr_recall *c, struct mgr_p
 	atomic_fetch_sub(&r->settles, c->kind == SETTLE);
 	atomic_fetch_sub(&r->yields, c->kind == YIELD);
 	free(c);
+}
+
+static void recall_done(struct mgr_recalls *r, struct mgr_recall *c, struct mgr_parked **ready)
+{
+	atomic_fetch_add_explicit(c->write ? &r->write_recalled : &r->recalled, 1, memory_order_relaxed);
+	recall_end(r, c, ready);
 }
 
 /* A round was answered; the next begins if anybody waits for it, and is to be sent. */
@@ -427,7 +510,7 @@ static void yield_end(struct mgr *m, struct mgr_recall *c, struct mgr_parked **r
 	mgr_opens_out(&m->opens, c->ino, c->session);
 	mgr_leases_drop(&m->leases, c->ino, c->session);
 	if (other)
-		recall_end(r, other, ready);
+		recall_done(r, other, ready);
 	settle_drop(m, c->ino, c->session, ready);
 	atomic_fetch_add_explicit(&r->yielded, 1, memory_order_relaxed);
 	recall_end(r, c, ready);
@@ -678,11 +761,7 @@ void mgr_recall_answered(struct mgr *m, u64 session, const u64 *inos, u32 n, int
 		}
 		/* No new one was granted since: it is barred. */
 		mgr_leases_drop(&m->leases, inos[i], session);
-		if (c->write)
-			mgr_opens_by_turn(&m->opens, inos[i], session, false);
-		atomic_fetch_add_explicit(c->write ? &r->write_recalled : &r->recalled, 1,
-					  memory_order_relaxed);
-		recall_end(r, c, &ready);
+		recall_done(r, c, &ready);
 		settle_drop(m, inos[i], session, &ready);
 	}
 	if (!err)
@@ -770,6 +849,26 @@ void mgr_yield_came(struct mgr_op *op, u64 ino)
 	resume_all(op->m, ready);
 }
 
+void mgr_yield_anew(struct mgr_op *op, u64 ino)
+{
+	struct mgr_recalls *r = &op->m->recalls;
+	struct recall_batch *list = NULL;
+	struct mgr_recall *c;
+
+	if (!atomic_load(&r->yields))
+		return;
+	pthread_mutex_lock(&r->lock);
+	c = yield_find(r, ino, mgr_op_session(op));
+	if (c && c->begun) {
+		r->unsent += c->sent;
+		c->sent = false;
+		round_new(r, c);
+		batch_add(r, &list, c);
+	}
+	pthread_mutex_unlock(&r->lock);
+	send_all(op->m, list);
+}
+
 void mgr_yield_trim(struct mgr *m, u64 ino, u64 session)
 {
 	struct mgr_recalls *r = &m->recalls;
@@ -817,7 +916,7 @@ static bool in_alone(void *arg)
 	struct mgr_opens_view v;
 
 	mgr_opens_view(&w->m->opens, w->ino, w->session, &v);
-	return v.open && !v.out && !v.in_elsewhere;
+	return v.self && !v.out && !v.in_elsewhere;
 }
 
 static bool writes_no_more(void *arg)
@@ -826,7 +925,16 @@ static bool writes_no_more(void *arg)
 	struct mgr_opens_view v;
 
 	mgr_opens_view(&w->m->opens, w->ino, w->session, &v);
-	return !v.self && !(v.turn && v.open);
+	return !v.self;
+}
+
+static bool is_out(void *arg)
+{
+	struct writing *w = arg;
+	struct mgr_opens_view v;
+
+	mgr_opens_view(&w->m->opens, w->ino, w->session, &v);
+	return !v.self || v.out;
 }
 
 static bool write_grant(struct mgr_op *op, u64 ino, bool (*alone)(void *arg))
@@ -870,8 +978,6 @@ bool mgr_write_reclaim(struct mgr_op *op, u64 ino)
 
 	if (!write_grant(op, ino, in_alone))
 		return false;
-	/* It may have come with a TURN. */
-	mgr_opens_by_turn(&op->m->opens, ino, mgr_op_session(op), true);
 	if (had || mgr_leases_in_grace(op->m))
 		return true;
 	mgr_leases_unwrite(&op->m->leases, ino, mgr_op_session(op), mgr_mono_ms(), NULL, NULL);
@@ -927,7 +1033,7 @@ void mgr_write_trim(struct mgr_op *op, u64 ino, u64 session)
 
 void mgr_write_back(struct mgr_op *op, u64 ino)
 {
-	write_end(op, ino, mgr_op_session(op), NULL);
+	write_end(op, ino, mgr_op_session(op), is_out);
 }
 
 void mgr_write_over(struct mgr_op *op, u64 ino)
@@ -935,14 +1041,14 @@ void mgr_write_over(struct mgr_op *op, u64 ino)
 	u64 asked = atomic_load(&op->m->recalls.born);
 
 	mgr_leases_unwrite(&op->m->leases, ino, mgr_op_session(op), mgr_mono_ms(), NULL, NULL);
-	mgr_opens_by_turn(&op->m->opens, ino, mgr_op_session(op), false);
 	mgr_recall_answered(op->m, mgr_op_session(op), &ino, 1, 0, asked);
 }
 
-static void park_free(struct mgr_recalls *r, struct mgr_parked *p)
+static void park_free(struct mgr_recalls *r, struct mgr_parked *p, struct mgr_parked **ready)
 {
 	u32 i;
 
+	line_leave(r, p, ready);
 	for (i = 0; i < p->nnoted; i++)
 		unbar(r, p->noted[i].ino);
 	free(p);
@@ -950,9 +1056,12 @@ static void park_free(struct mgr_recalls *r, struct mgr_parked *p)
 
 void mgr_recall_over(struct mgr *m, struct mgr_parked *p)
 {
+	struct mgr_parked *ready = NULL;
+
 	pthread_mutex_lock(&m->recalls.lock);
-	park_free(&m->recalls, p);
+	park_free(&m->recalls, p, &ready);
 	pthread_mutex_unlock(&m->recalls.lock);
+	resume_all(m, ready);
 }
 
 int mgr_recall_park(struct mgr *m, const struct mgr_op *op, u64 session, struct pvfs_call *call)
@@ -960,14 +1069,17 @@ int mgr_recall_park(struct mgr *m, const struct mgr_op *op, u64 session, struct 
 	struct mgr_lease_holder held[HOLDERS_MAX];
 	struct mgr_parked *p = calloc(1, sizeof(*p));
 	struct mgr_recalls *r = &m->recalls;
+	struct mgr_parked *first, *ready = NULL;
 	struct recall_batch *list = NULL;
 	u64 now = mgr_mono_ms();
+	bool behind;
 	u32 i, k, n;
 	int err;
 
 	if (!p)
 		return -ENOMEM;
 	p->call = call;
+	p->session = session;
 	if (op->parked) {
 		memcpy(p->settled, op->parked->settled, sizeof(p->settled));
 		p->nsettled = op->parked->nsettled;
@@ -976,6 +1088,8 @@ int mgr_recall_park(struct mgr *m, const struct mgr_op *op, u64 session, struct 
 	p->left = 1;
 	pthread_mutex_lock(&r->lock);
 	err = r->stop ? -EAGAIN : 0;
+	first = op->line ? line_first(r, op->line) : NULL;
+	behind = first && first != op->parked;
 	for (i = 0; i < op->nnoted && !err; i++) {
 		if (op->noted[i].settle) {
 			err = wait_settled(m, p, op->noted[i].ino, session, &list);
@@ -985,6 +1099,9 @@ int mgr_recall_park(struct mgr *m, const struct mgr_op *op, u64 session, struct 
 		if (err)
 			break;
 		p->noted[p->nnoted++] = op->noted[i];
+		/* Who is behind asks for nothing yet. */
+		if (behind || op->noted[i].line)
+			continue;
 		if (op->noted[i].yield)
 			err = wait_alone(m, p, op->noted[i].ino, session, &list);
 		n = mgr_leases_held(&m->leases, op->noted[i].ino, exempt(&op->noted[i], session),
@@ -994,11 +1111,17 @@ int mgr_recall_park(struct mgr *m, const struct mgr_op *op, u64 session, struct 
 			if (!op->noted[i].yield || !yield_find(r, op->noted[i].ino, held[k].session))
 				err = wait_for(r, p, op->noted[i].ino, &held[k], &list);
 	}
+	if (behind && !err) {
+		p->behind = true;
+		p->left++;
+	}
 	/* Without memory it waits for what it can; executed again, it comes back. */
 	n = --p->left;
 	if (err && !n) {
-		park_free(r, p);
+		park_free(r, p, &ready);
 		p = NULL;
+	} else if (op->line) {
+		line_join(r, p, op->parked, op->line);
 	}
 	pthread_mutex_unlock(&r->lock);
 	send_all(m, list);
@@ -1083,7 +1206,7 @@ u32 mgr_recall_holders(struct mgr *m, u64 ino, u64 after, struct mgr_holder *ret
 
 	pthread_mutex_lock(&r->lock);
 	LIST_FOREACH(c, &r->bucket[ino % MGR_RECALL_BUCKETS], link) {
-		if (c->ino != ino || c->session <= after || c->kind != RECALL)
+		if (c->ino != ino || c->session <= after || c->kind == SETTLE)
 			continue;
 		if (n < room)
 			ret[n] = (struct mgr_holder){ .session = c->session, .flags = PVFS_HD_RECALL };
@@ -1098,10 +1221,21 @@ void mgr_recall_session_end(struct mgr *m, u64 session)
 	struct mgr_recalls *r = &m->recalls;
 	struct mgr_parked *ready = NULL;
 	struct mgr_recall *c, *next;
+	struct mgr_parked *p, *pnext;
 	u32 i;
 
 	mgr_leases_sweep(&m->leases, session);
 	pthread_mutex_lock(&r->lock);
+	for (i = 0; i < MGR_RECALL_BUCKETS && atomic_load(&r->lined); i++) {
+		for (p = TAILQ_FIRST(&r->line[i]); p; p = pnext) {
+			pnext = TAILQ_NEXT(p, place);
+			if (p->session != session)
+				continue;
+			/* It is refused, whoever is before it. */
+			line_leave(r, p, &ready);
+			line_on(p, &ready);
+		}
+	}
 	for (i = 0; i < MGR_RECALL_BUCKETS && r->n; i++) {
 		for (c = LIST_FIRST(&r->bucket[i]); c; c = next) {
 			next = LIST_NEXT(c, link);
@@ -1171,6 +1305,8 @@ void mgr_recalls_stop(struct mgr *m)
 			next = LIST_NEXT(c, link);
 			recall_end(r, c, &ready);
 		}
+		TAILQ_FOREACH(p, &r->line[i], place)
+			line_on(p, &ready);
 	}
 	pthread_mutex_unlock(&r->lock);
 	pthread_join(r->thread, NULL);
@@ -1197,6 +1333,7 @@ void mgr_recalls_init(struct mgr_recalls *r, u64 round)
 	for (i = 0; i < MGR_RECALL_BUCKETS; i++) {
 		LIST_INIT(&r->bucket[i]);
 		LIST_INIT(&r->bar[i]);
+		TAILQ_INIT(&r->line[i]);
 	}
 }
 

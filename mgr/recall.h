@@ -27,6 +27,15 @@
  * Who wants to be alone in a file (TURN) waits until each other session that has it open is out of it:
  * those are asked with YIELD, which has a round as well, and only one. It ends when the session says that
  * it is out, asks to be let in again, which says the same, or has the file not open any more.
+ *
+ * TURNs that wait, for whatever, stand in a line, one for each inode, in the order in which they came. Only
+ * the first asks anybody for anything; the others wait until it leaves. It leaves when it has been answered
+ * or refused, not when it is parked again: then the place goes with it. Other requests are in no line.
+ *
+ *       TURN     mgr_recall_park()                     first, all answered         mgr_recall_over(),
+ *      comes  ----------------------> behind / first -----------------------> run ---> the next is run
+ *                                           ^  mgr_recall_park(), the same place |     the session ends
+ *                                           +------------------------------------+
  */
 #ifndef PVFS_MGR_RECALL_H
 #define PVFS_MGR_RECALL_H
@@ -54,12 +63,14 @@ struct mgr_noted {
 	bool own;		/* the asking session's lease goes too */
 	bool settle;		/* it is only told of: a WRITE lease on it is settled, and stays */
 	bool yield;		/* all others are to go out of it */
+	bool line;		/* only that those before it in line are through */
 };
 
 struct mgr_recalls {
 	pthread_mutex_t lock;	/* protects all but the counters */
 	LIST_HEAD(, mgr_recall) bucket[MGR_RECALL_BUCKETS];	/* under way, by inode */
 	LIST_HEAD(, mgr_bar) bar[MGR_RECALL_BUCKETS];
+	TAILQ_HEAD(, mgr_parked) line[MGR_RECALL_BUCKETS];	/* those of several inodes in one */
 	u32 n, unsent;		/* under way, of any kind; those of them that wait to be sent */
 	u32 hand;		/* the bucket that those are sent from next that were answered EAGAIN */
 	atomic_ullong born;	/* recalls that were begun, so that no answer is taken for a later one's */
@@ -76,6 +87,7 @@ struct mgr_recalls {
 	void (*resume)(struct mgr *m, struct pvfs_call *call, struct mgr_parked *p);
 	atomic_uint barred;	/* inodes, so that others need not take the lock */
 	atomic_uint settles, yields;	/* those of n that are, the same */
+	atomic_uint lined;	/* in the lines, the same */
 	/* for statistics */
 	atomic_ullong recalled, write_recalled, write_settled, yielded, expired, parked;
 };
@@ -115,6 +127,11 @@ void mgr_lease_note(struct mgr_op *op, u64 ino, bool own);
 void mgr_draft_note(struct mgr_op *op, const struct mgr_inode *in);
 /* All other sessions are to be out of the file before the request goes on. */
 void mgr_yield_note(struct mgr_op *op, u64 ino);
+/*
+ * A TURN that may have to wait: is nobody before it in the inode's line? If somebody is, it is to end with
+ * *@ret_err. Else, and wherever it is parked from here on, it has its place.
+ */
+bool mgr_line_first(struct mgr_op *op, u64 ino, int *ret_err);
 /* May those that are in it be asked to go out? Not who takes no leases. */
 bool mgr_yield_may(struct mgr_op *op, u64 ino);
 /*
@@ -159,11 +176,11 @@ bool mgr_write_reclaim(struct mgr_op *op, u64 ino);
 bool mgr_write_of_draft(struct mgr_op *op, u64 ino);
 /* The session, which is in the file, may get a WRITE lease as all others are out. Return: it has one. */
 bool mgr_write_turn(struct mgr_op *op, u64 ino);
-/* It was not told so, and has none. */
+/* It is out after all, and was not told: it has none. */
 void mgr_write_back(struct mgr_op *op, u64 ino);
 /* Has the session one that nobody waits for? */
 bool mgr_write_told(struct mgr_op *op, u64 ino);
-/* A session has one open of the file less: with the last for writing, or of all, its WRITE lease goes. */
+/* A session has one open for writing of the file less: with the last its WRITE lease goes. */
 void mgr_write_trim(struct mgr_op *op, u64 ino, u64 session);
 /* The session has written all, told of it, and given its WRITE lease up: a RECALL is answered. */
 void mgr_write_over(struct mgr_op *op, u64 ino);
@@ -192,12 +209,14 @@ void mgr_settled(struct mgr_op *op, u64 ino, u64 round);
 bool mgr_yield_due(struct mgr_op *op, u64 ino);
 /* The session asks to be let in: it is out. */
 void mgr_yield_came(struct mgr_op *op, u64 ino);
+/* It is let in as it is: an answer that is on its way does not say any more that it is out. */
+void mgr_yield_anew(struct mgr_op *op, u64 ino);
 /* A session has one open of the file less: who has it not open need not go out. */
 void mgr_yield_trim(struct mgr *m, u64 ino, u64 session);
 /* Sends what must be sent again, gives up on what has expired. @now: monotonic ms. */
 void mgr_recall_tick(struct mgr *m, u64 now);
 /*
- * Who is being asked for the lease on @ino, of sessions with a number behind @after, for HOLDERS.
+ * Who is being asked for the lease on @ino, or to go out of it, of sessions with a number behind @after, for HOLDERS.
  * Return: how many, perhaps more than @room.
  */
 u32 mgr_recall_holders(struct mgr *m, u64 ino, u64 after, struct mgr_holder *ret, u32 room);

@@ -429,7 +429,7 @@ struct fx_client {
 	bool no_retry;		/* give -EAGAIN to the test instead of asking again */
 	bool park;		/* give -EINPROGRESS to the test when leases are in the way; fx_op has them */
 	bool wait;		/* the same when it would wait for the end of the grace */
-	const struct mgr_parked *parked;	/* what the next request has waited for */
+	struct mgr_parked *parked;	/* what the next request has waited for */
 	u32 uid, gid;
 	u8 groups[32];
 	u32 ngroups;

@@ -3,92 +3,7 @@
  * mgr_turn_test.c - turns: who is in a file and who is out of it, who waits for whom, what ends that, and
  * what of it outlives the manager.
  */
-#include "mgr_wlease_fixture.h"
-
-static int turn(struct fx_client *c, struct pvfs_fid fid, u32 flags, u64 seq, struct pvfs_attr *at)
-{
-	struct pvfs_turn_req rq = { .fid = fid, .flags = flags, .seq = seq };
-	struct pvfs_turn_rep rp;
-	int err = fx_turn(c, &rq, &rp);
-
-	fx_take(at, err, &rp.attr);
-	return err;
-}
-
-static int alone(struct fx_client *c, struct pvfs_fid fid, u64 seq, struct pvfs_attr *at)
-{
-	return turn(c, fid, PVFS_TN_ALONE, seq, at);
-}
-
-/* The request that was resumed as number @i is executed again. */
-static int again(struct fx_client *c, u32 i, struct pvfs_fid fid, u32 flags, u64 seq, struct pvfs_attr *at)
-{
-	int err;
-
-	assert_true(i < seen.nresumed);
-	c->parked = seen.resumed[i];
-	err = turn(c, fid, flags, seq, at);
-	c->parked = NULL;
-	return err;
-}
-
-static int reported(struct fx_client *c, struct pvfs_fid fid, u64 round, u32 flags)
-{
-	struct pvfs_report_req rq = { .fid = fid, .settled = round, .flags = flags };
-	struct pvfs_report_rep rp;
-
-	return fx_report(c, &rq, &rp);
-}
-
-static bool in(struct wl *t, const struct fx_client *c, u64 ino)
-{
-	struct mgr_opens_view v;
-
-	mgr_opens_view(&t->f->m->opens, ino, c->session, &v);
-	return v.open && !v.out;
-}
-
-static bool barred(struct wl *t)
-{
-	return atomic_load(&t->f->m->recalls.barred);
-}
-
-/* What was sent last is a YIELD of this file to this client. Return: its round. */
-static u64 yields(const struct fx_client *c, u64 ino, u32 n)
-{
-	assert_int_equal(seen.nyields, n);
-	assert_int_equal(seen.yield[n - 1].session, c->session);
-	assert_int_equal(seen.yield[n - 1].ino, ino);
-	assert_true(seen.yield[n - 1].round);
-	return seen.yield[n - 1].round;
-}
-
-/* A file that a and b have open. */
-static struct hf both(struct wl *t, const char *name)
-{
-	struct hf h = make_striped(&t->a, name, 0);
-
-	assert_int_equal(do_open(&t->b, h.at.fid, RW, NULL), 0);
-	assert_true(in(t, &t->a, h.at.fid.ino) && in(t, &t->b, h.at.fid.ino));
-	return h;
-}
-
-/* b is in, with a WRITE lease, and a out. */
-static void give(struct wl *t, struct hf *h, u64 seq)
-{
-	u64 ino = h->at.fid.ino;
-	u32 n = seen.nyields;
-	struct pvfs_attr at;
-
-	assert_int_equal(alone(&t->b, h->at.fid, seq, &at), -EINPROGRESS);
-	park(&t->b, ino);
-	mgr_round_told(t->f->m, t->a.session, ino, yields(&t->a, ino, n + 1), 0);
-	assert_int_equal(seen.nresumed, 1);
-	assert_int_equal(again(&t->b, 0, h->at.fid, PVFS_TN_ALONE, seq, &at), 0);
-	assert_true(granted(&at));
-	over(t);
-	assert_true(in(t, &t->b, ino) && !in(t, &t->a, ino) && writes(t, &t->b, ino));
-}
+#include "mgr_turn_fixture.h"
 
 /* Alone, as the other is told to go out, and says that it has, at once. */
 static void asks(void **state)
@@ -97,11 +12,14 @@ static void asks(void **state)
 	struct mgr *m = t->f->m;
 	struct pvfs_attr at;
 	struct hf h = both(t, "f");
+	struct pvfs_fid fid = h.at.fid;
 	u64 ino = h.at.fid.ino, round;
 
 	assert_int_equal(turn(&t->b, h.at.fid, 2, 1, NULL), -EINVAL);
+	fid.gen++;
+	assert_int_equal(alone(&t->b, fid, 7, NULL), -ESTALE);
 	assert_int_equal(turn(&t->b, h.at.fid, 0, 0, NULL), -EINVAL);
-	assert_int_equal(turn(&t->b, fx_root, 0, 1, NULL), -EBADF);
+	assert_int_equal(turn(&t->b, fx_root, 0, 1, NULL), -EINVAL);
 	assert_true(in(t, &t->b, ino));
 	assert_int_equal(alone(&t->b, h.at.fid, 1, &at), -EINPROGRESS);
 	assert_false(in(t, &t->b, ino));
@@ -204,7 +122,7 @@ static void says_later(void **state)
 	over(t);
 }
 
-/* Both want to be alone: both are out, one gets it, and is told to yield to the other. */
+/* Both want to be alone: both are out, the first gets it, and is told to yield to the other. */
 static void both_ask(void **state)
 {
 	struct wl *t = *state;
@@ -216,35 +134,68 @@ static void both_ask(void **state)
 	assert_int_equal(alone(&t->b, h.at.fid, 1, &at), -EINPROGRESS);
 	park(&t->b, ino);
 	round = yields(&t->a, ino, 1);
-	/* a's own wish is the answer; nobody is in any more, and it needs not wait. */
-	assert_int_equal(alone(&t->a, h.at.fid, 1, &at), 0);
-	assert_true(granted(&at) && in(t, &t->a, ino));
+	/* a's own wish is the answer; nobody is in any more, and it is b's turn. */
+	assert_int_equal(alone(&t->a, h.at.fid, 1, &at), -EINPROGRESS);
+	assert_false(in(t, &t->a, ino));
+	park(&t->a, ino);
 	assert_int_equal(seen.nresumed, 1);
+	assert_int_equal(again(&t->b, 0, h.at.fid, PVFS_TN_ALONE, 1, &at), 0);
+	assert_true(granted(&at) && in(t, &t->b, ino));
+	mgr_recall_over(m, seen.resumed[0]);
+	assert_int_equal(seen.nresumed, 2);
+	assert_int_equal(again(&t->a, 1, h.at.fid, PVFS_TN_ALONE, 1, &at), -EINPROGRESS);
+	park(&t->a, ino);
+	mgr_recall_over(m, seen.resumed[1]);
 	/* The answer to that YIELD comes too late to say anything. */
 	mgr_round_told(m, t->a.session, ino, round, 0);
-	assert_true(writes(t, &t->a, ino) && in(t, &t->a, ino));
-	assert_int_equal(again(&t->b, 0, h.at.fid, PVFS_TN_ALONE, 1, &at), -EINPROGRESS);
-	assert_false(in(t, &t->b, ino));
-	park(&t->b, ino);
-	mgr_recall_over(m, seen.resumed[0]);
-	assert_true(yields(&t->a, ino, 2) != round);
-	mgr_round_told(m, t->a.session, ino, round, 0);
-	assert_int_equal(seen.nresumed, 1);
-	assert_int_equal(reported(&t->a, h.at.fid, seen.yield[1].round, PVFS_RP_RECALLED), 0);
+	assert_true(yields(&t->b, ino, 2) != round);
+	mgr_round_told(m, t->b.session, ino, round, 0);
 	assert_int_equal(seen.nresumed, 2);
-	assert_true(barred(t));
-	assert_int_equal(again(&t->b, 1, h.at.fid, PVFS_TN_ALONE, 1, &at), 0);
-	assert_true(granted(&at));
-	mgr_recall_over(m, seen.resumed[1]);
-	assert_false(barred(t));
-	/* A TURN of who is about to be asked, and has the lease, is its answer as well. */
-	assert_int_equal(alone(&t->a, h.at.fid, 2, &at), -EINPROGRESS);
-	park(&t->a, ino);
-	yields(&t->b, ino, 3);
-	assert_int_equal(alone(&t->b, h.at.fid, 2, &at), 0);
-	assert_true(granted(&at));
+	assert_int_equal(reported(&t->b, h.at.fid, seen.yield[1].round, PVFS_RP_RECALLED), 0);
 	assert_int_equal(seen.nresumed, 3);
+	assert_true(barred(t));
+	assert_int_equal(again(&t->a, 2, h.at.fid, PVFS_TN_ALONE, 1, &at), 0);
+	assert_true(granted(&at));
 	mgr_recall_over(m, seen.resumed[2]);
+	assert_false(barred(t));
+}
+
+/* A TURN of who has the lease is no answer to a YIELD: it has yet to write back. */
+static void has_it(void **state)
+{
+	struct wl *t = *state;
+	struct mgr *m = t->f->m;
+	struct pvfs_attr at;
+	struct hf h = both(t, "f");
+	u64 ino = h.at.fid.ino, round;
+
+	give(t, &h, 1);
+	assert_int_equal(alone(&t->a, h.at.fid, 1, &at), -EINPROGRESS);
+	park(&t->a, ino);
+	round = yields(&t->b, ino, 2);
+	t->b.no_retry = true;
+	assert_int_equal(alone(&t->b, h.at.fid, 2, &at), -EAGAIN);
+	/* Without ALONE it waits for nobody, and changes nothing, though a is before it. */
+	assert_int_equal(do_open(&t->b, h.at.fid, PVFS_O_READ, &at), 0);
+	assert_true(at.flags & PVFS_AF_OUT);
+	assert_int_equal(turn(&t->b, h.at.fid, 0, 3, &at), 0);
+	assert_false(granted(&at));
+	/* It may not have heard of the lease, and said that it was out. */
+	mgr_round_told(m, t->b.session, ino, round, 0);
+	assert_int_equal(seen.nresumed, 0);
+	assert_true(yields(&t->b, ino, 3) != round);
+	round = seen.yield[2].round;
+	assert_true(writes(t, &t->b, ino) && in(t, &t->b, ino) && !in(t, &t->a, ino));
+	/* a is killed, and closes it: b goes out all the same. */
+	assert_int_equal(do_close(&t->a, h.at.fid, RW, NULL), 0);
+	assert_int_equal(reported(&t->b, h.at.fid, round, PVFS_RP_RECALLED), 0);
+	assert_int_equal(again(&t->a, 0, h.at.fid, PVFS_TN_ALONE, 1, NULL), -EBADF);
+	over(t);
+	assert_int_equal(alone(&t->b, h.at.fid, 4, &at), 0);
+	assert_true(granted(&at));
+	assert_int_equal(alone(&t->b, h.at.fid, 5, &at), 0);
+	assert_true(granted(&at));
+	assert_int_equal(m->recalls.n, 0);
 }
 
 /* Beside others, as long as none has it alone. */
@@ -298,19 +249,20 @@ static void numbers(void **state)
 
 	assert_int_equal(alone(&t->b, h.at.fid, 5, &at), -EINPROGRESS);
 	park(&t->b, ino);
-	assert_int_equal(alone(&t->b, h.at.fid, 4, &at), -ESTALE);
-	/* The same once more, before it was answered: they wait side by side. */
+	assert_int_equal(alone(&t->b, h.at.fid, 4, &at), -EINVAL);
+	/* The same once more, before it was answered: it waits behind the first. */
 	assert_int_equal(alone(&t->b, h.at.fid, 5, &at), -EINPROGRESS);
 	park(&t->b, ino);
 	round = yields(&t->a, ino, 1);
 	mgr_round_told(m, t->a.session, ino, round, 0);
-	assert_int_equal(seen.nresumed, 2);
-	assert_int_equal(again(&t->b, 1, h.at.fid, PVFS_TN_ALONE, 5, &at), 0);
+	assert_int_equal(seen.nresumed, 1);
+	assert_int_equal(again(&t->b, 0, h.at.fid, PVFS_TN_ALONE, 5, &at), 0);
 	assert_true(granted(&at));
 	/* The other is told the same, when nobody else waits. */
-	mgr_recall_over(m, seen.resumed[1]);
-	assert_int_equal(again(&t->b, 0, h.at.fid, PVFS_TN_ALONE, 5, &at), 0);
 	mgr_recall_over(m, seen.resumed[0]);
+	assert_int_equal(seen.nresumed, 2);
+	assert_int_equal(again(&t->b, 1, h.at.fid, PVFS_TN_ALONE, 5, &at), 0);
+	mgr_recall_over(m, seen.resumed[1]);
 	seen.nresumed = 0;
 	assert_int_equal(alone(&t->b, h.at.fid, 5, &at), 0);
 	assert_true(granted(&at));
@@ -323,7 +275,7 @@ static void numbers(void **state)
 	mgr_round_told(m, t->b.session, ino, yields(&t->b, ino, 2), 0);
 	assert_int_equal(alone(&t->b, h.at.fid, 5, &at), 0);
 	assert_false(granted(&at) || in(t, &t->b, ino));
-	assert_int_equal(alone(&t->b, h.at.fid, 4, &at), -ESTALE);
+	assert_int_equal(alone(&t->b, h.at.fid, 4, &at), -EINVAL);
 	assert_int_equal(again(&t->a, 0, h.at.fid, PVFS_TN_ALONE, 1, &at), 0);
 	assert_true(granted(&at));
 	over(t);
@@ -498,24 +450,6 @@ static void nobody_writes(void **state)
 	assert_int_equal(turn(&t->b, h.at.fid, 0, 2, &at), 0);
 	assert_false(at.flags & (PVFS_AF_LEASE | PVFS_AF_WLEASE));
 	assert_int_equal(seen.nyields, 0);
-	/* Somebody has it alone who only reads, for one who wrote and has gone. */
-	assert_int_equal(do_open(&t->plain, h.at.fid, RW, NULL), -EINPROGRESS);
-	park(&t->plain, ino);
-	mgr_recall_told(m, t->a.session, &ino, 1, 0);
-	mgr_recall_told(m, t->b.session, &ino, 1, 0);
-	assert_int_equal(do_open(&t->plain, h.at.fid, RW, NULL), 0);
-	over(t);
-	assert_int_equal(do_close(&t->plain, h.at.fid, RW, NULL), 0);
-	assert_int_equal(do_open(&t->a, h.at.fid, RW, NULL), 0);
-	give(t, &h, 3);
-	assert_int_equal(do_close(&t->a, h.at.fid, RW, NULL), 0);
-	assert_int_equal(alone(&t->a, h.at.fid, 2, &at), -EINPROGRESS);
-	park(&t->a, ino);
-	assert_int_equal(seen.nyields, 1);
-	mgr_recall_told(m, t->b.session, &ino, 1, 0);
-	assert_int_equal(again(&t->a, seen.nresumed - 1, h.at.fid, PVFS_TN_ALONE, 2, &at), 0);
-	assert_true(in(t, &t->b, ino) && in(t, &t->a, ino));
-	over(t);
 }
 
 /* Who has it not open any more need not go out; nor who is gone. */
@@ -574,51 +508,44 @@ static void ends(void **state)
 	assert_int_equal(m->recalls.n, 0);
 }
 
-/* Who has it open to read only has it until its last CLOSE; so has who closes what it wrote with. */
+/* Who has it open to read only comes in, and has no WRITE lease; who closes what it wrote with has none any more. */
 static void readers(void **state)
 {
 	struct wl *t = *state;
+	struct mgr *m = t->f->m;
 	struct pvfs_attr at;
 	struct hf h = make_striped(&t->a, "f", 0);
 	u64 ino = h.at.fid.ino;
 
 	assert_int_equal(do_open(&t->b, h.at.fid, PVFS_O_READ, NULL), 0);
-	assert_int_equal(do_open(&t->b, h.at.fid, PVFS_O_READ, NULL), 0);
-	give(t, &h, 1);
-	assert_int_equal(do_close(&t->b, h.at.fid, PVFS_O_READ, NULL), 0);
-	assert_true(writes(t, &t->b, ino));
-	assert_int_equal(do_close(&t->b, h.at.fid, PVFS_O_READ, NULL), 0);
-	assert_false(writes(t, &t->b, ino));
-	/* With who waits for it. */
-	assert_int_equal(do_open(&t->b, h.at.fid, PVFS_O_READ, NULL), 0);
+	assert_int_equal(alone(&t->b, h.at.fid, 1, &at), 0);
+	assert_false(granted(&at) || writes(t, &t->b, ino));
+	assert_true(in(t, &t->a, ino) && in(t, &t->b, ino));
+	assert_int_equal(seen.nyields, 0);
+	/* It goes out as others do, and what it asks for has a WRITE lease recalled. */
 	assert_int_equal(alone(&t->a, h.at.fid, 1, &at), -EINPROGRESS);
 	park(&t->a, ino);
-	mgr_round_told(t->f->m, t->b.session, ino, yields(&t->b, ino, 2), 0);
+	mgr_round_told(m, t->b.session, ino, yields(&t->b, ino, 1), 0);
 	assert_int_equal(again(&t->a, 0, h.at.fid, PVFS_TN_ALONE, 1, &at), 0);
+	assert_true(granted(&at));
 	over(t);
 	assert_int_equal(do_open(&t->a, h.at.fid, PVFS_O_READ, NULL), 0);
-	mgr_leases_drop_read(&t->f->m->leases, ino, t->a.session);
-	assert_int_equal(turn(&t->b, h.at.fid, 0, 2, &at), -EINPROGRESS);
-	park(&t->b, ino);
-	assert_int_equal(do_close(&t->a, h.at.fid, RW, NULL), 0);
-	assert_true(writes(t, &t->a, ino));
-	assert_int_equal(seen.nresumed, 0);
 	assert_int_equal(do_close(&t->a, h.at.fid, PVFS_O_READ, NULL), 0);
+	assert_int_equal(do_open(&t->a, h.at.fid, PVFS_O_READ, NULL), 0);
+	assert_true(writes(t, &t->a, ino));
+	mgr_leases_drop_read(&m->leases, ino, t->a.session);
+	assert_int_equal(alone(&t->b, h.at.fid, 2, &at), -EINPROGRESS);
+	park(&t->b, ino);
+	assert_int_equal(seen.nyields, 1);
+	assert_int_equal(seen.session[0], t->a.session);
+	assert_int_equal(do_close(&t->a, h.at.fid, RW, NULL), 0);
 	assert_false(writes(t, &t->a, ino));
 	assert_int_equal(seen.nresumed, 1);
+	/* Now nobody writes. */
+	assert_int_equal(again(&t->b, 0, h.at.fid, PVFS_TN_ALONE, 2, &at), 0);
+	assert_false(granted(&at));
+	assert_true(in(t, &t->a, ino) && in(t, &t->b, ino));
 	over(t);
-	/* One that was given back, and came again with an OPEN, ends as that does. */
-	assert_int_equal(do_close(&t->b, h.at.fid, PVFS_O_READ, NULL), 0);
-	assert_int_equal(do_open(&t->a, h.at.fid, RW, NULL), 0);
-	assert_int_equal(do_open(&t->a, h.at.fid, PVFS_O_READ, NULL), 0);
-	assert_int_equal(alone(&t->a, h.at.fid, 2, &at), 0);
-	assert_true(granted(&at));
-	assert_int_equal(report(&t->a, h.at.fid, NULL, PVFS_RP_RECALLED), 0);
-	assert_int_equal(do_open(&t->a, h.at.fid, WL, &at), 0);
-	assert_true(granted(&at));
-	assert_int_equal(do_close(&t->a, h.at.fid, RW, NULL), 0);
-	assert_int_equal(do_close(&t->a, h.at.fid, RW, NULL), 0);
-	assert_false(writes(t, &t->a, ino));
 }
 
 /* Whoever else opens it, or changes it, has it recalled as ever. */
@@ -835,13 +762,50 @@ static void restart(void **state)
 	}
 }
 
+/* It was read a moment ago: who has come in since the restart is in. */
+static void late_out(void **state)
+{
+	struct wl *t = *state;
+	struct pvfs_attr at;
+	struct hf h = both(t, "f");
+	u64 ino = h.at.fid.ino;
+
+	give(t, &h, 1);
+	assert_int_equal(report(&t->b, h.at.fid, NULL, PVFS_RP_RECALLED), 0);
+	assert_int_equal(turn(&t->a, h.at.fid, 0, 1, &at), 0);
+	assert_int_equal(reclaim(&t->a, &h, RW | PVFS_O_OUT, &at), 0);
+	assert_true(in(t, &t->a, ino));
+	assert_int_equal(alone(&t->b, h.at.fid, 2, &at), -EINPROGRESS);
+	park(&t->b, ino);
+	mgr_round_told(t->f->m, t->a.session, ino, yields(&t->a, ino, 2), 0);
+	over(t);
+}
+
+/* An OPEN with O_TRUNC of who is out says so, also when the answer is one that was kept. */
+static void truncates(void **state)
+{
+	struct wl *t = *state;
+	struct pvfs_attr at;
+	struct hf h = both(t, "f");
+
+	give(t, &h, 1);
+	assert_int_equal(report(&t->b, h.at.fid, NULL, PVFS_RP_RECALLED), 0);
+	assert_int_equal(do_open(&t->a, h.at.fid, RW | PVFS_O_TRUNC, &at), 0);
+	assert_true(at.flags & PVFS_AF_OUT);
+	t->a.seq--;
+	assert_int_equal(do_open(&t->a, h.at.fid, RW | PVFS_O_TRUNC, &at), 0);
+	assert_int_equal(atomic_load(&t->f->m->count.replays), 1);
+	assert_true(at.flags & PVFS_AF_OUT);
+}
+
 #define T(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
 
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		T(asks), T(says_later), T(both_ask), T(comes_in), T(numbers), T(overtaken), T(plain_ones), T(nobody_writes),
+		T(asks), T(says_later), T(both_ask), T(has_it), T(comes_in), T(numbers), T(overtaken), T(plain_ones), T(nobody_writes),
 		T(ends), T(readers), T(third), T(heads), T(restart),
+		T(late_out), T(truncates),
 	};
 
 	cmocka_set_message_output(CM_OUTPUT_TAP);
