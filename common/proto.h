@@ -201,7 +201,7 @@ enum pvfs_role {
 /* pvfs_holder.flags */
 #define PVFS_HD_LEASE		0x1u	/* it has a lease on the inode */
 #define PVFS_HD_DRAFT		0x2u	/* which is a draft of its */
-#define PVFS_HD_RECALL		0x4u	/* it was asked, or will be, to give that up, and has not answered */
+#define PVFS_HD_RECALL		0x4u	/* it was asked, or will be, to give that up, or to go out, and has not answered */
 #define PVFS_HD_OWN		0x8u	/* it is the asking session */
 #define PVFS_HD_WRITE		0x10u	/* it is a WRITE lease: for as long as the session lives */
 #define PVFS_HD_OUT		0x20u	/* it is out of the file: it asks before it reads or writes */

@@ -20,6 +20,12 @@ static int fake_send(struct mgr *m, u64 session, const u64 *inos, u32 n)
 	return 0;
 }
 
+static int fake_yield(struct mgr *m, u64 session, u64 ino, u64 round)
+{
+	sent++;
+	return 0;
+}
+
 static void fake_resume(struct mgr *m, struct pvfs_call *call, struct mgr_parked *p)
 {
 	mgr_recall_over(m, p);
@@ -29,6 +35,7 @@ static void hook(struct hd *t)
 {
 	sent = 0;
 	t->f->m->recalls.send = fake_send;
+	t->f->m->recalls.yield = fake_yield;
 	t->f->m->recalls.resume = fake_resume;
 }
 
@@ -228,7 +235,17 @@ static void write_lease(void **state)
 	assert_int_equal(h.ms, 0);
 	assert_int_equal(h.writers, 1);
 	assert_int_equal(sent, 0);
+	/* It is asked to go out. */
+	fx_op.nnoted = 1;
+	fx_op.noted[0] = (struct mgr_noted){ .ino = f.at.fid.ino, .yield = true };
+	free(fx_op.payload);
+	fx_op.payload = NULL;
+	assert_int_equal(mgr_recall_park(t->f->m, &fx_op, t->b.session, (void *)"call"), 0);
+	assert_int_equal(sent, 1);
+	assert_int_equal(ask(&t->b, fx_root, "big", &rp), 0);
+	assert_int_equal(said(&rp, t->a.session).flags, PVFS_HD_LEASE | PVFS_HD_WRITE | PVFS_HD_RECALL);
 	mgr_opens_out(&t->f->m->opens, f.at.fid.ino, t->a.session);
+	mgr_recall_tick(t->f->m, mgr_mono_ms());
 	assert_int_equal(ask(&t->b, fx_root, "big", &rp), 0);
 	assert_int_equal(said(&rp, t->a.session).flags, PVFS_HD_LEASE | PVFS_HD_WRITE | PVFS_HD_OUT);
 	assert_int_equal(do_close(&t->a, f.at.fid, PVFS_O_READ | PVFS_O_WRITE, NULL), 0);
