@@ -115,8 +115,10 @@ static void says_later(void **state)
 	park(&t->plain, ino);
 	assert_int_equal(alone(&t->b, h.at.fid, 2, &at), -EINPROGRESS);
 	park(&t->b, ino);
+	assert_int_equal(atomic_load(&m->recalls.write_recalled), 1);
 	mgr_round_told(m, t->a.session, ino, yields(&t->a, ino, 3), 0);
 	assert_int_equal(seen.nresumed, 2);
+	assert_int_equal(atomic_load(&m->recalls.write_recalled), 2);
 	assert_int_equal(m->recalls.n, 0);
 	assert_int_equal(mgr_leases_held(&m->leases, ino, 0, mgr_mono_ms(), NULL, 0), 0);
 	over(t);
