@@ -298,7 +298,7 @@ static void numbers(void **state)
 struct meanwhile {
 	struct wl *t;
 	struct hf h;
-	bool yields;
+	enum { SAME, YIELDS, CLOSES, LATER } what;
 	int err;
 	bool granted;
 };
@@ -308,12 +308,14 @@ static void *other_does(void *arg)
 	struct meanwhile *w = arg;
 	struct pvfs_attr at;
 
-	if (w->yields) {
+	if (w->what == YIELDS) {
 		w->err = alone(&w->t->a, w->h.at.fid, 2, &at);
 		park(&w->t->a, w->h.at.fid.ino);
 		mgr_round_told(w->t->f->m, w->t->b.session, w->h.at.fid.ino, yields(&w->t->b, w->h.at.fid.ino, 1), 0);
+	} else if (w->what == CLOSES) {
+		w->err = do_close(&w->t->b, w->h.at.fid, RW, NULL);
 	} else {
-		w->err = alone(&w->t->b, w->h.at.fid, 1, &at);
+		w->err = alone(&w->t->b, w->h.at.fid, w->what == LATER ? 2 : 1, &at);
 		w->granted = granted(&at);
 	}
 	free(fx_op.payload);
@@ -346,7 +348,7 @@ static void overtaken(void **state)
 	t->b.no_retry = true;
 	for (i = 0; i < 2; i++) {
 		w.h = both(t, i ? "one" : "two");
-		w.yields = i;
+		w.what = i ? YIELDS : SAME;
 		ino = w.h.at.fid.ino;
 		/* It may have written, so the iods are asked how long the file is. */
 		mgr_opens_out(&t->f->m->opens, ino, t->a.session);
@@ -367,6 +369,34 @@ static void overtaken(void **state)
 	t->f->m->recalls.resume = only_over;
 	mgr_recall_over(t->f->m, seen.resumed[0]);
 	mgr_recall_session_end(t->f->m, t->b.session);
+}
+
+/* It is closed meanwhile, or asks anew: of what comes to nothing nothing is left, and what is a later one's is its. */
+static void overtakes_itself(void **state)
+{
+	struct wl *t = *state;
+	struct meanwhile w = { .t = t };
+	struct pvfs_attr at;
+	u64 ino;
+	u32 i;
+
+	t->b.no_retry = true;
+	for (i = 0; i < 2; i++) {
+		w.h = both(t, i ? "one" : "two");
+		w.what = i ? LATER : CLOSES;
+		ino = w.h.at.fid.ino;
+		mgr_opens_out(&t->f->m->opens, ino, t->a.session);
+		t->f->x.meanwhile = while_asked;
+		t->f->x.meanwhile_arg = &w;
+		assert_int_equal(alone(&t->b, w.h.at.fid, 1, &at), -EAGAIN);
+		assert_null(t->f->x.meanwhile);
+		assert_int_equal(w.err, 0);
+		assert_int_equal(w.granted, i);
+		assert_int_equal(writes(t, &t->b, ino), i);
+		assert_int_equal(in(t, &t->b, ino), i);
+		assert_int_equal(alone(&t->b, w.h.at.fid, 1, &at), i ? -EINVAL : -EBADF);
+	}
+	assert_int_equal(atomic_load(&t->f->m->leases.writes), 1);
 }
 
 /* Who takes no leases is not asked: there is no WRITE lease then. */
@@ -805,9 +835,9 @@ static void truncates(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		T(asks), T(says_later), T(both_ask), T(has_it), T(comes_in), T(numbers), T(overtaken), T(plain_ones), T(nobody_writes),
-		T(ends), T(readers), T(third), T(heads), T(restart),
-		T(late_out), T(truncates),
+		T(asks), T(says_later), T(both_ask), T(has_it), T(comes_in), T(numbers), T(overtaken), T(overtakes_itself),
+		T(plain_ones), T(nobody_writes), T(ends), T(readers), T(third), T(heads), T(restart), T(late_out),
+		T(truncates),
 	};
 
 	cmocka_set_message_output(CM_OUTPUT_TAP);
