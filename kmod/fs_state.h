@@ -27,11 +27,11 @@ struct pvfs_lease_counts {
 	u32 n[PVFS_LEASED_KINDS][PVFS_LEASE_SPANS];	/* span i at i % SPANS */
 };
 
-/* From a draft's first RECALL until all of it was told. */
-#define PVFS_DRAFT_TIMES 5u
-struct pvfs_draft_times {
+/* From the first RECALL, of a draft or a WRITE lease, until all of it was told. */
+#define PVFS_FLUSH_TIMES 5u
+struct pvfs_flush_times {
 	u64 n, us, us_max;
-	u64 below[PVFS_DRAFT_TIMES];	/* 1, 10, 100 ms, 1 s; the last: longer */
+	u64 below[PVFS_FLUSH_TIMES];	/* 1, 10, 100 ms, 1 s; the last: longer */
 };
 
 /* What says whether an answer may still be believed when it comes: lease.c. */
@@ -47,7 +47,7 @@ struct pvfs_leases {
 	u64 recalls;			/* how many inodes were recalled */
 	u64 recalled[PVFS_RECALLS_KEPT];	/* the last ones: number i at i % KEPT */
 	struct pvfs_lease_counts counts;
-	struct pvfs_draft_times times;
+	struct pvfs_flush_times told, given;	/* drafts, WRITE leases */
 	atomic_t drafts, writes;	/* and WRITE leases, there are now */
 };
 

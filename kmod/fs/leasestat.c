@@ -13,8 +13,8 @@
 #include "vfs.h"
 #include "trace.h"
 
-/* Of pvfs_draft_times.below, but for the last, which is longer. */
-static const u32 below_us[PVFS_DRAFT_TIMES - 1] = { 1000, 10000, 100000, 1000000 };
+/* Of pvfs_flush_times.below, but for the last, which is longer. */
+static const u32 below_us[PVFS_FLUSH_TIMES - 1] = { 1000, 10000, 100000, 1000000 };
 
 static enum pvfs_leased leased_kind(const struct inode *inode)
 {
@@ -133,6 +133,25 @@ void pvfs_leasestat_late(struct inode *inode)
 	spin_unlock(&pi->lock);
 }
 
+/* @since: ktime, ns; 0: nobody has asked for it. Return: microseconds since then. */
+static u64 times_add(struct pvfs_leases *l, struct pvfs_flush_times *t, u64 since)
+{
+	u64 us = div_u64(ktime_get_ns() - since, NSEC_PER_USEC);
+	unsigned int i;
+
+	if (!since)
+		return 0;
+	for (i = 0; i < PVFS_FLUSH_TIMES - 1 && us >= below_us[i]; i++)
+		;
+	spin_lock(&l->lock);
+	t->n++;
+	t->us += us;
+	t->us_max = max(t->us_max, us);
+	t->below[i]++;
+	spin_unlock(&l->lock);
+	return us;
+}
+
 /**
  * pvfs_leasestat_told - a draft is over: the manager, or the iods, have what was kept back
  * @inode: what was a draft; its mutex is held
@@ -142,26 +161,29 @@ void pvfs_leasestat_told(struct inode *inode, u32 bytes)
 {
 	struct pvfs_leases *l = &PVFS_VOL(inode)->leases;
 	struct pvfs_inode *pi = PVFS_I(inode);
-	struct pvfs_draft_times *t = &l->times;
-	unsigned int i;
 	u64 at, us;
 
 	pvfs_leasestat_draft(PVFS_VOL(inode), -1);
 	spin_lock(&pi->lock);
 	at = pi->draft_recalled;
 	spin_unlock(&pi->lock);
-	if (!at)
-		return;
-	us = div_u64(ktime_get_ns() - at, NSEC_PER_USEC);
-	for (i = 0; i < PVFS_DRAFT_TIMES - 1 && us >= below_us[i]; i++)
-		;
-	spin_lock(&l->lock);
-	t->n++;
-	t->us += us;
-	t->us_max = max(t->us_max, us);
-	t->below[i]++;
-	spin_unlock(&l->lock);
-	trace_pvfs_draft_told(inode->i_sb->s_dev, pi->fid.ino, bytes, us);
+	us = times_add(l, &l->told, at);
+	if (at)
+		trace_pvfs_draft_told(inode->i_sb->s_dev, pi->fid.ino, bytes, us);
+}
+
+/**
+ * pvfs_leasestat_given - a WRITE lease was given up, and the manager was told
+ * @inode: the file
+ * @since: ktime when it was asked for first, ns; 0: it was not
+ * @failed: something could not be written
+ */
+void pvfs_leasestat_given(struct inode *inode, u64 since, bool failed)
+{
+	struct pvfs_leases *l = &PVFS_VOL(inode)->leases;
+
+	trace_pvfs_wlease_given(inode->i_sb->s_dev, PVFS_I(inode)->fid.ino, times_add(l, &l->given, since),
+				failed);
 }
 
 /* ---------------------------------------------------------------- for people */
@@ -173,8 +195,20 @@ void pvfs_leasestat_told(struct inode *inode, u32 bytes)
 void pvfs_leasestat_reset(struct pvfs_volume *vol)
 {
 	spin_lock(&vol->leases.lock);
-	memset(&vol->leases.times, 0, sizeof(vol->leases.times));
+	memset(&vol->leases.told, 0, sizeof(vol->leases.told));
+	memset(&vol->leases.given, 0, sizeof(vol->leases.given));
 	spin_unlock(&vol->leases.lock);
+}
+
+static void show_times(struct seq_file *m, const char *what, const char *did, const struct pvfs_flush_times *t)
+{
+	unsigned int i;
+
+	seq_printf(m, "%s %llu\n%s_us_mean %llu\n%s_us_max %llu\n", what, t->n, did,
+		   t->n ? div64_u64(t->us, t->n) : 0, did, t->us_max);
+	for (i = 0; i < PVFS_FLUSH_TIMES - 1; i++)
+		seq_printf(m, "%s_below_%u_us %llu\n", did, below_us[i], t->below[i]);
+	seq_printf(m, "%s_later %llu\n", did, t->below[i]);
 }
 
 /**
@@ -188,7 +222,7 @@ void pvfs_leasestat_show(struct seq_file *m, struct pvfs_volume *vol)
 	struct pvfs_leases *l = &vol->leases;
 	u64 now = pvfs_boot_ns(), sum[PVFS_LEASED_KINDS] = { };
 	struct pvfs_lease_counts *c = &l->counts;
-	struct pvfs_draft_times t;
+	struct pvfs_flush_times told, given;
 	unsigned int i, kind;
 
 	spin_lock(&l->lock);
@@ -199,7 +233,8 @@ void pvfs_leasestat_show(struct seq_file *m, struct pvfs_volume *vol)
 			for (i = 0; i < PVFS_LEASE_SPANS; i++)
 				sum[kind] += c->n[kind][i];
 	}
-	t = l->times;
+	told = l->told;
+	given = l->given;
 	spin_unlock(&l->lock);
 	for (kind = 0; kind < PVFS_LEASED_KINDS; kind++)
 		seq_printf(m, "%s %llu\n", kinds[kind], sum[kind]);
@@ -207,9 +242,6 @@ void pvfs_leasestat_show(struct seq_file *m, struct pvfs_volume *vol)
 	seq_printf(m, "taken %llu\nrecalled %llu\nrecalled_late %llu\nsettles %llu\n",
 		   pvfs_counted(vol, PVFS_CNT_LEASES), pvfs_counted(vol, PVFS_CNT_RECALLED),
 		   pvfs_counted(vol, PVFS_CNT_LATE), pvfs_counted(vol, PVFS_CNT_SETTLES));
-	seq_printf(m, "drafts_told %llu\ntold_us_mean %llu\ntold_us_max %llu\n", t.n,
-		   t.n ? div64_u64(t.us, t.n) : 0, t.us_max);
-	for (i = 0; i < PVFS_DRAFT_TIMES - 1; i++)
-		seq_printf(m, "told_below_%u_us %llu\n", below_us[i], t.below[i]);
-	seq_printf(m, "told_later %llu\n", t.below[i]);
+	show_times(m, "drafts_told", "told", &told);
+	show_times(m, "writes_given", "given", &given);
 }

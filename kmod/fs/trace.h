@@ -57,12 +57,19 @@ TRACE_EVENT(pvfs_draft_told, TP_PROTO(dev_t dev, u64 ino, u32 bytes, u64 us), TP
 	    TP_printk("dev %d:%d ino %llu bytes %u us %llu", MAJOR(__entry->dev), MINOR(__entry->dev),
 		      __entry->ino, __entry->bytes, __entry->us));
 
-/* All that was written is with the iods, or could not be: @failed. */
-TRACE_EVENT(pvfs_wlease_given, TP_PROTO(dev_t dev, u64 ino, bool failed), TP_ARGS(dev, ino, failed),
-	    TP_STRUCT__entry(__field(dev_t, dev) __field(u64, ino) __field(bool, failed)),
-	    TP_fast_assign(__entry->dev = dev; __entry->ino = ino; __entry->failed = failed;),
-	    TP_printk("dev %d:%d ino %llu%s", MAJOR(__entry->dev), MINOR(__entry->dev), __entry->ino,
-		      __entry->failed ? " failed" : ""));
+/* A WRITE lease that there was not before. */
+TRACE_EVENT(pvfs_wlease, TP_PROTO(dev_t dev, u64 ino, unsigned long token), TP_ARGS(dev, ino, token),
+	    TP_STRUCT__entry(__field(dev_t, dev) __field(u64, ino) __field(unsigned long, token)),
+	    TP_fast_assign(__entry->dev = dev; __entry->ino = ino; __entry->token = token;),
+	    TP_printk("dev %d:%d ino %llu number %lu", MAJOR(__entry->dev), MINOR(__entry->dev),
+		      __entry->ino, __entry->token));
+
+/* All that was written is with the iods, or could not be: @failed. Since it was recalled first; 0: it was not. */
+TRACE_EVENT(pvfs_wlease_given, TP_PROTO(dev_t dev, u64 ino, u64 us, bool failed), TP_ARGS(dev, ino, us, failed),
+	    TP_STRUCT__entry(__field(dev_t, dev) __field(u64, ino) __field(u64, us) __field(bool, failed)),
+	    TP_fast_assign(__entry->dev = dev; __entry->ino = ino; __entry->us = us; __entry->failed = failed;),
+	    TP_printk("dev %d:%d ino %llu us %llu%s", MAJOR(__entry->dev), MINOR(__entry->dev), __entry->ino,
+		      __entry->us, __entry->failed ? " failed" : ""));
 
 #endif
 

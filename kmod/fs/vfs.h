@@ -114,6 +114,7 @@ struct pvfs_wlease {
 	bool told;			/* that it was given up the mgr is being told */
 	bool failed;			/* a page could not be written */
 	bool recalled;			/* @work is to give it up */
+	u64 wanted;			/* ktime when it was recalled first, or yielded, ns; 0: not */
 	bool lost;			/* pages from a former session are there. Without the lock, too */
 	bool lost_told;			/* who wrote them was */
 	bool behind;			/* it was written to the page cache, ever. Without the lock */
@@ -420,6 +421,7 @@ void pvfs_leasestat_drop(struct pvfs_inode *pi);
 void pvfs_leasestat_draft(struct pvfs_volume *vol, int delta);
 void pvfs_leasestat_late(struct inode *inode);
 void pvfs_leasestat_told(struct inode *inode, u32 bytes);
+void pvfs_leasestat_given(struct inode *inode, u64 since, bool failed);
 
 /* ---------------------------------------------------------------- listing.c */
 

@@ -99,6 +99,7 @@ void pvfs_wlease_take(struct inode *inode, u32 flags, const struct pvfs_ask *ask
 		wl->pause = 0;
 		WRITE_ONCE(wl->token, atomic_long_inc_return(&vol->leases.tokens));
 		pvfs_count(vol, PVFS_CNT_WLEASES, 1);
+		trace_pvfs_wlease(inode->i_sb->s_dev, pi->fid.ino, wl->token);
 	}
 	wlease_set(pi, PVFS_WL_HELD);
 out:
@@ -380,8 +381,8 @@ void pvfs_wlease_work(struct work_struct *work)
 	struct pvfs_inode *pi = container_of(to_delayed_work(work), struct pvfs_inode, wl.work);
 	struct inode *inode = &pi->vfs_inode;
 	struct pvfs_volume *vol = PVFS_VOL(inode);
-	bool kept, tell;
-	u64 round;
+	bool given, kept, tell;
+	u64 round, wanted;
 
 	spin_lock(&pi->lock);
 	kept = pi->wl.state != PVFS_WL_GIVING && pvfs_turn_kept(inode);
@@ -404,7 +405,10 @@ void pvfs_wlease_work(struct work_struct *work)
 		wlease_throw_away(inode);
 	pvfs_turn_yield(inode, round);
 	spin_lock(&pi->lock);
-	tell = pi->wl.state == PVFS_WL_GIVING || round;
+	given = pi->wl.state == PVFS_WL_GIVING;
+	wanted = pi->wl.wanted;
+	pi->wl.wanted = 0;
+	tell = given || round;
 	pi->wl.told |= tell;
 	spin_unlock(&pi->lock);
 	if (tell) {
@@ -412,7 +416,8 @@ void pvfs_wlease_work(struct work_struct *work)
 		pvfs_lease_gone(inode);
 		pvfs_meta_report(inode, PVFS_RP_RECALLED, round);
 		pvfs_turn_yield_end(inode, round);
-		trace_pvfs_wlease_given(inode->i_sb->s_dev, pi->fid.ino, READ_ONCE(pi->wl.failed));
+		if (given)
+			pvfs_leasestat_given(inode, wanted, READ_ONCE(pi->wl.failed));
 		if (READ_ONCE(pi->wl.failed))
 			wlease_forget(inode);
 		/* No answer to what was asked before counts any more. */
@@ -466,6 +471,8 @@ static bool wlease_give_up(struct inode *inode, bool failed)
 	if (pi->wl.state == PVFS_WL_HELD) {
 		/* It is of use until it is given up, see pvfs_turn_kept(). */
 		pi->wl.recalled = true;
+		if (!failed && !pi->wl.wanted)
+			pi->wl.wanted = ktime_get_ns();
 		if (failed || !pvfs_turn_kept(inode))
 			wlease_set(pi, PVFS_WL_GIVING);
 		put = !wlease_queue(inode);
@@ -490,6 +497,8 @@ void pvfs_wlease_yield(struct inode *inode)
 	if (!igrab(inode))
 		return;
 	spin_lock(&PVFS_I(inode)->lock);
+	if (PVFS_I(inode)->wl.state == PVFS_WL_HELD && !PVFS_I(inode)->wl.wanted)
+		PVFS_I(inode)->wl.wanted = ktime_get_ns();
 	/* What was never opened has nothing to give up. */
 	if (smp_load_acquire(&PVFS_I(inode)->use))
 		put = !wlease_queue(inode);

@@ -255,6 +255,8 @@ behind_asked_for()
 	    times = counted('recalled')
 	    assert times >= 1
 	    eventually(lambda: leases('writes') == 0)
+	    same(leases('writes_given'), 1)
+	    assert leases('given_us_mean') == leases('given_us_max') > 0
 	    sent(WRITE=1, REPORT=1)
 	    same(counted('written_behind'), len(data))
 	    # From then on nothing is behind, so that the other sees it.
