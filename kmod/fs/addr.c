@@ -153,7 +153,7 @@ const struct address_space_operations pvfs_aops = {
 	.release_folio = pvfs_release_folio,
 	.invalidate_folio = pvfs_invalidate_folio,
 	.migrate_folio = filemap_migrate_folio,
-	.direct_IO = noop_direct_IO,	/* tells the VFS that O_DIRECT is fine; file.c does it */
+	.direct_IO = noop_direct_IO,	/* tells the VFS that O_DIRECT is fine; direct.c does it */
 };
 
 /*

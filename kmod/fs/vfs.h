@@ -4,7 +4,8 @@
  *
  *   super.c  mount options, super block        inode.c  inodes, attributes, how fresh they are
  *   namei.c  names                             dir.c    listing
- *   file.c   open, close, read, write, fsync   addr.c   page cache: mmap, exec, reads under a lease
+ *   file.c   open, close, read, write, fsync   direct.c  reads and writes past the page cache
+ *   addr.c   page cache: mmap, exec, reads under a lease
  *   xattr.c  extended attributes, pvfs.layout  acl.c    POSIX ACLs
  *   meta*.c  one function per operation of the mgr
  *   io.c     one transfer between memory and the iods   space.c  fallocate, holes
@@ -503,10 +504,7 @@ int pvfs_setattr(struct pvfs_idmap *idmap, struct dentry *dentry, struct iattr *
 bool pvfs_checked_here(struct pvfs_volume *vol, struct pvfs_idmap *idmap);
 int pvfs_permission(struct pvfs_idmap *idmap, struct inode *inode, int mask);
 
-/*
- * ---------------------------------------------------------------- namei.c, dir.c, file.c, addr.c,
- * xattr.c
- */
+/* ---------------------------------------------------------------- namei.c, dir.c, file.c */
 
 extern const struct inode_operations pvfs_dir_inode_operations;
 extern const struct inode_operations pvfs_file_inode_operations;
@@ -529,9 +527,19 @@ int pvfs_file_flush(struct file *file, fl_owner_t id);
 u32 pvfs_open_flags(const struct file *file, unsigned int oflags);
 struct pvfs_file *pvfs_file_alloc(u32 flags);
 int pvfs_open_noop(struct inode *inode, struct file *file);
+
+/* ---------------------------------------------------------------- direct.c */
+
 int pvfs_read_is_hole(struct pvfs_io *io, bool ask);
+ssize_t pvfs_direct_read(struct inode *inode, loff_t pos, struct iov_iter *to, bool keep, bool *eof);
+ssize_t pvfs_direct_write(struct file *file, loff_t *ppos, struct iov_iter *from, size_t most,
+			  bool append, struct lock_owner *appender);
+
+/* ---------------------------------------------------------------- ahead.c */
 
 void pvfs_read_ahead(struct file *file, loff_t pos, size_t len);
+
+/* ---------------------------------------------------------------- addr.c */
 
 int pvfs_file_mmap(struct file *file, struct vm_area_struct *vma);
 bool pvfs_cache_check(struct inode *inode);
@@ -544,6 +552,8 @@ int pvfs_cache_flush(struct inode *inode, loff_t pos, u64 len);
 int pvfs_cache_prepare(struct inode *inode, loff_t pos, u64 len);
 int pvfs_cache_fill(struct inode *inode, struct folio *folio);
 unsigned long pvfs_cache_token(const struct inode *inode);
+
+/* ---------------------------------------------------------------- xattr.c */
 
 ssize_t pvfs_listxattr(struct dentry *dentry, char *list, size_t size);
 bool pvfs_xattr_absent(struct inode *inode, u32 flag);

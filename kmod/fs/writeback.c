@@ -121,7 +121,7 @@ static size_t behind_copy(struct inode *inode, loff_t pos, struct iov_iter *from
 			pvfs_resend_news(folio);
 			folio_mark_dirty(folio);
 			/*
-			 * Who sees the new end finds the page dirty (file_read_some()); and while it is locked nobody
+			 * Who sees the new end finds the page dirty (pvfs_direct_read()); and while it is locked nobody
 			 * writes it back, who has to know how much of it is the file.
 			 */
 			smp_wmb();
