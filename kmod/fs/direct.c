@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
  * direct.c - bytes between a program's memory and the iods, past the page cache: the memory of a transfer, and the
- * transfer. What goes this way, and under which locks, file.c says.
+ * transfer. What goes this way, and under which locks, rw.c says.
  *
  * They move between the socket and the user's pages. Where the pages of the memory can't be had (a pipe,
  * kernel memory) they go through pages of ours.

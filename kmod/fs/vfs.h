@@ -4,8 +4,8 @@
  *
  *   super.c  mount options, super block        inode.c  inodes, attributes, how fresh they are
  *   namei.c  names                             dir.c    listing
- *   file.c   open, close, read, write, fsync   direct.c  reads and writes past the page cache
- *   addr.c   page cache: mmap, exec, reads under a lease
+ *   file.c   open, close, fsync                rw.c     read and write: which way they go
+ *   direct.c past the page cache               addr.c   page cache: mmap, exec, reads under a lease
  *   xattr.c  extended attributes, pvfs.layout  acl.c    POSIX ACLs
  *   meta*.c  one function per operation of the mgr
  *   io.c     one transfer between memory and the iods   space.c  fallocate, holes
@@ -527,6 +527,11 @@ int pvfs_file_flush(struct file *file, fl_owner_t id);
 u32 pvfs_open_flags(const struct file *file, unsigned int oflags);
 struct pvfs_file *pvfs_file_alloc(u32 flags);
 int pvfs_open_noop(struct inode *inode, struct file *file);
+
+/* ---------------------------------------------------------------- rw.c */
+
+ssize_t pvfs_read_iter(struct kiocb *iocb, struct iov_iter *to);
+ssize_t pvfs_write_iter(struct kiocb *iocb, struct iov_iter *from);
 
 /* ---------------------------------------------------------------- direct.c */
 
