@@ -3,7 +3,7 @@
  * rw.c - read(2) and write(2) of regular files: which way the bytes go, to where, and under which locks.
  *
  * A write returns when the iods have answered, and a read asks them: direct.c. But while a lease says that
- * nobody else writes, a read comes from the page cache (addr.c), and while one says that nobody else has the
+ * nobody else writes, a read comes from the page cache (cache.c), and while one says that nobody else has the
  * file open, a write goes there (writeback.c), unless it is a large one. New files may be drafts (draft.c).
  *
  * Reads take no lock. Writes hold i_rwsem shared, so that they run side by side; appending ones, those to

@@ -5,7 +5,7 @@
  *   super.c  mount options, super block        inode.c  inodes, attributes, how fresh they are
  *   namei.c  names                             dir.c    listing
  *   file.c   open, close, fsync                rw.c     read and write: which way they go
- *   direct.c past the page cache               addr.c   page cache: mmap, exec, reads under a lease
+ *   direct.c past the page cache               cache.c  page cache: mmap, exec, reads under a lease
  *   xattr.c  extended attributes, pvfs.layout  acl.c    POSIX ACLs
  *   meta*.c  one function per operation of the mgr
  *   io.c     one transfer between memory and the iods   space.c  fallocate, holes
@@ -544,7 +544,7 @@ ssize_t pvfs_direct_write(struct file *file, loff_t *ppos, struct iov_iter *from
 
 void pvfs_read_ahead(struct file *file, loff_t pos, size_t len);
 
-/* ---------------------------------------------------------------- addr.c */
+/* ---------------------------------------------------------------- cache.c */
 
 int pvfs_file_mmap(struct file *file, struct vm_area_struct *vma);
 bool pvfs_cache_check(struct inode *inode);

@@ -4,7 +4,7 @@
  *
  * write(2) leaves its bytes in the page cache while there is a WRITE lease (wlease.c), a shared mapping
  * always. They go to the iods a batch of neighbouring pages at a time, several at once, nobody waiting for
- * each: when the kernel's flusher finds them old or too many, at fsync, close, and where addr.c says.
+ * each: when the kernel's flusher finds them old or too many, at fsync, close, and where cache.c says.
  * What could not be written is told by fsync and close, once to each who has the file open; from then on
  * the file is written through, so that write(2) says why not.
  *

@@ -2,7 +2,7 @@
 /*
  * net.h - the seam between the module's two halves: what the lower one has for the VFS half.
  *
- *   ../fs/  VFS half: super.c inode.c namei.c dir.c file.c addr.c xattr.c lock.c; knows nothing of sockets
+ *   ../fs/  VFS half: super.c inode.c namei.c file.c cache.c lock.c ...: see vfs.h there; knows nothing of sockets
  *           meta*.c (one function per mgr operation), io.c (split over iods, gather);
  *           upcall.c has what the lower half may call: struct pvfs_volume_ops
  *   ---------------------------------------------------------------------- this file

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * addr.c - the page cache, which serves mmap, exec, reads while nobody else writes, and writes while
+ * cache.c - the page cache, which serves mmap, exec, reads while nobody else writes, and writes while
  * nobody else reads: filling it, also ahead of the reader, and throwing it away when the file is another.
  * writeback.c brings to the iods what was written to it.
  *
@@ -18,7 +18,7 @@
  * exclusively.
  *
  * The kernel's own waits for pages that are being written cannot be ended; an iod may be away for long.
- * So whoever can be killed waits here first, see addr_wait().
+ * So whoever can be killed waits here first, see cache_wait_written().
  */
 #include <linux/highmem.h>
 #include <linux/migrate.h>
@@ -81,7 +81,7 @@ static int pvfs_read_folio(struct file *file, struct folio *folio)
  * What could not be read, or is not known to be a hole, is read page by page, if it is wanted; so is
  * what the transfer was cut down by.
  */
-static void addr_readahead_done(struct pvfs_io *io)
+static void cache_readahead_done(struct pvfs_io *io)
 {
 	unsigned int i;
 
@@ -134,10 +134,10 @@ static void pvfs_readahead(struct readahead_control *rac)
 		if (wait)
 			err = pvfs_io_run(io);
 		else
-			err = pvfs_io_submit(io, addr_readahead_done);
+			err = pvfs_io_submit(io, cache_readahead_done);
 		if (err || wait) {
 			io->err = err;
-			addr_readahead_done(io);
+			cache_readahead_done(io);
 		}
 		if (err)
 			return;
@@ -160,7 +160,7 @@ const struct address_space_operations pvfs_aops = {
  * Pages that are read ahead are locked until an iod has answered, whoever asked for them: who wants to
  * throw some away waits for that here, where a kill ends it. Return: 0 or -EINTR.
  */
-static int addr_wait_unlocked(struct address_space *mapping, pgoff_t first, pgoff_t last)
+static int cache_wait_unlocked(struct address_space *mapping, pgoff_t first, pgoff_t last)
 {
 	struct folio_batch batch;
 	unsigned int i;
@@ -181,7 +181,7 @@ static int addr_wait_unlocked(struct address_space *mapping, pgoff_t first, pgof
  * Waits, killably, for those who write pages of a range: the flusher's writes nobody else can end.
  * Return: 0 or -EINTR.
  */
-static int addr_wait(struct address_space *mapping, loff_t pos, loff_t last)
+static int cache_wait_written(struct address_space *mapping, loff_t pos, loff_t last)
 {
 	pgoff_t index = pos >> PAGE_SHIFT, end = last >> PAGE_SHIFT;
 	struct folio_batch batch;
@@ -216,8 +216,8 @@ int pvfs_cache_forget(struct inode *inode, loff_t pos, loff_t last)
 	/* Many at a time, not each by itself as it is thrown away. */
 	if (pvfs_cache_write(inode, pos, last) == -EINTR)
 		return -EINTR;
-	return addr_wait_unlocked(mapping, pos >> PAGE_SHIFT, last >> PAGE_SHIFT) ?:
-	       addr_wait(mapping, pos, last) ?:
+	return cache_wait_unlocked(mapping, pos >> PAGE_SHIFT, last >> PAGE_SHIFT) ?:
+	       cache_wait_written(mapping, pos, last) ?:
 	       invalidate_inode_pages2_range(mapping, pos >> PAGE_SHIFT, last >> PAGE_SHIFT);
 }
 
@@ -281,7 +281,7 @@ struct late_drop {
 	pgoff_t first, last;
 };
 
-static void addr_late_drop_work(struct work_struct *work)
+static void cache_late_drop_work(struct work_struct *work)
 {
 	struct late_drop *d = container_of(work, struct late_drop, work);
 
@@ -290,11 +290,11 @@ static void addr_late_drop_work(struct work_struct *work)
 	kfree(d);
 }
 
-static void addr_drop_later(struct inode *inode, pgoff_t first, pgoff_t last)
+static void cache_drop_later(struct inode *inode, pgoff_t first, pgoff_t last)
 {
 	struct late_drop *d = kmalloc(sizeof(*d), GFP_NOFS | __GFP_NOFAIL);
 
-	INIT_WORK(&d->work, addr_late_drop_work);
+	INIT_WORK(&d->work, cache_late_drop_work);
 	d->inode = inode;
 	d->first = first;
 	d->last = last;
@@ -320,9 +320,9 @@ int pvfs_cache_drop(struct inode *inode, loff_t pos, u64 len)
 
 	if (!len || !inode->i_mapping->nrpages)
 		return 0;
-	if (addr_wait_unlocked(inode->i_mapping, first, last) ||
-	    addr_wait(inode->i_mapping, pos, pos + len - 1)) {
-		addr_drop_later(inode, first, last);
+	if (cache_wait_unlocked(inode->i_mapping, first, last) ||
+	    cache_wait_written(inode->i_mapping, pos, pos + len - 1)) {
+		cache_drop_later(inode, first, last);
 		return -EINTR;
 	}
 	invalidate_inode_pages2_range(inode->i_mapping, first, last);
@@ -338,7 +338,7 @@ int pvfs_cache_drop(struct inode *inode, loff_t pos, u64 len)
  */
 int pvfs_cache_wait(struct inode *inode, loff_t pos)
 {
-	return addr_wait_unlocked(inode->i_mapping, pos >> PAGE_SHIFT, ULONG_MAX);
+	return cache_wait_unlocked(inode->i_mapping, pos >> PAGE_SHIFT, ULONG_MAX);
 }
 
 /**
@@ -366,7 +366,7 @@ int pvfs_cache_write(struct inode *inode, loff_t pos, loff_t last)
 		redirtied = atomic_read(&pi->redirtied);
 		smp_rmb();	/* pairs with wb_redirtied(), as the next one */
 		err = filemap_fdatawrite_range(mapping, pos, last);
-		if (addr_wait(mapping, pos, end) || fatal_signal_pending(current))
+		if (cache_wait_written(mapping, pos, end) || fatal_signal_pending(current))
 			return -EINTR;
 		smp_rmb();	/* it is counted before the page is let go of */
 	} while (!err && redirtied != atomic_read(&pi->redirtied));
