@@ -14,7 +14,7 @@
  * Without a lease, and in large calls, write(2) goes past the cache. So that a page which was filled before
  * such a write is not written back after it, a page becomes dirty only while none is under way: such writers
  * hold i_rwsem, and the mapping's invalidate_lock shared from throwing the pages away to the iods' answer;
- * page_mkwrite takes this one exclusively, and who writes to the cache the other. A truncation holds both
+ * page_mkwrite (mmap.c) takes this one exclusively, and who writes to the cache the other. A truncation holds both
  * exclusively.
  *
  * The kernel's own waits for pages that are being written cannot be ended; an iod may be away for long.
@@ -421,80 +421,4 @@ int pvfs_cache_prepare(struct inode *inode, loff_t pos, u64 len)
 	if (err == -EINTR)
 		return err;
 	return pos > size ? pvfs_cache_drop(inode, size, pos - size) : 0;
-}
-
-/* ---------------------------------------------------------------- mappings */
-
-/* A page that was mapped for reading is stored to. */
-static vm_fault_t pvfs_page_mkwrite(struct vm_fault *vmf)
-{
-	struct inode *inode = file_inode(vmf->vma->vm_file);
-	struct address_space *mapping = inode->i_mapping;
-	struct folio *folio = page_folio(vmf->page);
-	vm_fault_t ret = VM_FAULT_LOCKED;
-
-	sb_start_pagefault(inode->i_sb);
-	/* Killed: the fault is not to come again, which it would at once if the kernel has it. */
-	if (down_write_killable(&mapping->invalidate_lock)) {
-		sb_end_pagefault(inode->i_sb);
-		return VM_FAULT_SIGBUS;
-	}
-	folio_lock(folio);
-	if (folio->mapping != mapping)
-		ret = VM_FAULT_NOPAGE;		/* thrown away meanwhile: the fault comes again */
-	else if (folio_pos(folio) >= i_size_read(inode))
-		ret = VM_FAULT_SIGBUS;
-	else if (folio_wait_writeback_killable(folio))
-		ret = VM_FAULT_SIGBUS;		/* killed, as above */
-	if (ret == VM_FAULT_LOCKED) {
-		pvfs_resend_news(folio);
-		folio_mark_dirty(folio);
-	} else {
-		folio_unlock(folio);
-	}
-	filemap_invalidate_unlock(mapping);
-	sb_end_pagefault(inode->i_sb);
-	return ret;
-}
-
-/* munmap, exec, exit. Errors are kept for fsync and close. */
-static void pvfs_vma_close(struct vm_area_struct *vma)
-{
-	struct inode *inode = file_inode(vma->vm_file);
-	/* Else an exiting task, or another's memory: see late.c. */
-	bool lives = vma->vm_mm == current->mm || current->in_execve;
-
-	if (lives && !pvfs_dying())
-		pvfs_cache_write(inode, 0, LLONG_MAX);
-	else if (pvfs_late_due(inode))
-		pvfs_late_write(inode, 0, pvfs_dying());
-	atomic_dec(&PVFS_I(inode)->turn.maps);
-}
-
-static void pvfs_vma_open(struct vm_area_struct *vma)
-{
-	atomic_inc(&PVFS_I(file_inode(vma->vm_file))->turn.maps);
-}
-
-static const struct vm_operations_struct pvfs_vm_ops = {
-	.open = pvfs_vma_open,
-	.close = pvfs_vma_close,
-	.fault = pvfs_turn_fault,
-	.map_pages = pvfs_turn_map_pages,
-	.page_mkwrite = pvfs_page_mkwrite,
-};
-
-int pvfs_file_mmap(struct file *file, struct vm_area_struct *vma)
-{
-	int err = pvfs_draft_settle(file_inode(file));
-
-	if (err)
-		return err;
-	/* VM_MAYWRITE is there if the file is open for writing: mprotect(2) may come later. */
-	if (!(vma->vm_flags & VM_SHARED) || !(vma->vm_flags & VM_MAYWRITE))
-		return generic_file_readonly_mmap(file, vma);
-	file_accessed(file);
-	vma->vm_ops = &pvfs_vm_ops;
-	pvfs_vma_open(vma);
-	return 0;
 }

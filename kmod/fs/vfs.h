@@ -5,7 +5,8 @@
  *   super.c  mount options, super block        inode.c  inodes, attributes, how fresh they are
  *   namei.c  names                             dir.c    listing
  *   file.c   open, close, fsync                rw.c     read and write: which way they go
- *   direct.c past the page cache               cache.c  page cache: mmap, exec, reads under a lease
+ *   direct.c past the page cache               cache.c  page cache: reads under a lease, exec, mappings
+ *   mmap.c   mappings that are stored to
  *   xattr.c  extended attributes, pvfs.layout  acl.c    POSIX ACLs
  *   meta*.c  one function per operation of the mgr
  *   io.c     one transfer between memory and the iods   space.c  fallocate, holes
@@ -546,7 +547,6 @@ void pvfs_read_ahead(struct file *file, loff_t pos, size_t len);
 
 /* ---------------------------------------------------------------- cache.c */
 
-int pvfs_file_mmap(struct file *file, struct vm_area_struct *vma);
 bool pvfs_cache_check(struct inode *inode);
 int pvfs_cache_forget(struct inode *inode, loff_t pos, loff_t last);
 bool pvfs_cache_reads(struct inode *inode);
@@ -557,6 +557,10 @@ int pvfs_cache_flush(struct inode *inode, loff_t pos, u64 len);
 int pvfs_cache_prepare(struct inode *inode, loff_t pos, u64 len);
 int pvfs_cache_fill(struct inode *inode, struct folio *folio);
 unsigned long pvfs_cache_token(const struct inode *inode);
+
+/* ---------------------------------------------------------------- mmap.c */
+
+int pvfs_file_mmap(struct file *file, struct vm_area_struct *vma);
 
 /* ---------------------------------------------------------------- xattr.c */
 
