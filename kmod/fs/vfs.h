@@ -2,11 +2,11 @@
 /*
  * vfs.h - what the files of the VFS half share. The lower half does not include it.
  *
- *   super.c  mount options, super block        inode.c  inodes, attributes, how fresh they are
+ *   super.c  mount options, super block        inode.c  inodes, references to them, lists of them
  *   namei.c  names                             dir.c    listing
  *   file.c   open, close, fsync                rw.c     read and write: which way they go
  *   direct.c past the page cache               cache.c  page cache: reads under a lease, exec, mappings
- *   mmap.c   mappings that are stored to
+ *   mmap.c   mappings that are stored to       attr.c   attributes, how fresh they are; permissions
  *   xattr.c  extended attributes, pvfs.layout  acl.c    POSIX ACLs
  *   meta*.c  one function per operation of the mgr
  *   io.c     one transfer between memory and the iods   space.c  fallocate, holes
@@ -462,13 +462,24 @@ void pvfs_evict_inode(struct inode *inode);
 
 struct inode *pvfs_iget(struct super_block *sb, const struct pvfs_attr *attr,
 			const struct pvfs_ask *ask);
+void pvfs_inode_update_cached(struct super_block *sb, const struct pvfs_attr *attr);
+
+int pvfs_use_init(struct inode *inode);
+void pvfs_use_put(struct pvfs_use *use);
+void pvfs_use_iput(struct pvfs_use *use);
+void pvfs_iput_later(struct inode *inode);
+void pvfs_closes_wait(struct pvfs_volume *vol);
+
+/* ---------------------------------------------------------------- attr.c */
+
+int pvfs_bogus(struct pvfs_volume *vol, const char *what, u64 ino);
+bool pvfs_attr_sane(struct pvfs_volume *vol, const struct pvfs_attr *attr);
+bool pvfs_mode_sane(u32 mode);
 int pvfs_inode_update(struct inode *inode, const struct pvfs_attr *attr,
 		      const struct pvfs_ask *ask);
 int pvfs_dir_told(struct inode *dir, const struct pvfs_attr *attr, const struct pvfs_ask *ask,
 		  unsigned long *token);
-int pvfs_bogus(struct pvfs_volume *vol, const char *what, u64 ino);
-bool pvfs_attr_sane(struct pvfs_volume *vol, const struct pvfs_attr *attr);
-bool pvfs_mode_sane(u32 mode);
+void pvfs_inode_stale(struct inode *inode);
 
 void pvfs_fresh_leave(struct inode *inode, const struct pvfs_ask *ask);
 bool pvfs_fresh_take(struct inode *inode);
@@ -477,23 +488,7 @@ loff_t pvfs_size_told(struct inode *inode);
 void pvfs_attr_distrust(struct inode *inode);
 bool pvfs_dir_removed(struct inode *dir);
 int pvfs_revalidate(struct inode *inode);
-void pvfs_inode_stale(struct inode *inode);
 int pvfs_syscall_nr(void);
-
-int pvfs_use_init(struct inode *inode);
-void pvfs_use_put(struct pvfs_use *use);
-void pvfs_use_iput(struct pvfs_use *use);
-void pvfs_iput_later(struct inode *inode);
-void pvfs_closes_wait(struct pvfs_volume *vol);
-bool pvfs_atime_report(struct inode *inode, struct pvfs_wreport *ret);
-void pvfs_writes_report(struct inode *inode, struct pvfs_wreport *ret);
-void pvfs_writes_ack(struct pvfs_use *use, const struct pvfs_wreport *sent);
-void pvfs_writes_note(struct inode *inode, u64 end, const struct pvfs_ts *wtime, u32 trunc_gen,
-		      bool ask);
-void pvfs_file_grown(struct inode *inode, u64 end);
-bool pvfs_writes_pending(struct inode *inode);
-bool pvfs_writes_reported(struct inode *inode, const struct pvfs_ask *ask);
-void pvfs_inode_update_cached(struct super_block *sb, const struct pvfs_attr *attr);
 
 int pvfs_getattr(struct pvfs_idmap *idmap, const struct path *path, struct kstat *stat, u32 mask,
 		 unsigned int flags);
@@ -504,6 +499,17 @@ int pvfs_setattr(struct pvfs_idmap *idmap, struct dentry *dentry, struct iattr *
 	.permission = pvfs_permission, .listxattr = pvfs_listxattr
 bool pvfs_checked_here(struct pvfs_volume *vol, struct pvfs_idmap *idmap);
 int pvfs_permission(struct pvfs_idmap *idmap, struct inode *inode, int mask);
+
+/* ---------------------------------------------------------------- report.c */
+
+bool pvfs_atime_report(struct inode *inode, struct pvfs_wreport *ret);
+void pvfs_writes_report(struct inode *inode, struct pvfs_wreport *ret);
+void pvfs_writes_ack(struct pvfs_use *use, const struct pvfs_wreport *sent);
+void pvfs_writes_note(struct inode *inode, u64 end, const struct pvfs_ts *wtime, u32 trunc_gen,
+		      bool ask);
+void pvfs_file_grown(struct inode *inode, u64 end);
+bool pvfs_writes_pending(struct inode *inode);
+bool pvfs_writes_reported(struct inode *inode, const struct pvfs_ask *ask);
 
 /* ---------------------------------------------------------------- namei.c, dir.c, file.c */
 
