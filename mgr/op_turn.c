@@ -191,7 +191,8 @@ static int tell(struct mgr_op *op, struct turn *t)
 	op->tells = true;
 	err = mgr_run(op, look_fn, t, MGR_RUN_READ);
 	err = err ?: mgr_size_attr(op, &t->in, NULL, t->attr);
-	if (!err && mgr_write_told(op, t->in.ino))
+	/* Also while it is recalled, which the client finds by itself: else it took itself for refused. */
+	if (!err && holds(op, t))
 		t->attr->flags |= PVFS_AF_WLEASE;
 	return err;
 }

@@ -341,7 +341,11 @@ ssize_t pvfs_direct_write(struct file *file, loff_t *ppos, struct iov_iter *from
 	 * The memory is there already: it may be a mapping of this file, whose pages take the same
 	 * lock to come in.
 	 */
-	err = pvfs_turn_enter(inode);
+	/* Who has the lock on appending waits for no other client: a truncation of his may be waiting for that. */
+	if (appender)
+		err = pvfs_turn_try(inode) ? 0 : -EAGAIN;
+	else
+		err = pvfs_turn_enter(inode);
 	if (err)
 		goto out_mem;
 	err = down_read_killable(&inode->i_mapping->invalidate_lock);

@@ -127,6 +127,11 @@ static ssize_t rw_write_begin(struct kiocb *iocb, struct iov_iter *from,
 		if (*appender)
 			pvfs_append_end(*appender);
 		*appender = NULL;
+		/* Be in the file before: who has the lock waits for no other client. */
+		err = pvfs_turn_enter(inode);
+		if (err)
+			return err;
+		pvfs_turn_leave(inode);
 		/* Where the end is now, whatever is trusted; and stays until we have written. */
 		err = pvfs_append_begin(inode, appender) ?: pvfs_meta_getattr(inode);
 		if (err)

@@ -215,6 +215,17 @@ u64 pvfs_turn_yield_begin(struct inode *inode)
 }
 
 /**
+ * pvfs_turn_faults_wait - pages are about to be thrown away for good: what is being mapped first
+ * @inode: the file
+ */
+void pvfs_turn_faults_wait(struct inode *inode)
+{
+	struct pvfs_turn *t = &PVFS_I(inode)->turn;
+
+	wait_var_event(&t->faults, !atomic_read(&t->faults));
+}
+
+/**
  * pvfs_turn_yield - wait for who has begun, and take the pages away
  * @inode: the file; its WRITE lease, if it had one, is being given up
  * @round: of pvfs_turn_yield_begin(); 0: only from mappings, as the lease goes
@@ -228,7 +239,7 @@ void pvfs_turn_yield(struct inode *inode, u64 round)
 		return;
 	if (round)
 		wait_var_event(&t->ios, !atomic_read(&t->ios));
-	wait_var_event(&t->faults, !atomic_read(&t->faults));
+	pvfs_turn_faults_wait(inode);
 	turn_forget(inode);
 	spin_lock(&pi->lock);
 	if (round)
@@ -341,7 +352,10 @@ void pvfs_turn_opened(struct inode *inode, u32 flags, const struct pvfs_ask *ask
 
 /* ---------------------------------------------------------------- coming in */
 
-/* May mapped pages be touched, by who is in? What is not is there for a fault to see to. */
+/*
+ * May mapped pages be touched, by who is in? Not under a lease to read: others may have one, too, of a stuffed file,
+ * and the mgr hears nothing of what is stored. What is not here is for a fault to see to.
+ */
 static bool turn_leased(struct inode *inode)
 {
 	struct pvfs_inode *pi = PVFS_I(inode);
@@ -350,7 +364,7 @@ static bool turn_leased(struct inode *inode)
 		return true;		/* as if there were no turns */
 	/* Refused: as if there were none, for a while. */
 	return pvfs_wlease_maps(inode) || (READ_ONCE(pi->wl.state) == PVFS_WL_NONE &&
-	       (pvfs_inode_leased(inode) || pvfs_boot_ns() < READ_ONCE(pi->turn.again)));
+					   pvfs_boot_ns() < READ_ONCE(pi->turn.again));
 }
 
 /*
@@ -411,7 +425,7 @@ static int turn_ask(struct inode *inode, bool alone)
 	spin_unlock(&pi->lock);
 	if (stands)
 		pvfs_wlease_take(inode, flags, &ask);
-	if (stands && alone && !(flags & (PVFS_AF_WLEASE | PVFS_AF_LEASE)))
+	if (stands && alone && !(flags & PVFS_AF_WLEASE))
 		WRITE_ONCE(t->again, pvfs_boot_ns() + TURN_PAUSE_MS * (u64)NSEC_PER_MSEC);
 	spin_lock(&pi->lock);
 	t->asking = false;
@@ -428,6 +442,24 @@ out:
 }
 
 /**
+ * pvfs_turn_try - as pvfs_turn_enter(), by who must not wait for other clients
+ * @inode: the file
+ *
+ * Return: whether it may begin, with pvfs_turn_leave() to follow.
+ */
+bool pvfs_turn_try(struct inode *inode)
+{
+	struct pvfs_turn *t = &PVFS_I(inode)->turn;
+
+	if (!turn_count(t, &t->ios)) {
+		turn_uncount(&t->ios);
+		return false;
+	}
+	turn_used(PVFS_I(inode));
+	return true;
+}
+
+/**
  * pvfs_turn_enter - a read or write is about to go to the iods, or to the mgr for a head
  * @inode: the file
  *
@@ -438,16 +470,13 @@ out:
  */
 int pvfs_turn_enter(struct inode *inode)
 {
-	struct pvfs_turn *t = &PVFS_I(inode)->turn;
 	int err;
 
-	while (!turn_count(t, &t->ios)) {
-		turn_uncount(&t->ios);
+	while (!pvfs_turn_try(inode)) {
 		err = turn_ask(inode, false);
 		if (err)
 			return err;
 	}
-	turn_used(PVFS_I(inode));
 	return 0;
 }
 
@@ -462,16 +491,14 @@ int pvfs_turn_enter(struct inode *inode)
  */
 int pvfs_turn_enter_both(struct inode *inode, struct inode *other)
 {
-	struct pvfs_turn *t = &PVFS_I(other)->turn;
 	int err;
 
 	for (;;) {
 		err = pvfs_turn_enter(inode);
 		if (err)
 			return err;
-		if (turn_count(t, &t->ios))
+		if (pvfs_turn_try(other))
 			return 0;
-		turn_uncount(&t->ios);
 		pvfs_turn_leave(inode);
 		err = pvfs_turn_enter(other);
 		if (err)

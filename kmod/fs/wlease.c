@@ -381,7 +381,7 @@ void pvfs_wlease_work(struct work_struct *work)
 	struct pvfs_inode *pi = container_of(to_delayed_work(work), struct pvfs_inode, wl.work);
 	struct inode *inode = &pi->vfs_inode;
 	struct pvfs_volume *vol = PVFS_VOL(inode);
-	bool given, kept, tell;
+	bool give, given, kept, none, tell;
 	u64 round, wanted;
 
 	spin_lock(&pi->lock);
@@ -398,16 +398,26 @@ void pvfs_wlease_work(struct work_struct *work)
 	if ((round || pi->wl.recalled) && pi->wl.state == PVFS_WL_HELD)
 		wlease_set(pi, PVFS_WL_GIVING);
 	pi->wl.recalled = false;
+	give = pi->wl.state == PVFS_WL_GIVING;
+	none = !give && !round && !pi->wl.lost;
 	spin_unlock(&pi->lock);
+	/* Somebody else has done it. */
+	if (none) {
+		pvfs_use_iput(pi->use);
+		return;
+	}
 	wait_var_event(&pi->wl.users, !READ_ONCE(pi->wl.users));
 	pvfs_cache_write(inode, 0, LLONG_MAX);	/* errors are kept for fsync and close */
-	if (READ_ONCE(pi->wl.lost))
+	if (READ_ONCE(pi->wl.lost)) {
+		pvfs_turn_faults_wait(inode);
 		wlease_throw_away(inode);
+	}
 	pvfs_turn_yield(inode, round);
 	spin_lock(&pi->lock);
-	given = pi->wl.state == PVFS_WL_GIVING;
-	wanted = pi->wl.wanted;
-	pi->wl.wanted = 0;
+	/* Who has made it so since then has this run again. */
+	given = give && pi->wl.state == PVFS_WL_GIVING;
+	wanted = given ? pi->wl.wanted : 0;
+	pi->wl.wanted = given ? 0 : pi->wl.wanted;
 	tell = given || round;
 	pi->wl.told |= tell;
 	spin_unlock(&pi->lock);
@@ -423,7 +433,7 @@ void pvfs_wlease_work(struct work_struct *work)
 		/* No answer to what was asked before counts any more. */
 		pvfs_recall_note(vol, pi->fid.ino);
 		spin_lock(&pi->lock);
-		if (pi->wl.state == PVFS_WL_GIVING)
+		if (given && pi->wl.state == PVFS_WL_GIVING)
 			wlease_set(pi, PVFS_WL_NONE);
 		/* Let others get on with it; and a full disk be told by write(2) for a while. */
 		pi->wl.again = pvfs_boot_ns() + (pi->wl.failed ? WLEASE_PAUSE_MAX : WLEASE_PAUSE_MIN);

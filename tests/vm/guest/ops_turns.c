@@ -69,12 +69,19 @@ static void await(volatile uint32_t *p, uint32_t want)
 static void loads(size_t len)
 {
 	volatile uint32_t *p, *q;
+	struct stat st;
 	int a, b, i;
 
-	a = ops_open("f", O_RDWR | O_CREAT, 0644);
-	OK(ftruncate(a, len));
+	/* Both know it, and have read it. */
+	a = ops_open("f", O_RDWR, 0);
+	b = ops_open(theirs("f"), O_RDWR, 0);
+	for (i = 0; i < 2; i++) {
+		OK(fstat(i ? b : a, &st));
+		EQ(st.st_size, len);
+		EQ(pread(i ? b : a, &st, 100, 0), 100);
+	}
 	p = (void *)map(a, len);
-	q = (void *)map_path("f", true, len, &b);
+	q = (void *)map(b, len);
 	for (i = 1; i <= 40; i++) {
 		uint32_t at = ops_random() % (len / 4), at2 = ops_random() % (len / 4);
 
@@ -93,12 +100,56 @@ static void loads(size_t len)
 
 static void loads_striped(void)
 {
+	ops_make("f", ROUND, 1);
 	loads(ROUND);
 }
 
 static void loads_small(void)
 {
+	ops_make("f", 3000, 1);
+	loads(3000);
+}
+
+static void loads_grown(void)
+{
+	int fd = ops_open("f", O_RDWR | O_CREAT, 0644);
+
+	OK(ftruncate(fd, PAGE));
+	OK(close(fd));
 	loads(PAGE);
+}
+
+/* Who appends waits for a turn, and for who cuts; who cuts waits for who appends. */
+static void beside_appends(void)
+{
+	volatile unsigned char *p;
+	pid_t pid[2];
+	int fd, i;
+
+	ops_make("f", ROUND, 1);
+	pid[0] = begin();
+	if (!pid[0]) {
+		fd = ops_open(theirs("f"), O_WRONLY | O_APPEND, 0);
+		for (i = 0; i < 60; i++)
+			EQ(write(fd, "record\n", 7), 7);
+		exit(0);
+	}
+	pid[1] = begin();
+	if (!pid[1]) {
+		fd = ops_open("f", O_RDWR, 0);
+		for (i = 0; i < 30; i++)
+			OK(ftruncate(fd, ROUND + i));
+		exit(0);
+	}
+	p = map_path("f", false, ROUND, &fd);
+	for (i = 0; i < 300; i++) {
+		p[i % 64 * PAGE] = i;
+		if (i % 16 == 15)
+			OK(madvise((void *)p, ROUND, MADV_DONTNEED));
+		usleep(5000);
+	}
+	ended(pid[0]);
+	ended(pid[1]);
 }
 
 /* read(2) and write(2) through one mount, a mapping through the other. */
@@ -397,6 +448,8 @@ static void killed(void)
 const struct ops_check ops_turns[] = {
 	{ "two mounts: what one maps, the other sees: striped", loads_striped },
 	{ "two mounts: what one maps, the other sees: small", loads_small },
+	{ "two mounts: what one maps, the other sees: grown", loads_grown },
+	{ "two mounts: maps beside appending and cutting", beside_appends },
 	{ "two mounts: maps beside read and write", beside_calls },
 	{ "two mounts: counters in one page", counters },
 	{ "two mounts: a word to and fro", to_and_fro },
