@@ -11,7 +11,8 @@
  *   meta*.c  one function per operation of the mgr
  *   io.c     one transfer between memory and the iods   space.c  fallocate, holes
  *   head.c   the same for files whose bytes are with the mgr   draft.c  new ones
- *   unstable.c what is yet to be synced         listing.c  listings that are kept
+ *   unstable.c what is yet to be synced         sync.c     syncing it
+ *   listing.c  listings that are kept
  *   opens.c  what is open, as the mgr counts it; capabilities
  *   close.c  giving opens back                  report.c  what the mgr is to be told
  *   deferred.c  opens for reading without a message
@@ -768,6 +769,9 @@ unsigned long pvfs_unstable_stamp(struct inode *inode);
 void pvfs_unstable_gone(struct inode *inode, unsigned long stamp, pgoff_t index);
 void pvfs_unstable_passed(struct inode *inode, pgoff_t index);
 u32 pvfs_unstable_resends(const struct inode *inode);
+
+/* ---------------------------------------------------------------- sync.c */
+
 void pvfs_unstable_settle(struct inode *inode);
 void pvfs_unstable_work(struct work_struct *work);
 int pvfs_unstable_fsync(struct inode *inode, bool datasync);
