@@ -2,27 +2,36 @@
 /*
  * vfs.h - what the files of the VFS half share. The lower half does not include it.
  *
- *   super.c  mount options, super block        inode.c  inodes, references to them, lists of them
- *   namei.c  names                             dir.c    listing
- *   file.c   open, close, fsync                rw.c     read and write: which way they go
- *   direct.c past the page cache               cache.c  page cache: reads under a lease, exec, mappings
- *   mmap.c   mappings that are stored to       attr.c   attributes, how fresh they are; permissions
- *   xattr.c  extended attributes, pvfs.layout  acl.c    POSIX ACLs
- *   meta*.c  one function per operation of the mgr
- *   io.c     one transfer between memory and the iods   space.c  fallocate, holes
- *   head.c   the same for files whose bytes are with the mgr   draft.c  new ones
- *   unstable.c what is yet to be synced         sync.c     syncing it
- *   listing.c  listings that are kept
- *   opens.c  what is open, as the mgr counts it; capabilities
- *   close.c  giving opens back                  report.c  what the mgr is to be told
- *   deferred.c  opens for reading without a message
- *   lock*.c  file locks                        lease.c  what may be believed, and for how long
- *   export.c file handles                      late.c   what dying tasks leave to be written
- *   leasestat.c how many leases and drafts there are
- *   wlease.c leases to write without asking     writeback.c  writing to the page cache, and from there
- *   resend.c pages that an iod may have lost   ahead.c  reading ahead of who does not read on
- *   turn.c   files that others have open, too: shared mappings
- *   upcall.c what the lower half tells: a table of functions of these
+ *   super.c      mount options, super block
+ *   inode.c      inodes, references to them, lists of them
+ *   attr.c       attributes, how fresh they are; permissions
+ *   report.c     what the mgr is to be told
+ *   namei.c      names                               export.c  file handles
+ *   dir.c        listing                             listing.c listings that are kept
+ *   xattr.c      extended attributes, pvfs.layout    acl.c     POSIX ACLs
+ *
+ *   file.c       open, close, fsync                  rw.c      read and write: which way they go
+ *   direct.c     past the page cache                 cache.c   the page cache: mappings, exec, reads under a lease
+ *   mmap.c       mappings that are stored to         ahead.c   reading ahead of who does not read on
+ *   writeback.c  writing to the page cache, and from there
+ *   late.c       what dying tasks leave to be written
+ *   space.c      fallocate, holes
+ *   io.c         one transfer between memory and the iods
+ *   head.c       the same for files whose bytes are with the mgr
+ *   draft.c      new ones
+ *   unstable.c   what is yet to be synced            sync.c    syncing it
+ *   resend.c     pages that an iod may have lost
+ *
+ *   opens.c      what is open, as the mgr counts it; capabilities
+ *   close.c      giving opens back                   deferred.c  opens for reading without a message
+ *   lease.c      what may be believed, and for how long
+ *   leasestat.c  how many leases and drafts there are
+ *   wlease.c     leases to write without asking
+ *   turn.c       files that others have open, too: shared mappings
+ *   lock*.c      file locks
+ *
+ *   meta*.c      one function per operation of the mgr
+ *   upcall.c     what the lower half tells: a table of functions of these
  *
  * What is trusted: by default nothing that was learned before the present system call began. Names
  * are asked by LOOKUP, whose answer brings the attributes along; open files' attributes by GETATTR;
