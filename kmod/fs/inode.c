@@ -44,8 +44,8 @@ struct inode *pvfs_alloc_inode(struct super_block *sb)
 	memset(pi, 0, offsetof(struct pvfs_inode, vfs_inode));
 	INIT_LIST_HEAD(&pi->opened.link);
 	INIT_LIST_HEAD(&pi->idle);
-	INIT_LIST_HEAD(&pi->lock_owners);
-	INIT_LIST_HEAD(&pi->locked.link);
+	INIT_LIST_HEAD(&pi->locks.owners);
+	INIT_LIST_HEAD(&pi->locks.listed.link);
 	spin_lock_init(&pi->lock);
 	mutex_init(&pi->draft_mutex);
 	sema_init(&pi->head_turn, 1);

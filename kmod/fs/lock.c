@@ -465,7 +465,7 @@ void pvfs_locks_flushed(struct file *file, fl_owner_t id)
 {
 	struct inode *inode = file_inode(file);
 
-	if (!list_empty_careful(&PVFS_I(inode)->lock_owners))
+	if (!list_empty_careful(&PVFS_I(inode)->locks.owners))
 		lock_forget_lost(inode, id, PVFS_LK_RECORD);
 }
 
@@ -476,7 +476,7 @@ void pvfs_locks_flushed(struct file *file, fl_owner_t id)
  */
 void pvfs_locks_released(struct inode *inode, struct file *file)
 {
-	if (list_empty_careful(&PVFS_I(inode)->lock_owners))
+	if (list_empty_careful(&PVFS_I(inode)->locks.owners))
 		return;
 	lock_forget_lost(inode, file, PVFS_LK_OFD);
 	lock_forget_lost(inode, file, PVFS_LK_FLOCK);
@@ -493,10 +493,10 @@ void pvfs_locks_evict(struct inode *inode)
 	struct lock_owner *o, *next;
 	LIST_HEAD(unused);
 
-	if (list_empty_careful(&pi->lock_owners))
+	if (list_empty_careful(&pi->locks.owners))
 		return;
 	spin_lock(&vol->locks_lock);
-	list_for_each_entry_safe(o, next, &pi->lock_owners, link) {
+	list_for_each_entry_safe(o, next, &pi->locks.owners, link) {
 		pvfs_lock_owner_unlink(o);
 		if (!o->users)
 			list_add(&o->link, &unused);
@@ -602,7 +602,7 @@ static int lock_each_inode(struct pvfs_volume *vol,
 	struct pvfs_walk w;
 	int err = 0;
 
-	pvfs_walk_begin(&w, &vol->locks_lock, &vol->lock_inodes, offsetof(struct pvfs_inode, locked));
+	pvfs_walk_begin(&w, &vol->locks_lock, &vol->lock_inodes, offsetof(struct pvfs_inode, locks.listed));
 	while (!err) {
 		inode = pvfs_walk_next(&w);
 		if (!inode)
@@ -640,10 +640,10 @@ bool pvfs_locks_are_lost(const struct file *file)
 	struct lock_owner *o;
 	bool ret = false;
 
-	if (list_empty(&pi->lock_owners))
+	if (list_empty(&pi->locks.owners))
 		return false;
 	spin_lock(&PVFS_VOL(file_inode(file))->locks_lock);
-	list_for_each_entry(o, &pi->lock_owners, link)
+	list_for_each_entry(o, &pi->locks.owners, link)
 		ret |= o->lost && (o->key == file || o->key == current->files);
 	spin_unlock(&PVFS_VOL(file_inode(file))->locks_lock);
 	return ret;

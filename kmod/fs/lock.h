@@ -20,7 +20,7 @@ extern struct workqueue_struct *pvfs_lock_wq;
  * told that it lost them.
  */
 struct lock_owner {
-	struct list_head link;		/* pi->lock_owners */
+	struct list_head link;		/* pi->locks.owners */
 	struct pvfs_volume *vol;
 	struct pvfs_inode *pi;		/* NULL: gone, and it is on no list */
 	struct pvfs_fid fid;

@@ -13,7 +13,7 @@ struct lock_owner *pvfs_lock_owner_find(struct pvfs_inode *pi, const void *key, 
 {
 	struct lock_owner *o;
 
-	list_for_each_entry(o, &pi->lock_owners, link)
+	list_for_each_entry(o, &pi->locks.owners, link)
 		if (o->key == key && o->kind == kind)
 			return o;
 	return NULL;
@@ -22,8 +22,8 @@ struct lock_owner *pvfs_lock_owner_find(struct pvfs_inode *pi, const void *key, 
 void pvfs_lock_owner_unlink(struct lock_owner *o)
 {
 	list_del_init(&o->link);
-	if (list_empty(&o->pi->lock_owners))
-		list_del_init(&o->pi->locked.link);
+	if (list_empty(&o->pi->locks.owners))
+		list_del_init(&o->pi->locks.listed.link);
 	o->pi = NULL;
 }
 
@@ -70,9 +70,9 @@ struct lock_owner *pvfs_lock_owner_get(struct inode *inode, const void *key, u8 
 		o = new;
 		new = NULL;
 		o->id = ++vol->lock_ids;
-		if (list_empty(&pi->lock_owners))
-			list_add_tail(&pi->locked.link, &vol->lock_inodes);
-		list_add_tail(&o->link, &pi->lock_owners);
+		if (list_empty(&pi->locks.owners))
+			list_add_tail(&pi->locks.listed.link, &vol->lock_inodes);
+		list_add_tail(&o->link, &pi->locks.owners);
 	}
 	if (o)
 		o->users++;

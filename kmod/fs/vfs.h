@@ -157,6 +157,12 @@ struct pvfs_turn {
 	struct mutex asks;		/* one at a time */
 };
 
+/* Its file locks; vol->locks_lock protects them: lock*.c */
+struct pvfs_inode_locks {
+	struct list_head owners;	/* who has, wants or lost locks */
+	struct pvfs_walked listed;	/* on vol->lock_inodes while there are some */
+};
+
 /* An inode; read-only after pvfs_iget() where nothing else is said. */
 struct pvfs_inode {
 	struct pvfs_fid fid;
@@ -171,10 +177,7 @@ struct pvfs_inode {
 	atomic_t nlive;	/* opens whose close has not begun */
 	u32 wrote;	/* pages written back so far, about; without a lock */
 
-	/* vol->locks_lock protects these */
-	struct list_head lock_owners;	/* who has, wants or lost locks */
-	struct pvfs_walked locked;	/* on vol->lock_inodes while there are some */
-
+	struct pvfs_inode_locks locks;
 	bool relayout;			/* a SETLAYOUT is under way: one at a time, under i_rwsem */
 	int relayout_err;		/* what came of the last; good while relayout is false */
 	u32 relayouts_lost;		/* that failed, so that nobody knows what they did */

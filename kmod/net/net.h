@@ -330,7 +330,7 @@ struct pvfs_volume {
 
 	/* file locks: lock.c */
 	spinlock_t locks_lock;		/* protects the next three, and all owners and calls */
-	struct list_head lock_inodes;	/* those with lock_owners */
+	struct list_head lock_inodes;	/* those with locks.owners */
 	struct list_head lock_waits;	/* calls that LOCK_GRANT may name */
 	u64 lock_ids;			/* the last owner's or ticket's number */
 	atomic_t lock_calls;		/* that exist; 0 wakes async_wait */
