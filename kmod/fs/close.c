@@ -208,8 +208,8 @@ static bool close_leases(struct inode *inode, u32 flags)
 	const struct pvfs_inode *pi = PVFS_I(inode);
 
 	return (flags & PVFS_O_WRITE) && PVFS_VOL(inode)->opts.lease && !pvfs_stuffed(inode) &&
-	       inode->i_nlink && READ_ONCE(pi->nopen[PVFS_O_WRITE]) +
-	       READ_ONCE(pi->nopen[PVFS_O_READ | PVFS_O_WRITE]) == 1;
+	       inode->i_nlink && READ_ONCE(pi->opens.n[PVFS_O_WRITE]) +
+	       READ_ONCE(pi->opens.n[PVFS_O_READ | PVFS_O_WRITE]) == 1;
 }
 
 /**
@@ -251,7 +251,7 @@ void pvfs_close_at_mgr(struct pvfs_volume *vol, const struct pvfs_fid *fid, u32 
 		return;
 	}
 	if (inode) {
-		atomic_dec(&PVFS_I(inode)->nlive);
+		atomic_dec(&PVFS_I(inode)->opens.live);
 		e.use = PVFS_I(inode)->use;
 	}
 	if (e.use) {
@@ -287,7 +287,7 @@ void pvfs_closes_hurry(struct inode *inode)
 	struct pvfs_volume *vol = PVFS_VOL(inode);
 	struct pvfs_inode *pi = PVFS_I(inode);
 
-	if (inode->i_nlink != 1 || atomic_read(&pi->nlive))
+	if (inode->i_nlink != 1 || atomic_read(&pi->opens.live))
 		return;
 	if (pvfs_deferred_hurry(inode)) {
 		closes_send(vol);
@@ -295,7 +295,7 @@ void pvfs_closes_hurry(struct inode *inode)
 	}
 	if (!READ_ONCE(vol->closes.n))
 		return;
-	if (READ_ONCE(pi->nopen[1]) | READ_ONCE(pi->nopen[2]) | READ_ONCE(pi->nopen[3]))
+	if (READ_ONCE(pi->opens.n[1]) | READ_ONCE(pi->opens.n[2]) | READ_ONCE(pi->opens.n[3]))
 		closes_send(vol);
 }
 

@@ -40,7 +40,7 @@ static unsigned long deferred_pause(const struct pvfs_volume *vol)
 
 static bool deferred_idle(const struct pvfs_inode *pi)
 {
-	return !list_empty(&pi->idle);
+	return !list_empty(&pi->opens.idle);
 }
 
 /*
@@ -56,7 +56,7 @@ static bool deferred_worth(const struct inode *inode)
 /* It is to be given back: @e is filled for pvfs_close_queue(). */
 static void deferred_take(struct pvfs_inode *pi, struct pvfs_ending *e)
 {
-	list_del_init(&pi->idle);
+	list_del_init(&pi->opens.idle);
 	PVFS_VOL(&pi->vfs_inode)->deferred.n--;
 	*e = (struct pvfs_ending){
 		.use = pi->use, .c = { .fid = pi->fid, .flags = PVFS_O_READ },
@@ -66,7 +66,7 @@ static void deferred_take(struct pvfs_inode *pi, struct pvfs_ending *e)
 
 static struct pvfs_inode *deferred_first(struct list_head *list)
 {
-	return list_first_entry_or_null(list, struct pvfs_inode, idle);
+	return list_first_entry_or_null(list, struct pvfs_inode, opens.idle);
 }
 
 /* ---------------------------------------------------------------- from open and close */
@@ -79,7 +79,7 @@ bool pvfs_open_joinable(const struct inode *inode)
 {
 	const struct pvfs_inode *pi = PVFS_I(inode);
 
-	return (READ_ONCE(pi->nshared) || deferred_idle(pi)) && pvfs_inode_leased(inode);
+	return (READ_ONCE(pi->opens.shared) || deferred_idle(pi)) && pvfs_inode_leased(inode);
 }
 
 /**
@@ -102,11 +102,11 @@ bool pvfs_open_join(struct inode *inode, unsigned long token)
 	joined = token && pvfs_open_joinable(inode) && pvfs_lease_token(inode) == token;
 	if (joined) {
 		if (deferred_idle(pi)) {
-			list_del_init(&pi->idle);
+			list_del_init(&pi->opens.idle);
 			vol->deferred.n--;
 		}
-		WRITE_ONCE(pi->nshared, pi->nshared + 1);
-		atomic_inc(&pi->nlive);
+		WRITE_ONCE(pi->opens.shared, pi->opens.shared + 1);
+		atomic_inc(&pi->opens.live);
 	}
 	spin_unlock(&vol->open_lock);
 	if (joined)
@@ -127,8 +127,8 @@ void pvfs_open_share(struct inode *inode, struct pvfs_file *pf)
 	if (pvfs_open_class(pf->flags) != PVFS_O_READ || !pvfs_inode_leased(inode))
 		return;
 	spin_lock(&vol->open_lock);
-	if (!pi->nshared && !deferred_idle(pi)) {
-		WRITE_ONCE(pi->nshared, 1);
+	if (!pi->opens.shared && !deferred_idle(pi)) {
+		WRITE_ONCE(pi->opens.shared, 1);
 		pf->shared = true;
 	}
 	spin_unlock(&vol->open_lock);
@@ -158,12 +158,12 @@ void pvfs_open_leave(struct inode *inode)
 	bool last, keep = false;
 
 	spin_lock(&vol->open_lock);
-	WRITE_ONCE(pi->nshared, pi->nshared - 1);
-	last = !pi->nshared;
+	WRITE_ONCE(pi->opens.shared, pi->opens.shared - 1);
+	last = !pi->opens.shared;
 	if (last && deferred_worth(inode)) {
 		keep = true;
-		pi->idle_since = jiffies;
-		list_add_tail(&pi->idle, &d->list);
+		pi->opens.idle_since = jiffies;
+		list_add_tail(&pi->opens.idle, &d->list);
 		if (++d->n > deferred_limit())
 			deferred_take(deferred_first(!list_empty(&d->due) ? &d->due : &d->list),
 				      &oldest);
@@ -173,7 +173,7 @@ void pvfs_open_leave(struct inode *inode)
 		pvfs_close_at_mgr(vol, &pi->fid, PVFS_O_READ, inode);
 		return;
 	}
-	atomic_dec(&pi->nlive);
+	atomic_dec(&pi->opens.live);
 	if (!keep)
 		return;
 	deferred_tell_atime(inode);
@@ -231,14 +231,14 @@ static void deferred_work(struct work_struct *work)
 	spin_lock(&vol->open_lock);
 	if (jiffies - d->looked >= deferred_pause(vol)) {
 		d->looked = jiffies;
-		list_for_each_entry_safe(pi, next, &d->list, idle)
+		list_for_each_entry_safe(pi, next, &d->list, opens.idle)
 			if (!pvfs_lease_lasts(&pi->vfs_inode))
-				list_move_tail(&pi->idle, &d->due);
+				list_move_tail(&pi->opens.idle, &d->due);
 	}
 	/* It may have been lowered. */
 	limit = deferred_limit();
 	for (over = d->n > limit ? d->n - limit : 0; over && !list_empty(&d->list); over--)
-		list_move_tail(&deferred_first(&d->list)->idle, &d->due);
+		list_move_tail(&deferred_first(&d->list)->opens.idle, &d->due);
 	more = d->n || !list_empty(&d->gone);
 	spin_unlock(&vol->open_lock);
 	deferred_send(vol);
@@ -267,7 +267,7 @@ void pvfs_deferred_recalled(struct inode *inode)
 	spin_lock(&vol->open_lock);
 	due = deferred_idle(pi);
 	if (due)
-		list_move_tail(&pi->idle, &vol->deferred.due);
+		list_move_tail(&pi->opens.idle, &vol->deferred.due);
 	spin_unlock(&vol->open_lock);
 	if (due)
 		mod_delayed_work(vol->vfs_wq, &vol->deferred.work, 0);
@@ -309,7 +309,7 @@ bool pvfs_deferred_hurry(struct inode *inode)
 			pi = deferred_first(&d->list);
 		else if (deferred_idle(pi))
 			others = deferred_others(d);
-		if (!pi || !deferred_idle(pi) || (n && time_before(jiffies, pi->idle_since + HZ)))
+		if (!pi || !deferred_idle(pi) || (n && time_before(jiffies, pi->opens.idle_since + HZ)))
 			pi = NULL;
 		else
 			deferred_take(pi, &e);
@@ -333,7 +333,7 @@ void pvfs_deferred_evict(struct pvfs_inode *pi)
 
 	if (!deferred_idle(pi))
 		return;
-	list_del_init(&pi->idle);
+	list_del_init(&pi->opens.idle);
 	d->n--;
 	/* Unmounting: the session's end closes all. */
 	if (!(sb->s_flags & SB_ACTIVE))

@@ -48,7 +48,7 @@ static struct dentry *export_dentry_of(struct super_block *sb, const struct pvfs
 	inode = pvfs_iget(sb, &attr, NULL);
 	/* Removed, and its last close has not reached the mgr. */
 	if (!IS_ERR(inode) && S_ISREG(attr.mode) && !attr.nlink &&
-	    !atomic_read(&PVFS_I(inode)->nlive)) {
+	    !atomic_read(&PVFS_I(inode)->opens.live)) {
 		iput(inode);
 		return ERR_PTR(-ESTALE);
 	}

@@ -42,8 +42,8 @@ struct inode *pvfs_alloc_inode(struct super_block *sb)
 		return NULL;
 	/* All but the inode itself, which was made once. */
 	memset(pi, 0, offsetof(struct pvfs_inode, vfs_inode));
-	INIT_LIST_HEAD(&pi->opened.link);
-	INIT_LIST_HEAD(&pi->idle);
+	INIT_LIST_HEAD(&pi->opens.listed.link);
+	INIT_LIST_HEAD(&pi->opens.idle);
 	INIT_LIST_HEAD(&pi->locks.owners);
 	INIT_LIST_HEAD(&pi->locks.listed.link);
 	spin_lock_init(&pi->lock);
@@ -83,7 +83,7 @@ void pvfs_evict_inode(struct inode *inode)
 		spin_lock(&vol->open_lock);
 		pvfs_deferred_evict(pi);
 		pi->use->pi = NULL;
-		list_del_init(&pi->opened.link);
+		list_del_init(&pi->opens.listed.link);
 		spin_unlock(&vol->open_lock);
 		pvfs_use_put(pi->use);
 		pi->use = NULL;

@@ -293,7 +293,7 @@ bool pvfs_lease_wanted(struct inode *inode)
 	if (pvfs_inode_leased(inode))
 		return true;
 	if (!PVFS_VOL(inode)->opts.lease || lease_changing(pi) ||
-	    (READ_ONCE(pi->nopen[PVFS_O_WRITE]) | READ_ONCE(pi->nopen[PVFS_O_READ | PVFS_O_WRITE])) ||
+	    (READ_ONCE(pi->opens.n[PVFS_O_WRITE]) | READ_ONCE(pi->opens.n[PVFS_O_READ | PVFS_O_WRITE])) ||
 	    !pvfs_volume_up(PVFS_VOL(inode)) || !pvfs_lease_may_ask(inode))
 		return false;
 	return !pvfs_meta_getattr(inode) && pvfs_inode_leased(inode);

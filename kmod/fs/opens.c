@@ -28,9 +28,9 @@ static int opens_keep_cap(struct inode *inode, const struct pvfs_cap *cap, u32 c
 	struct pvfs_inode *pi = PVFS_I(inode);
 	struct pvfs_cap *have;
 
-	if (cap->rights >= ARRAY_SIZE(pi->cap) || (cap->rights & class) != class)
+	if (cap->rights >= ARRAY_SIZE(pi->opens.cap) || (cap->rights & class) != class)
 		return pvfs_bogus(PVFS_VOL(inode), "a capability", pi->fid.ino);
-	have = &pi->cap[cap->rights];
+	have = &pi->opens.cap[cap->rights];
 	spin_lock(&pi->lock);
 	/* An answer from a session that is over may come after recovery has been here. */
 	if (!have->rights || have->session != now || cap->session == now)
@@ -48,9 +48,9 @@ static void opens_drop_cap(struct pvfs_inode *pi, u32 class)
 	u32 i;
 
 	spin_lock(&pi->lock);
-	for (i = class; i < ARRAY_SIZE(pi->cap); i++)
-		if ((i & class) == class && (i == class || !READ_ONCE(pi->nopen[i])))
-			pi->cap[i].rights = 0;
+	for (i = class; i < ARRAY_SIZE(pi->opens.cap); i++)
+		if ((i & class) == class && (i == class || !READ_ONCE(pi->opens.n[i])))
+			pi->opens.cap[i].rights = 0;
 	spin_unlock(&pi->lock);
 }
 
@@ -66,10 +66,10 @@ static void opens_old_cap(struct inode *inode, u32 class, struct pvfs_cap *ret)
 
 	memset(ret, 0, sizeof(*ret));
 	spin_lock(&pi->lock);
-	for (i = class; i < ARRAY_SIZE(pi->cap); i++)
-		if ((i & class) == class && pi->cap[i].rights &&
-		    (!ret->rights || (ret->session != now && pi->cap[i].session == now)))
-			*ret = pi->cap[i];
+	for (i = class; i < ARRAY_SIZE(pi->opens.cap); i++)
+		if ((i & class) == class && pi->opens.cap[i].rights &&
+		    (!ret->rights || (ret->session != now && pi->opens.cap[i].session == now)))
+			*ret = pi->opens.cap[i];
 	spin_unlock(&pi->lock);
 }
 
@@ -104,9 +104,9 @@ static int opens_reclaim_inode(struct inode *inode, bool recovery)
 	wlease = pvfs_wlease_reclaims(inode, &gen);
 	also = pvfs_draft_reclaims(inode) | (wlease ? PVFS_O_WLEASE : 0);
 	out = pvfs_turn_reclaims(inode, also) ? PVFS_O_OUT : 0;
-	for (class = 1; class < ARRAY_SIZE(pi->nopen); class++) {
+	for (class = 1; class < ARRAY_SIZE(pi->opens.n); class++) {
 		spin_lock(&vol->open_lock);
-		n = pi->nopen[class];
+		n = pi->opens.n[class];
 		spin_unlock(&vol->open_lock);
 		if (!n)
 			continue;
@@ -156,7 +156,7 @@ int pvfs_files_reclaim(struct pvfs_volume *vol)
 	int err = 0;
 
 	pvfs_deferred_forget(vol);
-	pvfs_walk_begin(&w, &vol->open_lock, &vol->open_list, offsetof(struct pvfs_inode, opened));
+	pvfs_walk_begin(&w, &vol->open_lock, &vol->open_list, offsetof(struct pvfs_inode, opens.listed));
 	while (!err) {
 		inode = pvfs_walk_next(&w);
 		if (!inode)
@@ -196,10 +196,10 @@ int pvfs_file_opened(struct inode *inode, struct pvfs_file *pf, const struct pvf
 	/* Before it is counted: who finds that it is open tells the mgr so with the capability. */
 	err = opens_keep_cap(inode, cap, class);
 	spin_lock(&vol->open_lock);
-	pi->nopen[class]++;
-	atomic_inc(&pi->nlive);
-	if (list_empty(&pi->opened.link))
-		list_add_tail(&pi->opened.link, &vol->open_list);
+	pi->opens.n[class]++;
+	atomic_inc(&pi->opens.live);
+	if (list_empty(&pi->opens.listed.link))
+		list_add_tail(&pi->opens.listed.link, &vol->open_list);
 	spin_unlock(&vol->open_lock);
 	if (class & PVFS_O_WRITE)
 		pvfs_wlease_opened(inode);
@@ -227,9 +227,9 @@ int pvfs_file_opened(struct inode *inode, struct pvfs_file *pf, const struct pvf
  */
 void pvfs_open_uncount(struct pvfs_inode *pi, u32 class)
 {
-	pi->nopen[class]--;
-	if (!(pi->nopen[1] | pi->nopen[2] | pi->nopen[3]))
-		list_del_init(&pi->opened.link);
+	pi->opens.n[class]--;
+	if (!(pi->opens.n[1] | pi->opens.n[2] | pi->opens.n[3]))
+		list_del_init(&pi->opens.listed.link);
 }
 
 /* Is it open here so that a capability with these rights comes with it? */
@@ -237,8 +237,8 @@ static bool opens_for(const struct pvfs_inode *pi, u32 rights)
 {
 	u32 class;
 
-	for (class = 1; class < ARRAY_SIZE(pi->nopen); class++)
-		if ((class & rights) == rights && READ_ONCE(pi->nopen[class]))
+	for (class = 1; class < ARRAY_SIZE(pi->opens.n); class++)
+		if ((class & rights) == rights && READ_ONCE(pi->opens.n[class]))
 			return true;
 	return false;
 }
@@ -253,10 +253,10 @@ static int opens_cap_now(struct inode *inode, u32 rights, struct pvfs_cap *cap, 
 
 	spin_lock(&pi->lock);
 	/* The narrowest first. */
-	for (i = 1; i < ARRAY_SIZE(pi->cap) && err; i++) {
-		if (!pi->cap[i].rights || (i & rights) != rights)
+	for (i = 1; i < ARRAY_SIZE(pi->opens.cap) && err; i++) {
+		if (!pi->opens.cap[i].rights || (i & rights) != rights)
 			continue;
-		*cap = pi->cap[i];
+		*cap = pi->opens.cap[i];
 		*session = cap->session;
 		err = cap->session == now ? 0 : -EAGAIN;
 	}

@@ -356,7 +356,7 @@ static int pvfs_sync_fs(struct super_block *sb, int wait)
 	if (!wait)
 		return 0;
 	super_write_redirtied(sb);
-	pvfs_walk_begin(&w, &vol->open_lock, &vol->open_list, offsetof(struct pvfs_inode, opened));
+	pvfs_walk_begin(&w, &vol->open_lock, &vol->open_list, offsetof(struct pvfs_inode, opens.listed));
 	while (!err) {
 		inode = pvfs_walk_next(&w);
 		if (!inode)

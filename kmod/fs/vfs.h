@@ -163,18 +163,23 @@ struct pvfs_inode_locks {
 	struct pvfs_walked listed;	/* on vol->lock_inodes while there are some */
 };
 
+/* Who has it open, as the mgr counts it; vol->open_lock protects all but the last two: opens.c, deferred.c */
+struct pvfs_inode_opens {
+	struct pvfs_walked listed;	/* on vol->open_list while anything is open */
+	u32 n[4];	/* opens by PVFS_O_READ | PVFS_O_WRITE, until their CLOSE was answered */
+	u32 shared;	/* that share one of them: deferred.c. Read without the lock too */
+	struct list_head idle;		/* on one of vol->deferred's lists while nobody uses that one */
+	unsigned long idle_since;	/* jiffies */
+	atomic_t live;	/* opens whose close has not begun */
+	/* by rights; 0: there was none. Older sessions' are kept to RECLAIM. pvfs_inode.lock */
+	struct pvfs_cap cap[4];
+};
+
 /* An inode; read-only after pvfs_iget() where nothing else is said. */
 struct pvfs_inode {
 	struct pvfs_fid fid;
 
-	/* vol->open_lock protects these */
-	struct pvfs_walked opened;	/* on vol->open_list while anything is open */
-	u32 nopen[4];	/* opens by PVFS_O_READ | PVFS_O_WRITE, until their CLOSE was answered */
-	u32 nshared;	/* that share one of them: deferred.c. Read without the lock too */
-	struct list_head idle;		/* on one of vol->deferred's lists while nobody uses that one */
-	unsigned long idle_since;	/* jiffies */
-
-	atomic_t nlive;	/* opens whose close has not begun */
+	struct pvfs_inode_opens opens;
 	u32 wrote;	/* pages written back so far, about; without a lock */
 
 	struct pvfs_inode_locks locks;
@@ -226,7 +231,6 @@ struct pvfs_inode {
 	u64 own_last;			/* of the volume's own changes the last that was to it */
 	u64 floor;	/* the file was at least so long with trunc_gen floor_gen: our writes */
 	u32 floor_gen;
-	struct pvfs_cap cap[4];		/* by rights; 0: there was none. Older sessions' are kept to RECLAIM */
 	/* version when the page cache was last known to be right or empty */
 	u64 cache_version;
 	atomic_t redirtied;	/* pages that were given back dirty by who was to write them */
@@ -256,7 +260,7 @@ struct pvfs_ahead {
 struct pvfs_file {
 	u32 flags;			/* PVFS_O_READ, WRITE, EXEC as opened */
 	bool truncated;	/* the open did the O_TRUNC; the VFS is about to ask for it */
-	bool shared;	/* it counts in pvfs_inode.nshared */
+	bool shared;	/* it counts in pvfs_inode.opens.shared */
 	struct pvfs_ahead ahead;
 };
 
