@@ -167,7 +167,7 @@ static void dir_prime(struct dentry *parent, const struct pvfs_dent *e, const st
 	struct inode *inode;
 	int tries;
 
-	if (READ_ONCE(PVFS_I(d_inode(parent))->owns_begun) != d->owns)
+	if (READ_ONCE(PVFS_I(d_inode(parent))->own.begun) != d->owns)
 		return;
 	/* Another client's draft comes without attributes. */
 	if (!e->attr.version || !pvfs_attr_sane(parent->d_sb->s_fs_info, &e->attr))

@@ -143,7 +143,7 @@ bool pvfs_session_lasts(const struct pvfs_volume *vol)
 /* Is a change of our own under way? See pvfs_own_begin() and pvfs_flush_begin(). */
 static bool lease_changing(const struct pvfs_inode *pi)
 {
-	return READ_ONCE(pi->own_pending) || READ_ONCE(pi->flushes);
+	return READ_ONCE(pi->own.pending) || READ_ONCE(pi->own.flushes);
 }
 
 /**
@@ -166,22 +166,22 @@ void pvfs_lease_take(struct inode *inode, const struct pvfs_attr *attr, const st
 	if (now >= end || !pvfs_ask_stands(vol, pi->fid.ino, ask))
 		return;
 	if (!pvfs_lease_token(inode)) {
-		WRITE_ONCE(pi->lease_token, 0);
-		WRITE_ONCE(pi->lease_attrs, false);
-		WRITE_ONCE(pi->lease_gen, ask->gen);
-		WRITE_ONCE(pi->lease_end, end);
+		WRITE_ONCE(pi->lease.token, 0);
+		WRITE_ONCE(pi->lease.attrs, false);
+		WRITE_ONCE(pi->lease.gen, ask->gen);
+		WRITE_ONCE(pi->lease.end, end);
 		/* Pairs with pvfs_lease_token(). */
-		smp_store_release(&pi->lease_token, atomic_long_inc_return(&l->tokens));
+		smp_store_release(&pi->lease.token, atomic_long_inc_return(&l->tokens));
 		pvfs_count(vol, PVFS_CNT_LEASES, 1);
 		pvfs_leasestat_take(inode, now);
 		trace_pvfs_lease(inode->i_sb->s_dev, pi->fid.ino, inode->i_mode,
 				 div_u64(end - now, NSEC_PER_MSEC));
-	} else if (end > pi->lease_end) {
-		WRITE_ONCE(pi->lease_end, end);
+	} else if (end > pi->lease.end) {
+		WRITE_ONCE(pi->lease.end, end);
 		pvfs_leasestat_take(inode, now);
 	}
-	if (pi->own_last <= ask->owns)
-		WRITE_ONCE(pi->lease_attrs, true);
+	if (pi->own.last <= ask->owns)
+		WRITE_ONCE(pi->lease.attrs, true);
 }
 
 /**
@@ -196,7 +196,7 @@ void pvfs_lease_take(struct inode *inode, const struct pvfs_attr *attr, const st
 unsigned long pvfs_lease_token(const struct inode *inode)
 {
 	const struct pvfs_inode *pi = PVFS_I(inode);
-	unsigned long token = smp_load_acquire(&pi->lease_token);	/* pairs with take */
+	unsigned long token = smp_load_acquire(&pi->lease.token);	/* pairs with take */
 
 	if (!token || lease_changing(pi) || atomic_read(&PVFS_VOL(inode)->leases.unsure) ||
 	    !pvfs_lease_lasts(inode))
@@ -214,8 +214,8 @@ bool pvfs_lease_lasts(const struct inode *inode)
 {
 	const struct pvfs_inode *pi = PVFS_I(inode);
 
-	return READ_ONCE(pi->lease_token) && pvfs_boot_ns() < READ_ONCE(pi->lease_end) &&
-	       READ_ONCE(pi->lease_gen) == atomic64_read(&PVFS_VOL(inode)->leases.gen);
+	return READ_ONCE(pi->lease.token) && pvfs_boot_ns() < READ_ONCE(pi->lease.end) &&
+	       READ_ONCE(pi->lease.gen) == atomic64_read(&PVFS_VOL(inode)->leases.gen);
 }
 
 /**
@@ -233,7 +233,7 @@ unsigned long pvfs_lease_since(struct inode *dir, const struct pvfs_ask *ask)
 
 	spin_lock(&pi->lock);
 	token = pvfs_lease_token(dir);
-	if (pi->lease_gen != ask->gen || pvfs_boot_ns() >= lease_ask_end(vol, ask) ||
+	if (pi->lease.gen != ask->gen || pvfs_boot_ns() >= lease_ask_end(vol, ask) ||
 	    lease_recalled_since(&vol->leases, pi->fid.ino, ask->recalls))
 		token = 0;
 	spin_unlock(&pi->lock);
@@ -248,7 +248,7 @@ unsigned long pvfs_lease_since(struct inode *dir, const struct pvfs_ask *ask)
  */
 bool pvfs_inode_leased(const struct inode *inode)
 {
-	return pvfs_lease_token(inode) && READ_ONCE(PVFS_I(inode)->lease_attrs);
+	return pvfs_lease_token(inode) && READ_ONCE(PVFS_I(inode)->lease.attrs);
 }
 
 /**
@@ -273,9 +273,9 @@ bool pvfs_lease_may_ask(struct inode *inode)
 	struct pvfs_inode *pi = PVFS_I(inode);
 	u64 now = pvfs_boot_ns();
 
-	if (now - READ_ONCE(pi->lease_asked) < LEASE_ASK_NS)
+	if (now - READ_ONCE(pi->lease.asked) < LEASE_ASK_NS)
 		return false;
-	WRITE_ONCE(pi->lease_asked, now);
+	WRITE_ONCE(pi->lease.asked, now);
 	return true;
 }
 
@@ -304,8 +304,8 @@ bool pvfs_lease_wanted(struct inode *inode)
 /* pvfs_inode.lock is held. */
 static void lease_drop(struct pvfs_inode *pi)
 {
-	WRITE_ONCE(pi->lease_token, 0);
-	WRITE_ONCE(pi->lease_attrs, false);
+	WRITE_ONCE(pi->lease.token, 0);
+	WRITE_ONCE(pi->lease.attrs, false);
 	pvfs_leasestat_drop(pi);
 }
 
@@ -330,8 +330,8 @@ void pvfs_own_change(struct inode *inode)
 {
 	struct pvfs_inode *pi = PVFS_I(inode);
 
-	WRITE_ONCE(pi->lease_attrs, false);
-	pi->own_last = atomic64_inc_return(&PVFS_VOL(inode)->leases.owns);
+	WRITE_ONCE(pi->lease.attrs, false);
+	pi->own.last = atomic64_inc_return(&PVFS_VOL(inode)->leases.owns);
 }
 
 /**
@@ -345,8 +345,8 @@ void pvfs_own_begin(struct inode *inode)
 	struct pvfs_inode *pi = PVFS_I(inode);
 
 	spin_lock(&pi->lock);
-	WRITE_ONCE(pi->own_pending, pi->own_pending + 1);
-	pi->owns_begun++;
+	WRITE_ONCE(pi->own.pending, pi->own.pending + 1);
+	pi->own.begun++;
 	spin_unlock(&pi->lock);
 }
 
@@ -362,7 +362,7 @@ void pvfs_own_end(struct inode *inode)
 	struct pvfs_inode *pi = PVFS_I(inode);
 
 	spin_lock(&pi->lock);
-	WRITE_ONCE(pi->own_pending, pi->own_pending - 1);
+	WRITE_ONCE(pi->own.pending, pi->own.pending - 1);
 	spin_unlock(&pi->lock);
 }
 
@@ -377,7 +377,7 @@ void pvfs_flush_begin(struct inode *inode)
 	struct pvfs_inode *pi = PVFS_I(inode);
 
 	spin_lock(&pi->lock);
-	WRITE_ONCE(pi->flushes, pi->flushes + 1);
+	WRITE_ONCE(pi->own.flushes, pi->own.flushes + 1);
 	spin_unlock(&pi->lock);
 }
 
@@ -390,7 +390,7 @@ void pvfs_flush_end(struct inode *inode)
 	struct pvfs_inode *pi = PVFS_I(inode);
 
 	spin_lock(&pi->lock);
-	WRITE_ONCE(pi->flushes, pi->flushes - 1);
+	WRITE_ONCE(pi->own.flushes, pi->own.flushes - 1);
 	spin_unlock(&pi->lock);
 }
 
@@ -405,7 +405,7 @@ void pvfs_unlease(struct inode *inode)
 	struct pvfs_inode *pi = PVFS_I(inode);
 
 	spin_lock(&pi->lock);
-	WRITE_ONCE(pi->own_pending, pi->own_pending + 1);
+	WRITE_ONCE(pi->own.pending, pi->own.pending + 1);
 	lease_drop(pi);
 	spin_unlock(&pi->lock);
 }
@@ -415,7 +415,7 @@ void pvfs_unlease_end(struct inode *inode)
 	struct pvfs_inode *pi = PVFS_I(inode);
 
 	spin_lock(&pi->lock);
-	WRITE_ONCE(pi->own_pending, pi->own_pending - 1);
+	WRITE_ONCE(pi->own.pending, pi->own.pending - 1);
 	pvfs_own_change(inode);
 	spin_unlock(&pi->lock);
 }

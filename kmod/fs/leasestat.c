@@ -53,11 +53,11 @@ static void counts_begin(struct pvfs_lease_counts *c, u64 gen, u64 now, u32 leas
 
 static void counts_take_out(struct pvfs_lease_counts *c, struct pvfs_inode *pi)
 {
-	u64 span = pi->lease_span;
+	u64 span = pi->lease.span;
 
-	if (span && pi->lease_span_gen == c->gen && span >= c->first)
+	if (span && pi->lease.span_gen == c->gen && span >= c->first)
 		c->n[leased_kind(&pi->vfs_inode)][span % PVFS_LEASE_SPANS]--;
-	pi->lease_span = 0;
+	pi->lease.span = 0;
 }
 
 /* ---------------------------------------------------------------- leases */
@@ -72,7 +72,7 @@ void pvfs_leasestat_take(struct inode *inode, u64 now)
 	struct pvfs_volume *vol = PVFS_VOL(inode);
 	struct pvfs_lease_counts *c = &vol->leases.counts;
 	struct pvfs_inode *pi = PVFS_I(inode);
-	u64 gen = pi->lease_gen;
+	u64 gen = pi->lease.gen;
 
 	spin_lock(&vol->leases.lock);
 	counts_take_out(c, pi);
@@ -81,9 +81,9 @@ void pvfs_leasestat_take(struct inode *inode, u64 now)
 	counts_advance(c, now);
 	if (gen == c->gen) {
 		/* The lease time may have become longer since: then it is taken for over too early. */
-		pi->lease_span = clamp(pi->lease_end >> c->shift, c->first, c->first + PVFS_LEASE_SPANS - 1);
-		pi->lease_span_gen = gen;
-		c->n[leased_kind(inode)][pi->lease_span % PVFS_LEASE_SPANS]++;
+		pi->lease.span = clamp(pi->lease.end >> c->shift, c->first, c->first + PVFS_LEASE_SPANS - 1);
+		pi->lease.span_gen = gen;
+		c->n[leased_kind(inode)][pi->lease.span % PVFS_LEASE_SPANS]++;
 	}
 	spin_unlock(&vol->leases.lock);
 }
@@ -96,7 +96,7 @@ void pvfs_leasestat_drop(struct pvfs_inode *pi)
 {
 	struct pvfs_leases *l = &PVFS_VOL(&pi->vfs_inode)->leases;
 
-	if (!pi->lease_span)
+	if (!pi->lease.span)
 		return;
 	spin_lock(&l->lock);
 	counts_take_out(&l->counts, pi);

@@ -36,7 +36,7 @@ void pvfs_listing_begin(struct inode *dir, u64 *owns)
 	struct pvfs_inode *pi = PVFS_I(dir);
 
 	spin_lock(&pi->lock);
-	*owns = pi->owns_begun;
+	*owns = pi->own.begun;
 	spin_unlock(&pi->lock);
 }
 
@@ -168,7 +168,7 @@ struct pvfs_listing *pvfs_listing_get(struct inode *dir)
 	if (!l)
 		return NULL;
 	spin_lock(&pi->lock);
-	good = pi->owns_begun == l->owns && pvfs_lease_token(dir) == l->token;
+	good = pi->own.begun == l->owns && pvfs_lease_token(dir) == l->token;
 	spin_unlock(&pi->lock);
 	if (good)
 		return l;

@@ -175,6 +175,25 @@ struct pvfs_inode_opens {
 	struct pvfs_cap cap[4];
 };
 
+/* What the mgr has promised; pvfs_inode.lock protects it, and it is read without, too: lease.c */
+struct pvfs_inode_lease {
+	unsigned long token;		/* 0: none */
+	u64 gen;			/* of the volume when it was taken */
+	u64 end;			/* boot time, ns */
+	u64 asked;			/* the same: when it was asked for, for its bytes. No lock */
+	bool attrs;			/* the attributes too, not only the names */
+	u64 span;			/* where leasestat.c counts it; 0: nowhere */
+	u64 span_gen;			/* of the volume when it was counted */
+};
+
+/* Changes of our own to it, during which no lease is taken; pvfs_inode.lock protects them: lease.c */
+struct pvfs_inode_own {
+	u32 pending;			/* under way: none is taken, or believed */
+	u32 flushes;			/* the same of what is written back to a head */
+	u64 begun;			/* how many began so far. Read without the lock too */
+	u64 last;			/* of the volume's own changes the last that was to it */
+};
+
 /* An inode; read-only after pvfs_iget() where nothing else is said. */
 struct pvfs_inode {
 	struct pvfs_fid fid;
@@ -209,17 +228,8 @@ struct pvfs_inode {
 	/* it was read then, and the mgr is to know; 0: nothing new */
 	struct timespec64 atime_due;
 	struct pvfs_fresh fresh;
-	/* what the mgr has promised: lease.c. Read without the lock too */
-	unsigned long lease_token;	/* 0: none */
-	u64 lease_gen;			/* of the volume when it was taken */
-	u64 lease_end;			/* boot time, ns */
-	u64 lease_asked;		/* the same: when it was asked for, for its bytes. No lock */
-	bool lease_attrs;		/* the attributes too, not only the names */
-	u64 lease_span;			/* where leasestat.c counts it; 0: nowhere */
-	u64 lease_span_gen;		/* of the volume when it was counted */
-	u32 own_pending;		/* changes of our own under way: none is taken, or believed */
-	u32 flushes;			/* the same of what is written back to a head */
-	u64 owns_begun;			/* how many began so far */
+	struct pvfs_inode_lease lease;
+	struct pvfs_inode_own own;
 	struct pvfs_listing *listing;	/* vol->listings.lock. Looked for without, too */
 	struct mutex draft_mutex;	/* protects what is in the draft */
 	struct semaphore head_turn;	/* to write pages of a head back: one at a time, see wb_head() */
@@ -228,7 +238,6 @@ struct pvfs_inode {
 	struct pvfs_draft *draft;	/* changed under it; NULL: none. Looked for without, too */
 	u64 draft_recalled;		/* ns, when it was asked for first; 0: not yet */
 	struct work_struct draft_recalled_work;	/* ends it */
-	u64 own_last;			/* of the volume's own changes the last that was to it */
 	u64 floor;	/* the file was at least so long with trunc_gen floor_gen: our writes */
 	u32 floor_gen;
 	/* version when the page cache was last known to be right or empty */
@@ -452,7 +461,7 @@ struct pvfs_listing {
 	struct list_head link;		/* on vol->listings.list while it is kept; its lock */
 	struct pvfs_inode *pi;		/* whose it is then; the same lock */
 	unsigned long token;		/* of the directory's lease */
-	u64 owns;			/* pvfs_inode.owns_begun, from before */
+	u64 owns;			/* pvfs_inode.own.begun, from before */
 	u32 count, len;			/* entries, and bytes of them */
 	u32 room;			/* bytes that @raw has */
 	u8 raw[];

@@ -205,7 +205,7 @@ unsigned long pvfs_wlease_token(const struct inode *inode)
 	const struct pvfs_volume *vol = PVFS_VOL(inode);
 
 	if (smp_load_acquire(&pi->wl.state) != PVFS_WL_HELD ||	/* pairs with wlease_set() */
-	    READ_ONCE(pi->own_pending) || atomic_read(&vol->leases.unsure) ||
+	    READ_ONCE(pi->own.pending) || atomic_read(&vol->leases.unsure) ||
 	    !wlease_mine(&pi->wl, vol) || !pvfs_session_lasts(vol))
 		return 0;
 	return READ_ONCE(pi->wl.token);
