@@ -116,7 +116,7 @@ int pvfs_inode_update(struct inode *inode, const struct pvfs_attr *attr, const s
 	if ((attr->flags & PVFS_AF_SIZE_UNKNOWN) && pi->trunc_gen == attr->trunc_gen)
 		size = max_t(u64, size, i_size_read(inode));
 	/* What the mgr says of it is from before what was written. */
-	if (READ_ONCE(pi->draft))
+	if (READ_ONCE(pi->draft.d))
 		size = max_t(u64, size, i_size_read(inode));
 	inode->i_mode = attr->mode;
 	i_uid_write(inode, attr->uid);
@@ -433,7 +433,7 @@ int pvfs_setattr(struct pvfs_idmap *idmap, struct dentry *dentry, struct iattr *
 			return err;
 	}
 	/* Nobody else has changed a draft, and its owner may do all that goes into it. */
-	if (READ_ONCE(PVFS_I(inode)->draft)) {
+	if (READ_ONCE(PVFS_I(inode)->draft.d)) {
 		struct iattr copy = *attr;
 
 		draft = !setattr_prepare(idmap, dentry, &copy);

@@ -12,7 +12,7 @@
  * at which the VFS looks without asking. Whoever on this node wants to know or do anything else with
  * the inode ends the draft first (pvfs_draft_settle()). Once ended it does not begin again.
  *
- * Lock order: inode->i_rwsem, pvfs_inode.draft_mutex. The FLUSH is sent under the mutex.
+ * Lock order: inode->i_rwsem, pvfs_inode.draft.mutex. The FLUSH is sent under the mutex.
  */
 #include <linux/cred.h>
 #include <linux/highmem.h>
@@ -25,7 +25,7 @@
 
 META_DATA(FLUSH, flush)
 
-/* pvfs_inode.draft_mutex protects it. */
+/* pvfs_inode.draft.mutex protects it. */
 struct pvfs_draft {
 	struct inode *inode;		/* a reference, which counts in vol->closing */
 	struct delayed_work work;	/* ends it */
@@ -166,7 +166,7 @@ static int draft_write_striped(struct pvfs_draft *d, u32 flags)
 static int draft_end_held(struct inode *inode, u32 flags)
 {
 	struct pvfs_inode *pi = PVFS_I(inode);
-	struct pvfs_draft *d = pi->draft;
+	struct pvfs_draft *d = pi->draft.d;
 	int err = 0;
 
 	if (!d)
@@ -181,7 +181,7 @@ static int draft_end_held(struct inode *inode, u32 flags)
 	if (err == -EINTR)		/* killed: it stays for somebody else */
 		return err;
 	spin_lock(&pi->lock);		/* see pvfs_draft_reclaims() */
-	WRITE_ONCE(pi->draft, NULL);
+	WRITE_ONCE(pi->draft.d, NULL);
 	spin_unlock(&pi->lock);
 	mapping_set_error(inode->i_mapping, err);
 	pvfs_leasestat_told(inode, d->len);
@@ -199,10 +199,10 @@ static int draft_settle(struct inode *inode, u32 flags)
 	int err;
 
 	/* Who has it may be waiting for the mgr. */
-	if (mutex_lock_killable(&pi->draft_mutex))
+	if (mutex_lock_killable(&pi->draft.mutex))
 		return -EINTR;
 	err = draft_end_held(inode, flags);
-	mutex_unlock(&pi->draft_mutex);
+	mutex_unlock(&pi->draft.mutex);
 	return err == -EINTR ? err : 0;
 }
 
@@ -218,7 +218,7 @@ static int draft_settle(struct inode *inode, u32 flags)
  */
 int pvfs_draft_settle(struct inode *inode)
 {
-	return likely(!READ_ONCE(PVFS_I(inode)->draft)) ? 0 : draft_settle(inode, PVFS_FL_WLEASE);
+	return likely(!READ_ONCE(PVFS_I(inode)->draft.d)) ? 0 : draft_settle(inode, PVFS_FL_WLEASE);
 }
 
 /**
@@ -229,7 +229,7 @@ int pvfs_draft_settle(struct inode *inode)
  */
 int pvfs_draft_close(struct inode *inode)
 {
-	return likely(!READ_ONCE(PVFS_I(inode)->draft)) ? 0 : draft_settle(inode, 0);
+	return likely(!READ_ONCE(PVFS_I(inode)->draft.d)) ? 0 : draft_settle(inode, 0);
 }
 
 /**
@@ -245,12 +245,12 @@ int pvfs_draft_show(struct inode *inode)
 	struct pvfs_inode *pi = PVFS_I(inode);
 	bool told;
 
-	if (likely(!READ_ONCE(pi->draft)))
+	if (likely(!READ_ONCE(pi->draft.d)))
 		return 0;
-	if (mutex_lock_killable(&pi->draft_mutex))
+	if (mutex_lock_killable(&pi->draft.mutex))
 		return -EINTR;
-	told = !pi->draft || !draft_dirty(pi->draft);
-	mutex_unlock(&pi->draft_mutex);
+	told = !pi->draft.d || !draft_dirty(pi->draft.d);
+	mutex_unlock(&pi->draft.mutex);
 	return told ? 0 : draft_settle(inode, PVFS_FL_WLEASE);
 }
 
@@ -283,7 +283,7 @@ u32 pvfs_draft_reclaims(struct inode *inode)
 
 	/* One that begins from here on does so under no lease of an older mgr. */
 	spin_lock(&pi->lock);
-	d = READ_ONCE(pi->draft);
+	d = READ_ONCE(pi->draft.d);
 	if (d)
 		ret = PVFS_O_DRAFT | (READ_ONCE(d->asking) ? PVFS_O_WLEASE : 0);
 	spin_unlock(&pi->lock);
@@ -292,7 +292,7 @@ u32 pvfs_draft_reclaims(struct inode *inode)
 
 void pvfs_draft_recalled_work(struct work_struct *work)
 {
-	struct pvfs_inode *pi = container_of(work, struct pvfs_inode, draft_recalled_work);
+	struct pvfs_inode *pi = container_of(work, struct pvfs_inode, draft.recalled_work);
 
 	draft_settle(&pi->vfs_inode, PVFS_FL_RECALLED);
 	pvfs_use_iput(pi->use);
@@ -311,12 +311,12 @@ bool pvfs_draft_recalled(struct inode *inode)
 	struct pvfs_volume *vol = PVFS_VOL(inode);
 	struct pvfs_inode *pi = PVFS_I(inode);
 
-	if (!READ_ONCE(pi->draft) || !igrab(inode))
+	if (!READ_ONCE(pi->draft.d) || !igrab(inode))
 		return false;
 	pvfs_leasestat_late(inode);
 	atomic_inc(&vol->closing);
 	/* The mgr asks again and again; for what takes long one work item is enough, as they are not many. */
-	if (!queue_work(vol->vfs_wq, &pi->draft_recalled_work))
+	if (!queue_work(vol->vfs_wq, &pi->draft.recalled_work))
 		pvfs_use_iput(pi->use);		/* also counts vol->closing down */
 	return true;
 }
@@ -340,14 +340,14 @@ void pvfs_draft_begin(struct inode *inode, const struct pvfs_attr *attr)
 	d->version = attr->version;
 	d->session = READ_ONCE(PVFS_VOL(inode)->session);
 	INIT_DELAYED_WORK(&d->work, draft_work);
-	mutex_lock(&pi->draft_mutex);
+	mutex_lock(&pi->draft.mutex);
 	spin_lock(&pi->lock);
 	/* A RECALL comes first, and the lease is gone; or it finds the draft. */
-	WRITE_ONCE(pi->draft, d);
+	WRITE_ONCE(pi->draft.d, d);
 	if (!pvfs_inode_leased(inode) || pi->version != attr->version)
-		WRITE_ONCE(pi->draft, NULL);
+		WRITE_ONCE(pi->draft.d, NULL);
 	spin_unlock(&pi->lock);
-	if (pi->draft) {
+	if (pi->draft.d) {
 		pvfs_leasestat_draft(PVFS_VOL(inode), 1);
 		ihold(inode);
 		atomic_inc(&PVFS_VOL(inode)->closing);
@@ -356,7 +356,7 @@ void pvfs_draft_begin(struct inode *inode, const struct pvfs_attr *attr)
 	} else {
 		kfree(d);
 	}
-	mutex_unlock(&pi->draft_mutex);
+	mutex_unlock(&pi->draft.mutex);
 }
 
 /* Is it @d's to take what this task brings? Not when the mgr may be telling others of it. */
@@ -422,15 +422,15 @@ static ssize_t draft_write_some(struct inode *inode, loff_t pos, struct iov_iter
 	struct pvfs_draft *d;
 	ssize_t n = -EAGAIN;
 
-	if (mutex_lock_killable(&pi->draft_mutex))
+	if (mutex_lock_killable(&pi->draft.mutex))
 		return -EINTR;
-	d = pi->draft;
+	d = pi->draft.d;
 	/* What was set comes after what was written. */
 	if (d && !d->set.valid && draft_takes(d)) {
 		d->outgrown |= !draft_fits(inode, d, pos, iov_iter_count(from));
 		n = d->outgrown ? draft_end_held(inode, PVFS_FL_WLEASE) ?: -EAGAIN : draft_fill(d, pos, from);
 	}
-	mutex_unlock(&pi->draft_mutex);
+	mutex_unlock(&pi->draft.mutex);
 	return n;
 }
 
@@ -488,9 +488,9 @@ bool pvfs_draft_setattr(struct inode *inode, const struct pvfs_setattr_req *m)
 
 	if (m->valid & ~(DRAFT_TIMES | DRAFT_OWNERS | PVFS_SA_MODE))
 		return false;
-	if (mutex_lock_killable(&pi->draft_mutex))
+	if (mutex_lock_killable(&pi->draft.mutex))
 		return false;		/* who ends it will be told the same */
-	d = pi->draft;
+	d = pi->draft.d;
 	if (!d || !draft_takes(d))
 		goto out;
 	set = &d->set;
@@ -514,6 +514,6 @@ bool pvfs_draft_setattr(struct inode *inode, const struct pvfs_setattr_req *m)
 	set->valid |= m->valid;
 	ret = true;
 out:
-	mutex_unlock(&pi->draft_mutex);
+	mutex_unlock(&pi->draft.mutex);
 	return ret;
 }

@@ -47,14 +47,14 @@ struct inode *pvfs_alloc_inode(struct super_block *sb)
 	INIT_LIST_HEAD(&pi->locks.owners);
 	INIT_LIST_HEAD(&pi->locks.listed.link);
 	spin_lock_init(&pi->lock);
-	mutex_init(&pi->draft_mutex);
+	mutex_init(&pi->draft.mutex);
 	sema_init(&pi->head_turn, 1);
 	INIT_DELAYED_WORK(&pi->wl.work, pvfs_wlease_work);
 	pvfs_turn_init(&pi->turn);
 	INIT_WORK(&pi->wl.ask, pvfs_wlease_ask_work);
 	INIT_WORK(&pi->wl.settle_work, pvfs_wlease_settle_work);
 	INIT_WORK(&pi->resend_work, pvfs_unstable_work);
-	INIT_WORK(&pi->draft_recalled_work, pvfs_draft_recalled_work);
+	INIT_WORK(&pi->draft.recalled_work, pvfs_draft_recalled_work);
 	return &pi->vfs_inode;
 }
 

@@ -78,7 +78,7 @@ bool pvfs_dying(void)
  */
 bool pvfs_late_due(struct inode *inode)
 {
-	return READ_ONCE(PVFS_I(inode)->draft) ||
+	return READ_ONCE(PVFS_I(inode)->draft.d) ||
 	       mapping_tagged(inode->i_mapping, PAGECACHE_TAG_DIRTY) ||
 	       mapping_tagged(inode->i_mapping, PAGECACHE_TAG_WRITEBACK);
 }

@@ -128,8 +128,8 @@ void pvfs_leasestat_late(struct inode *inode)
 	pvfs_count(PVFS_VOL(inode), PVFS_CNT_LATE, 1);
 	/* Of several RECALLs the first. */
 	spin_lock(&pi->lock);
-	if (!pi->draft_recalled)
-		pi->draft_recalled = ktime_get_ns();
+	if (!pi->draft.recalled)
+		pi->draft.recalled = ktime_get_ns();
 	spin_unlock(&pi->lock);
 }
 
@@ -165,7 +165,7 @@ void pvfs_leasestat_told(struct inode *inode, u32 bytes)
 
 	pvfs_leasestat_draft(PVFS_VOL(inode), -1);
 	spin_lock(&pi->lock);
-	at = pi->draft_recalled;
+	at = pi->draft.recalled;
 	spin_unlock(&pi->lock);
 	us = times_add(l, &l->told, at);
 	if (at)

@@ -205,7 +205,7 @@ ssize_t pvfs_write_iter(struct kiocb *iocb, struct iov_iter *from)
 		return 0;
 	if (pvfs_locks_are_lost(file))
 		return -EIO;
-	if (READ_ONCE(PVFS_I(inode)->draft)) {
+	if (READ_ONCE(PVFS_I(inode)->draft.d)) {
 		n = pvfs_draft_write(iocb, from);
 		if (n != -EAGAIN)
 			return n > 0 ? generic_write_sync(iocb, n) : n;

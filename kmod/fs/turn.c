@@ -273,7 +273,7 @@ static int turn_yield_one(struct inode *inode, u64 round)
 	pvfs_lease_gone(inode);
 	pvfs_deferred_recalled(inode);
 	/* It may have been told, or is about to tell. */
-	if (READ_ONCE(pi->draft))
+	if (READ_ONCE(pi->draft.d))
 		return -EAGAIN;
 	spin_lock(&pi->lock);
 	/* Who asks may have been let in since. */

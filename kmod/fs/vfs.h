@@ -38,13 +38,13 @@
  * data by READ. With actimeo names and attributes may be that old. With lease, names, attributes and,
  * unless cache=none, bytes that the mgr has promised to recall are believed until it does.
  *
- * Lock order: inode->i_rwsem, pvfs_inode.draft_mutex,
+ * Lock order: inode->i_rwsem, pvfs_inode.draft.mutex,
  * mapping->invalidate_lock, folio lock, then the leaves: vol->open_lock, vol->listings.lock,
  * vol->locks_lock (the VFS's flc_lock and a call's wait queue inside), vol->unstable.lock (a file's
  * pvfs_unstable.lock inside), pvfs_inode.lock,
  * pvfs_use.lock; inode->i_lock may be taken under vol->open_lock, and so may pvfs_inode.lock. No request is
  * made under a leaf.
- * Requests are made under i_rwsem (as the VFS takes it; shared by writers), draft_mutex,
+ * Requests are made under i_rwsem (as the VFS takes it; shared by writers), draft.mutex,
  * invalidate_lock and folio locks (filling a page); nothing that completes a request takes any of
  * them.
  */
@@ -194,6 +194,14 @@ struct pvfs_inode_own {
 	u64 last;			/* of the volume's own changes the last that was to it */
 };
 
+/* A new file that the mgr knows nothing of yet but its name: draft.c */
+struct pvfs_inode_draft {
+	struct mutex mutex;		/* protects what is in the draft */
+	struct pvfs_draft *d;		/* changed under it; NULL: none. Looked for without, too */
+	u64 recalled;			/* pvfs_inode.lock: ns, when it was asked for first; 0: not yet */
+	struct work_struct recalled_work;	/* ends it */
+};
+
 /* An inode; read-only after pvfs_iget() where nothing else is said. */
 struct pvfs_inode {
 	struct pvfs_fid fid;
@@ -231,13 +239,10 @@ struct pvfs_inode {
 	struct pvfs_inode_lease lease;
 	struct pvfs_inode_own own;
 	struct pvfs_listing *listing;	/* vol->listings.lock. Looked for without, too */
-	struct mutex draft_mutex;	/* protects what is in the draft */
 	struct semaphore head_turn;	/* to write pages of a head back: one at a time, see wb_head() */
 	atomic_t wb_out;		/* transfers of pages that are written back, on their way */
 	atomic_t head_left;		/* who has it, and pieces on their way: none, it is given up */
-	struct pvfs_draft *draft;	/* changed under it; NULL: none. Looked for without, too */
-	u64 draft_recalled;		/* ns, when it was asked for first; 0: not yet */
-	struct work_struct draft_recalled_work;	/* ends it */
+	struct pvfs_inode_draft draft;
 	u64 floor;	/* the file was at least so long with trunc_gen floor_gen: our writes */
 	u32 floor_gen;
 	/* version when the page cache was last known to be right or empty */

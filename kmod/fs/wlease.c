@@ -569,7 +569,7 @@ bool pvfs_wlease_settle(struct inode *inode, u64 round)
 	bool put = true;
 
 	/* The lease came with what ends the draft, whose bytes may be on their way yet: the mgr asks again. */
-	if (READ_ONCE(pi->draft))
+	if (READ_ONCE(pi->draft.d))
 		return true;
 	if (!pvfs_unwritten(inode))
 		return false;
