@@ -363,13 +363,13 @@ int pvfs_cache_write(struct inode *inode, loff_t pos, loff_t last)
 	if (!mapping->nrpages)
 		return 0;
 	do {
-		redirtied = atomic_read(&pi->redirtied);
+		redirtied = atomic_read(&pi->wb.redirtied);
 		smp_rmb();	/* pairs with wb_redirtied(), as the next one */
 		err = filemap_fdatawrite_range(mapping, pos, last);
 		if (cache_wait_written(mapping, pos, end) || fatal_signal_pending(current))
 			return -EINTR;
 		smp_rmb();	/* it is counted before the page is let go of */
-	} while (!err && redirtied != atomic_read(&pi->redirtied));
+	} while (!err && redirtied != atomic_read(&pi->wb.redirtied));
 	return err;
 }
 

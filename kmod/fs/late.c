@@ -115,10 +115,10 @@ void pvfs_late_write(struct inode *inode, u32 flags, bool wait)
 		return;
 	}
 	do {
-		seen = READ_ONCE(pi->wrote);
+		seen = READ_ONCE(pi->wb.wrote);
 		left = pvfs_wait_event_timeout(late->wait, late_done(late),
 					       msecs_to_jiffies(PVFS_EXIT_MS));
-	} while (!left && READ_ONCE(pi->wrote) != seen);
+	} while (!left && READ_ONCE(pi->wb.wrote) != seen);
 	if (!left)
 		pvfs_exit_hurry();
 	late_put(late);

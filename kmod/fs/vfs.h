@@ -202,13 +202,20 @@ struct pvfs_inode_draft {
 	struct work_struct recalled_work;	/* ends it */
 };
 
+/* Its pages that are written back; no lock: writeback.c */
+struct pvfs_inode_wb {
+	atomic_t out;			/* transfers of them, on their way */
+	atomic_t redirtied;		/* that were given back dirty by who was to write them */
+	u32 wrote;			/* so far, about */
+	struct semaphore head_turn;	/* to write those of a head: one at a time, see wb_head() */
+	atomic_t head_left;		/* who has it, and pieces on their way: none, it is given up */
+};
+
 /* An inode; read-only after pvfs_iget() where nothing else is said. */
 struct pvfs_inode {
 	struct pvfs_fid fid;
 
 	struct pvfs_inode_opens opens;
-	u32 wrote;	/* pages written back so far, about; without a lock */
-
 	struct pvfs_inode_locks locks;
 	bool relayout;			/* a SETLAYOUT is under way: one at a time, under i_rwsem */
 	int relayout_err;		/* what came of the last; good while relayout is false */
@@ -239,15 +246,12 @@ struct pvfs_inode {
 	struct pvfs_inode_lease lease;
 	struct pvfs_inode_own own;
 	struct pvfs_listing *listing;	/* vol->listings.lock. Looked for without, too */
-	struct semaphore head_turn;	/* to write pages of a head back: one at a time, see wb_head() */
-	atomic_t wb_out;		/* transfers of pages that are written back, on their way */
-	atomic_t head_left;		/* who has it, and pieces on their way: none, it is given up */
 	struct pvfs_inode_draft draft;
 	u64 floor;	/* the file was at least so long with trunc_gen floor_gen: our writes */
 	u32 floor_gen;
 	/* version when the page cache was last known to be right or empty */
 	u64 cache_version;
-	atomic_t redirtied;	/* pages that were given back dirty by who was to write them */
+	struct pvfs_inode_wb wb;
 	struct pvfs_wlease wl;
 	struct pvfs_turn turn;
 	struct pvfs_use *use;		/* from the first open on; then constant */
@@ -730,7 +734,7 @@ struct pvfs_io {
 	bool write;
 	bool fill;	/* for the page cache: it may reach beyond the end of the file */
 	bool kept;	/* a write: @mem is pages of the page cache */
-	bool turn;	/* the same: it counts in pvfs_inode.head_left */
+	bool turn;	/* the same: it counts in pvfs_inode.wb.head_left */
 	bool again;	/* the same: pvfs_resend_again() of all of them */
 	bool big;	/* bookkeeping from kvmalloc() and counted; else from the pool */
 	loff_t pos;			/* in the file */

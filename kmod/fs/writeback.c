@@ -234,8 +234,8 @@ struct writeback {
 /* Who had the turn to write a head back is done, or a piece of it is. */
 static void wb_head_put(struct pvfs_inode *pi)
 {
-	if (atomic_dec_and_test(&pi->head_left))
-		up(&pi->head_turn);
+	if (atomic_dec_and_test(&pi->wb.head_left))
+		up(&pi->wb.head_turn);
 }
 
 /*
@@ -245,7 +245,7 @@ static void wb_head_put(struct pvfs_inode *pi)
 static void wb_redirtied(struct inode *inode)
 {
 	smp_mb__before_atomic();
-	atomic_inc(&PVFS_I(inode)->redirtied);
+	atomic_inc(&PVFS_I(inode)->wb.redirtied);
 	atomic_inc(&PVFS_VOL(inode)->redirtied);
 }
 
@@ -295,7 +295,7 @@ static void wb_done(struct pvfs_io *io)
 	if (io->err)
 		full = io->nmem;
 	else
-		WRITE_ONCE(pi->wrote, pi->wrote + full);
+		WRITE_ONCE(pi->wb.wrote, pi->wb.wrote + full);
 	if (io->err && io->err != -EINTR) {
 		lost = wb_lost(io->inode, io->nmem);	/* that has been told */
 		if (!lost)
@@ -312,8 +312,8 @@ static void wb_done(struct pvfs_io *io)
 		wb_page_end(io->inode, folio, i >= full ? -EINTR : lost ? 0 : io->err);
 	}
 	pvfs_io_put(io);
-	if (atomic_dec_and_test(&pi->wb_out))
-		wake_up_var(&pi->wb_out);
+	if (atomic_dec_and_test(&pi->wb.out))
+		wake_up_var(&pi->wb.out);
 	if (turn)
 		wb_head_put(pi);
 }
@@ -327,7 +327,7 @@ static int wb_wait(struct inode *inode)
 {
 	struct pvfs_inode *pi = PVFS_I(inode);
 
-	return wait_var_event_killable(&pi->wb_out, !atomic_read(&pi->wb_out)) ? -EINTR : 0;
+	return wait_var_event_killable(&pi->wb.out, !atomic_read(&pi->wb.out)) ? -EINTR : 0;
 }
 
 static void wb_submit(struct writeback *wb)
@@ -342,11 +342,11 @@ static void wb_submit(struct writeback *wb)
 	io->len = wb->len;
 	io->turn = wb->head;
 	if (io->turn)
-		atomic_inc(&pi->head_left);
+		atomic_inc(&pi->wb.head_left);
 	/* Of a head one after the other. */
 	if (wb->head)
 		err = wb_wait(wb->inode);
-	atomic_inc(&pi->wb_out);
+	atomic_inc(&pi->wb.out);
 	err = err ?: pvfs_io_submit(io, wb_done);
 	if (err < 0) {
 		io->err = err;
@@ -427,12 +427,12 @@ static int wb_head(struct writeback *wb, struct address_space *mapping, struct w
 	struct writeback_control own = *wbc;
 	int err;
 
-	if (wbc->sync_mode == WB_SYNC_NONE && down_trylock(&pi->head_turn))
+	if (wbc->sync_mode == WB_SYNC_NONE && down_trylock(&pi->wb.head_turn))
 		return 0;
-	if (wbc->sync_mode != WB_SYNC_NONE && down_killable(&pi->head_turn))
+	if (wbc->sync_mode != WB_SYNC_NONE && down_killable(&pi->wb.head_turn))
 		return -EINTR;
 	wb->head = true;
-	atomic_set(&pi->head_left, 1);
+	atomic_set(&pi->wb.head_left, 1);
 	/* The caller's is for other files, too. */
 	wbc->range_start = 0;
 	wbc->range_end = LLONG_MAX;
@@ -481,7 +481,7 @@ int pvfs_launder_folio(struct folio *folio)
 	io->kept = true;
 	io->again = pvfs_resend_again(folio);
 	io->mem[io->nmem++] = (struct bio_vec){ .bv_page = folio_page(folio, 0), .bv_len = io->len };
-	atomic_inc(&PVFS_I(inode)->wb_out);
+	atomic_inc(&PVFS_I(inode)->wb.out);
 	err = pvfs_io_submit(io, wb_done);
 	if (err < 0) {
 		io->err = err;
