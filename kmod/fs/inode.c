@@ -53,7 +53,7 @@ struct inode *pvfs_alloc_inode(struct super_block *sb)
 	pvfs_turn_init(&pi->turn);
 	INIT_WORK(&pi->wl.ask, pvfs_wlease_ask_work);
 	INIT_WORK(&pi->wl.settle_work, pvfs_wlease_settle_work);
-	INIT_WORK(&pi->resend_work, pvfs_unstable_work);
+	INIT_WORK(&pi->resend.work, pvfs_unstable_work);
 	INIT_WORK(&pi->draft.recalled_work, pvfs_draft_recalled_work);
 	return &pi->vfs_inode;
 }

@@ -473,17 +473,17 @@ static void meta_relayout_done(struct pvfs_request *req)
 	err = req->err ?: pvfs_setlayout_rep_decode(&rep, req->rep, req->rep_len);
 	err = pvfs_own_changed(&pi->vfs_inode, err, &rep.attr);
 	if (err)
-		WRITE_ONCE(pi->relayouts_lost, pi->relayouts_lost + 1);
-	pi->relayout_err = err;
+		WRITE_ONCE(pi->relayout.lost, pi->relayout.lost + 1);
+	pi->relayout.err = err;
 	/* Pairs with meta_relayout_wait(). */
-	smp_store_release(&pi->relayout, false);
+	smp_store_release(&pi->relayout.busy, false);
 	wake_up_all(&use->vol->async_wait);
 	pvfs_use_iput(use);		/* also counts vol->closing down */
 }
 
 static bool meta_relayout_over(struct pvfs_inode *pi)
 {
-	return !smp_load_acquire(&pi->relayout);	/* pairs with meta_relayout_done() */
+	return !smp_load_acquire(&pi->relayout.busy);	/* pairs with meta_relayout_done() */
 }
 
 /*
@@ -531,10 +531,10 @@ static int meta_relayout(struct inode *inode, const struct pvfs_setlayout_req *m
 	ihold(inode);
 	atomic_inc(&vol->closing);
 	pvfs_own_begin(inode);
-	WRITE_ONCE(pi->relayout, true);
+	WRITE_ONCE(pi->relayout.busy, true);
 	pvfs_req_submit(req);
 	pvfs_req_put(req);
-	return meta_relayout_wait(inode) ?: pi->relayout_err;
+	return meta_relayout_wait(inode) ?: pi->relayout.err;
 }
 
 /**
@@ -587,13 +587,13 @@ int pvfs_layout_settled(struct inode *inode)
 	err = meta_relayout_wait(inode);
 	if (err)
 		return err;
-	lost = READ_ONCE(pi->relayouts_lost);
-	if (likely(lost == READ_ONCE(pi->relayouts_known)))
+	lost = READ_ONCE(pi->relayout.lost);
+	if (likely(lost == READ_ONCE(pi->relayout.known)))
 		return 0;
 	err = pvfs_meta_getattr(inode);
 	if (err)
 		return err;
-	WRITE_ONCE(pi->relayouts_known, lost);
+	WRITE_ONCE(pi->relayout.known, lost);
 	return 0;
 }
 

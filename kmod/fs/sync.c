@@ -326,7 +326,7 @@ static int sync_all(struct inode *inode)
 /* A verifier was another, and perhaps nobody syncs the file. */
 void pvfs_unstable_work(struct work_struct *work)
 {
-	struct pvfs_inode *pi = container_of(work, struct pvfs_inode, resend_work);
+	struct pvfs_inode *pi = container_of(work, struct pvfs_inode, resend.work);
 
 	sync_all(&pi->vfs_inode);
 	pvfs_use_iput(pi->use);			/* also counts vol->closing down */

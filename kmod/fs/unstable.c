@@ -155,7 +155,7 @@ static void unstable_queue(struct inode *inode)
 	struct pvfs_volume *vol = PVFS_VOL(inode);
 
 	atomic_inc(&vol->closing);
-	if (queue_work(vol->vfs_wq, &PVFS_I(inode)->resend_work))
+	if (queue_work(vol->vfs_wq, &PVFS_I(inode)->resend.work))
 		return;
 	/* It is yet to run, and has its reference, which counts. */
 	atomic_dec(&vol->closing);
@@ -465,7 +465,7 @@ void pvfs_unstable_passed(struct inode *inode, pgoff_t index)
  */
 u32 pvfs_unstable_resends(const struct inode *inode)
 {
-	return atomic_read(&PVFS_I(inode)->resends);
+	return atomic_read(&PVFS_I(inode)->resend.n);
 }
 
 /* ---------------------------------------------------------------- claims */
@@ -619,7 +619,7 @@ int pvfs_unstable_resend(struct pvfs_volume *vol, struct pvfs_unstable *u)
 		return 0;
 	err = pvfs_resend(inode, stable);
 	/* Who has seen the number before may have written pages before this made them dirty. */
-	atomic_inc(&PVFS_I(inode)->resends);
+	atomic_inc(&PVFS_I(inode)->resend.n);
 	spin_lock(&u->lock);
 	u->changed |= err == -EINTR;
 	u->resending = false;

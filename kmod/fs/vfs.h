@@ -211,17 +211,27 @@ struct pvfs_inode_wb {
 	atomic_t head_left;		/* who has it, and pieces on their way: none, it is given up */
 };
 
+/* Pages that an iod may have lost, sent again by who has claimed the file; no lock: unstable.c, sync.c */
+struct pvfs_inode_resend {
+	atomic_t n;			/* how often some were made dirty for that */
+	struct work_struct work;	/* does it if nobody else does */
+};
+
+/* A SETLAYOUT; one at a time, under i_rwsem: meta.c */
+struct pvfs_inode_relayout {
+	bool busy;			/* it is under way */
+	int err;			/* what came of the last; good while @busy is false */
+	u32 lost;			/* that failed, so that nobody knows what they did */
+	u32 known;	/* of those, how many had ended when the attributes were asked for */
+};
+
 /* An inode; read-only after pvfs_iget() where nothing else is said. */
 struct pvfs_inode {
 	struct pvfs_fid fid;
 
 	struct pvfs_inode_opens opens;
 	struct pvfs_inode_locks locks;
-	bool relayout;			/* a SETLAYOUT is under way: one at a time, under i_rwsem */
-	int relayout_err;		/* what came of the last; good while relayout is false */
-	u32 relayouts_lost;		/* that failed, so that nobody knows what they did */
-	/* of those, how many had ended when the attributes were asked for */
-	u32 relayouts_known;
+	struct pvfs_inode_relayout relayout;
 
 	spinlock_t lock;	/* protects all that follows, and i_size of a regular file */
 	struct pvfs_layout layout;
@@ -257,8 +267,7 @@ struct pvfs_inode {
 	struct pvfs_use *use;		/* from the first open on; then constant */
 	/* what was written and not synced; vol->unstable.lock. From the first write on, constant */
 	struct pvfs_unstable *unstable;
-	atomic_t resends;		/* how often pages were made dirty to be sent again */
-	struct work_struct resend_work;
+	struct pvfs_inode_resend resend;
 
 	struct inode vfs_inode;
 };
