@@ -43,9 +43,9 @@ static void acl_keep(struct inode *inode, struct posix_acl *acl, u64 version)
 	struct pvfs_inode *pi = PVFS_I(inode);
 
 	spin_lock(&pi->lock);
-	if (version >= pi->acl_have) {
-		swap(pi->acl, acl);
-		pi->acl_have = version;
+	if (version >= pi->acl.version) {
+		swap(pi->acl.access, acl);
+		pi->acl.version = version;
 	}
 	spin_unlock(&pi->lock);
 	posix_acl_release(acl);
@@ -104,11 +104,11 @@ struct posix_acl *pvfs_acl_for_check(struct inode *inode, int type, bool rcu)
 	struct posix_acl *acl = NULL;
 
 	/* On every path walk: without a lock for nearly all inodes. */
-	if (!(READ_ONCE(pi->has) & acl_flag_of(type)))
+	if (!(READ_ONCE(pi->attr.has) & acl_flag_of(type)))
 		return NULL;
 	spin_lock(&pi->lock);
-	if (type == ACL_TYPE_ACCESS && pi->acl_have == pi->acl_version)
-		acl = rcu ? pi->acl : posix_acl_dup(pi->acl);
+	if (type == ACL_TYPE_ACCESS && pi->acl.version == pi->attr.acl_version)
+		acl = rcu ? pi->acl.access : posix_acl_dup(pi->acl.access);
 	spin_unlock(&pi->lock);
 	if (acl)
 		return acl;

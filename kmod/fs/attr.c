@@ -96,24 +96,24 @@ int pvfs_inode_update(struct inode *inode, const struct pvfs_attr *attr, const s
 		 * What is written from here on the mgr hears of later. It leases no striped file that
 		 * somebody writes; this one it may have leased as a stuffed one.
 		 */
-		if (pi->version)
+		if (pi->attr.version)
 			pvfs_own_change(inode);
 	}
 	/* What we have may be as old as it was: also if the rest of it is newer than this. */
 	if (attr->flags & PVFS_AF_SIZE_UNKNOWN) {
-		pi->attr_valid = false;
-	} else if (attr->version >= pi->told_version) {
-		pi->told = size;
-		pi->told_version = attr->version;
+		pi->attr.valid = false;
+	} else if (attr->version >= pi->attr.told_version) {
+		pi->attr.told = size;
+		pi->attr.told_version = attr->version;
 	}
 	/* Nor does a lease come with them: it would be taken for one on what we have. */
-	if (attr->version < pi->version) {
+	if (attr->version < pi->attr.version) {
 		spin_unlock(&pi->lock);
 		return 0;
 	}
-	if (S_ISREG(attr->mode) && pi->floor_gen == attr->trunc_gen)
-		size = max(size, pi->floor);
-	if ((attr->flags & PVFS_AF_SIZE_UNKNOWN) && pi->trunc_gen == attr->trunc_gen)
+	if (S_ISREG(attr->mode) && pi->attr.floor_gen == attr->trunc_gen)
+		size = max(size, pi->attr.floor);
+	if ((attr->flags & PVFS_AF_SIZE_UNKNOWN) && pi->attr.trunc_gen == attr->trunc_gen)
 		size = max_t(u64, size, i_size_read(inode));
 	/* What the mgr says of it is from before what was written. */
 	if (READ_ONCE(pi->draft.d))
@@ -127,27 +127,27 @@ int pvfs_inode_update(struct inode *inode, const struct pvfs_attr *attr, const s
 	atime = pvfs_ts_to_kernel(&attr->atime);
 	ctime = pvfs_ts_to_kernel(&attr->ctime);
 	/* The mgr will do the same with it. */
-	if (timespec64_compare(&pi->atime_due, &atime) > 0 &&
-	    timespec64_compare(&pi->atime_due, &ctime) > 0)
-		atime = pi->atime_due;
+	if (timespec64_compare(&pi->attr.atime_due, &atime) > 0 &&
+	    timespec64_compare(&pi->attr.atime_due, &ctime) > 0)
+		atime = pi->attr.atime_due;
 	pvfs_set_atime(inode, atime);
 	pvfs_set_mtime(inode, pvfs_ts_to_kernel(&attr->mtime));
 	pvfs_set_ctime(inode, ctime);
 	inode_set_iversion_raw(inode, attr->version);
-	pi->btime = pvfs_ts_to_kernel(&attr->btime);
+	pi->attr.btime = pvfs_ts_to_kernel(&attr->btime);
 	pi->layout = attr->layout;
 	if (pvfs_wlease_keeps_step(pi, attr))
 		pi->cache_version = attr->version;
-	pi->version = attr->version;
-	pi->trunc_gen = attr->trunc_gen;
-	WRITE_ONCE(pi->has,
+	pi->attr.version = attr->version;
+	pi->attr.trunc_gen = attr->trunc_gen;
+	WRITE_ONCE(pi->attr.has,
 		   attr->flags & (PVFS_AF_XATTR | PVFS_AF_ACL | PVFS_AF_DEFACL | PVFS_AF_CAPS));
-	pi->acl_version = attr->acl_version;
-	pi->attr_time = jiffies;
-	pi->attr_valid = !(attr->flags & PVFS_AF_SIZE_UNKNOWN);
-	if (pi->stale && attr->nlink)	/* it was taken for removed */
+	pi->attr.acl_version = attr->acl_version;
+	pi->attr.time = jiffies;
+	pi->attr.valid = !(attr->flags & PVFS_AF_SIZE_UNKNOWN);
+	if (pi->attr.stale && attr->nlink)	/* it was taken for removed */
 		inode_set_flags(inode, 0, S_DEAD);
-	pi->stale = false;
+	pi->attr.stale = false;
 	pvfs_lease_take(inode, attr, ask);
 	pvfs_wlease_closed(inode, attr, ask);
 	spin_unlock(&pi->lock);
@@ -181,8 +181,8 @@ void pvfs_inode_stale(struct inode *inode)
 	struct pvfs_inode *pi = PVFS_I(inode);
 
 	spin_lock(&pi->lock);
-	pi->stale = true;
-	pi->attr_valid = false;
+	pi->attr.stale = true;
+	pi->attr.valid = false;
 	pvfs_own_change(inode);
 	spin_unlock(&pi->lock);
 }
@@ -231,9 +231,9 @@ void pvfs_fresh_leave(struct inode *inode, const struct pvfs_ask *ask)
 	if (nr < 0 || !pvfs_writes_reported(inode, ask) || pvfs_unwritten(inode))
 		return;
 	spin_lock(&pi->lock);
-	pi->fresh.task = current;
-	pi->fresh.nr = nr;
-	pi->fresh.when = ktime_get_ns();
+	pi->attr.fresh.task = current;
+	pi->attr.fresh.nr = nr;
+	pi->attr.fresh.when = ktime_get_ns();
 	spin_unlock(&pi->lock);
 }
 
@@ -249,9 +249,9 @@ bool pvfs_fresh_take(struct inode *inode)
 	bool ret;
 
 	spin_lock(&pi->lock);
-	ret = pi->fresh.task == current && ktime_get_ns() - pi->fresh.when < FRESH_NS &&
-	      pi->attr_valid && pi->fresh.nr == pvfs_syscall_nr();
-	pi->fresh.task = NULL;
+	ret = pi->attr.fresh.task == current && ktime_get_ns() - pi->attr.fresh.when < FRESH_NS &&
+	      pi->attr.valid && pi->attr.fresh.nr == pvfs_syscall_nr();
+	pi->attr.fresh.task = NULL;
 	spin_unlock(&pi->lock);
 	return ret;
 }
@@ -265,8 +265,8 @@ bool pvfs_attr_trusted(struct inode *inode)
 	unsigned int ms = PVFS_VOL(inode)->opts.actimeo_ms;
 	struct pvfs_inode *pi = PVFS_I(inode);
 
-	return ms && READ_ONCE(pi->attr_valid) &&
-	       time_before(jiffies, READ_ONCE(pi->attr_time) + msecs_to_jiffies(ms));
+	return ms && READ_ONCE(pi->attr.valid) &&
+	       time_before(jiffies, READ_ONCE(pi->attr.time) + msecs_to_jiffies(ms));
 }
 
 /**
@@ -285,7 +285,7 @@ loff_t pvfs_size_told(struct inode *inode)
 	if (!S_ISREG(inode->i_mode) || PVFS_VOL(inode)->opts.actimeo_ms)
 		return i_size_read(inode);
 	spin_lock(&pi->lock);
-	size = pi->told;
+	size = pi->attr.told;
 	spin_unlock(&pi->lock);
 	return size;
 }
@@ -299,8 +299,8 @@ void pvfs_attr_distrust(struct inode *inode)
 	struct pvfs_inode *pi = PVFS_I(inode);
 
 	spin_lock(&pi->lock);
-	pi->attr_valid = false;
-	pi->fresh.task = NULL;
+	pi->attr.valid = false;
+	pi->attr.fresh.task = NULL;
 	pvfs_own_change(inode);
 	spin_unlock(&pi->lock);
 }
@@ -399,7 +399,7 @@ int pvfs_getattr(struct pvfs_idmap *idmap, const struct path *path, struct kstat
 	spin_lock(&pi->lock);
 	pvfs_fillattr(idmap, mask, inode, stat);
 	stat->ino = pi->fid.ino;	/* i_ino has 32 bits on a machine of 32 bits */
-	stat->btime = pi->btime;
+	stat->btime = pi->attr.btime;
 	spin_unlock(&pi->lock);
 	if (ask)
 		stat->size = pvfs_size_told(inode);

@@ -235,7 +235,7 @@ bool pvfs_cache_check(struct inode *inode)
 	bool right;
 
 	spin_lock(&pi->lock);
-	version = pi->version;
+	version = pi->attr.version;
 	right = pi->cache_version == version;
 	spin_unlock(&pi->lock);
 	if (right)

@@ -163,7 +163,7 @@ int pvfs_read_is_hole(struct pvfs_io *io, bool ask)
 	if (err)
 		return err;
 	spin_lock(&pi->lock);
-	if (pi->trunc_gen != io->trunc_gen || (!io->fill && io->size < io->pos + io->good))
+	if (pi->attr.trunc_gen != io->trunc_gen || (!io->fill && io->size < io->pos + io->good))
 		err = -EAGAIN;
 	spin_unlock(&pi->lock);
 	return err;

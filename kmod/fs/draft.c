@@ -344,7 +344,7 @@ void pvfs_draft_begin(struct inode *inode, const struct pvfs_attr *attr)
 	spin_lock(&pi->lock);
 	/* A RECALL comes first, and the lease is gone; or it finds the draft. */
 	WRITE_ONCE(pi->draft.d, d);
-	if (!pvfs_inode_leased(inode) || pi->version != attr->version)
+	if (!pvfs_inode_leased(inode) || pi->attr.version != attr->version)
 		WRITE_ONCE(pi->draft.d, NULL);
 	spin_unlock(&pi->lock);
 	if (pi->draft.d) {

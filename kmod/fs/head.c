@@ -61,11 +61,11 @@ static bool head_may_keep(struct inode *inode, const struct pvfs_attr *attr)
 	bool ret;
 
 	spin_lock(&pi->lock);
-	ret = !pi->striped && pi->version == attr->version && pvfs_inode_leased(inode);
-	if (ret && pi->cache_version != pi->version) {
+	ret = !pi->striped && pi->attr.version == attr->version && pvfs_inode_leased(inode);
+	if (ret && pi->cache_version != pi->attr.version) {
 		ret = !inode->i_mapping->nrpages;
 		if (ret)
-			pi->cache_version = pi->version;
+			pi->cache_version = pi->attr.version;
 	}
 	spin_unlock(&pi->lock);
 	return ret;

@@ -473,7 +473,7 @@ static int io_prepare(struct pvfs_io *io)
 	if (io->append && !(io->appender && pvfs_append_holds(io->appender)))
 		return -EAGAIN;
 	spin_lock(&pi->lock);
-	io->trunc_gen = pi->trunc_gen;
+	io->trunc_gen = pi->attr.trunc_gen;
 	io->size = i_size_read(io->inode);
 	spin_unlock(&pi->lock);
 	io_plan(io, io->write ? vol->wsize : vol->rsize);

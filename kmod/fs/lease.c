@@ -259,7 +259,7 @@ bool pvfs_inode_leased(const struct inode *inode)
  */
 bool pvfs_attrs_leased(const struct inode *inode)
 {
-	return pvfs_inode_leased(inode) && !READ_ONCE(PVFS_I(inode)->atime_due.tv_sec);
+	return pvfs_inode_leased(inode) && !READ_ONCE(PVFS_I(inode)->attr.atime_due.tv_sec);
 }
 
 /**

@@ -862,7 +862,7 @@ static void namei_dir_gone(struct inode *inode)
 
 	spin_lock(&pi->lock);
 	clear_nlink(inode);
-	pi->attr_valid = false;
+	pi->attr.valid = false;
 	spin_unlock(&pi->lock);
 }
 

@@ -260,7 +260,7 @@ static int opens_cap_now(struct inode *inode, u32 rights, struct pvfs_cap *cap, 
 		*session = cap->session;
 		err = cap->session == now ? 0 : -EAGAIN;
 	}
-	if (pi->stale)
+	if (pi->attr.stale)
 		err = -ESTALE;
 	spin_unlock(&pi->lock);
 	return err;

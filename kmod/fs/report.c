@@ -24,7 +24,7 @@ int pvfs_update_time(struct inode *inode, int flags)
 	ktime_get_real_ts64(&now);
 	spin_lock(&pi->lock);
 	pvfs_set_atime(inode, now);
-	pi->atime_due = now;
+	pi->attr.atime_due = now;
 	spin_unlock(&pi->lock);
 	return 0;
 }
@@ -41,11 +41,11 @@ bool pvfs_atime_report(struct inode *inode, struct pvfs_wreport *ret)
 {
 	struct pvfs_inode *pi = PVFS_I(inode);
 
-	if (!READ_ONCE(pi->atime_due.tv_sec))
+	if (!READ_ONCE(pi->attr.atime_due.tv_sec))
 		return false;
 	spin_lock(&pi->lock);
-	ret->atime = pvfs_ts_from_kernel(&pi->atime_due);
-	pi->atime_due = (struct timespec64){};
+	ret->atime = pvfs_ts_from_kernel(&pi->attr.atime_due);
+	pi->attr.atime_due = (struct timespec64){};
 	spin_unlock(&pi->lock);
 	return true;
 }
@@ -128,13 +128,13 @@ void pvfs_file_grown(struct inode *inode, u64 end)
 {
 	struct pvfs_inode *pi = PVFS_I(inode);
 
-	if (pi->floor_gen != pi->trunc_gen)
-		pi->floor = 0;
-	pi->floor_gen = pi->trunc_gen;
-	pi->floor = max(pi->floor, end);
+	if (pi->attr.floor_gen != pi->attr.trunc_gen)
+		pi->attr.floor = 0;
+	pi->attr.floor_gen = pi->attr.trunc_gen;
+	pi->attr.floor = max(pi->attr.floor, end);
 	if (end > i_size_read(inode))
 		i_size_write(inode, end);
-	pi->attr_valid = false;
+	pi->attr.valid = false;
 }
 
 /**
@@ -168,13 +168,13 @@ void pvfs_writes_note(struct inode *inode, u64 end, const struct pvfs_ts *wtime,
 		spin_unlock(&w->lock);
 	}
 	spin_lock(&pi->lock);
-	if (pi->trunc_gen == trunc_gen)
+	if (pi->attr.trunc_gen == trunc_gen)
 		pvfs_file_grown(inode, end);
 	m = pvfs_mtime(inode);
 	if (timespec64_compare(&t, &m) > 0) {
 		pvfs_set_mtime(inode, t);
 		pvfs_set_ctime(inode, t);
 	}
-	pi->attr_valid = false;
+	pi->attr.valid = false;
 	spin_unlock(&pi->lock);
 }

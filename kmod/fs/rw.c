@@ -98,7 +98,7 @@ ssize_t pvfs_read_iter(struct kiocb *iocb, struct iov_iter *to)
 static bool rw_has_priv_bits(struct inode *inode)
 {
 	return (READ_ONCE(inode->i_mode) & (S_ISUID | S_ISGID)) ||
-	       (READ_ONCE(PVFS_I(inode)->has) & PVFS_AF_CAPS);
+	       (READ_ONCE(PVFS_I(inode)->attr.has) & PVFS_AF_CAPS);
 }
 
 /*

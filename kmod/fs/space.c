@@ -257,7 +257,7 @@ static int space_change(struct inode *inode, u32 mode, loff_t pos, loff_t len, b
 	int err;
 
 	spin_lock(&pi->lock);
-	trunc_gen = pi->trunc_gen;
+	trunc_gen = pi->attr.trunc_gen;
 	spin_unlock(&pi->lock);
 	if (grow) {
 		/*
@@ -382,7 +382,7 @@ static ssize_t space_copy(struct job *j, loff_t pos_in, loff_t pos_out, size_t l
 	u64 round;
 
 	spin_lock(&pi->lock);
-	trunc_gen = pi->trunc_gen;
+	trunc_gen = pi->attr.trunc_gen;
 	round = pvfs_stripe_rounds(&pi->layout, COPY_STEP);
 	spin_unlock(&pi->lock);
 	for (; done < len; done += step) {

@@ -521,7 +521,7 @@ static bool turn_fault_begin(struct inode *inode, bool wait)
 	struct pvfs_turn *t = &pi->turn;
 
 	if (turn_count(t, &t->faults) && turn_leased(inode) &&
-	    (wait ? pvfs_cache_check(inode) : READ_ONCE(pi->cache_version) == READ_ONCE(pi->version))) {
+	    (wait ? pvfs_cache_check(inode) : READ_ONCE(pi->cache_version) == READ_ONCE(pi->attr.version))) {
 		turn_used(pi);
 		return true;
 	}

@@ -225,6 +225,35 @@ struct pvfs_inode_relayout {
 	u32 known;	/* of those, how many had ended when the attributes were asked for */
 };
 
+/*
+ * What is known of its attributes beside what the VFS keeps; pvfs_inode.lock protects it: attr.c. What we
+ * did ourselves, report.c.
+ */
+struct pvfs_inode_attr {
+	u64 version;			/* of those we have, as the others up to acl_version */
+	u32 trunc_gen;
+	struct timespec64 btime;
+	u32 has;			/* PVFS_AF_XATTR, ACL, DEFACL, CAPS. Read without the lock too */
+	u64 acl_version;
+	u64 told;			/* the size that the mgr has named last */
+	u64 told_version;		/* of the attributes it came with */
+	/* jiffies when they were asked for; with actimeo they are good for a while */
+	unsigned long time;
+	bool valid;			/* nothing we did since has made them stale */
+	bool stale;			/* the mgr does not know the inode any more */
+	struct pvfs_fresh fresh;
+	/* it was read then, and the mgr is to know; 0: nothing new */
+	struct timespec64 atime_due;
+	u64 floor;	/* the file was at least so long with trunc_gen floor_gen: our writes */
+	u32 floor_gen;
+};
+
+/* Its access ACL; pvfs_inode.lock protects it: acl.c */
+struct pvfs_inode_acl {
+	struct posix_acl *access;	/* freed by RCU */
+	u64 version;			/* the acl_version that it came with */
+};
+
 /* An inode; read-only after pvfs_iget() where nothing else is said. */
 struct pvfs_inode {
 	struct pvfs_fid fid;
@@ -232,42 +261,26 @@ struct pvfs_inode {
 	struct pvfs_inode_opens opens;
 	struct pvfs_inode_locks locks;
 	struct pvfs_inode_relayout relayout;
+	struct pvfs_inode_wb wb;
+	struct pvfs_inode_resend resend;
+	struct pvfs_inode_draft draft;
+	struct pvfs_listing *listing;	/* vol->listings.lock. Looked for without, too */
+	/* what was written and not synced; vol->unstable.lock. From the first write on, constant */
+	struct pvfs_unstable *unstable;
 
 	spinlock_t lock;	/* protects all that follows, and i_size of a regular file */
+	struct pvfs_inode_attr attr;
+	struct pvfs_inode_acl acl;
 	struct pvfs_layout layout;
-	u64 version;			/* of the attributes we have */
-	u64 told;			/* the size that the mgr has named last */
-	u64 told_version;		/* of the attributes it came with */
-	u32 trunc_gen;
-	struct timespec64 btime;
-	u32 has;	/* of the attributes we have: PVFS_AF_XATTR, ACL, DEFACL, CAPS */
-	u64 acl_version;		/* of the attributes we have */
-	u64 acl_have;			/* the acl_version that @acl came with */
-	struct posix_acl *acl;		/* access ACL; freed by RCU */
-	/* jiffies when they were asked for; with actimeo they are good for a while */
-	unsigned long attr_time;
-	bool attr_valid;		/* nothing we did since has made them stale */
-	bool stale;			/* the mgr does not know it any more */
 	/* it was seen so: it is not stuffed again. Read without the lock too */
 	bool striped;
-	/* it was read then, and the mgr is to know; 0: nothing new */
-	struct timespec64 atime_due;
-	struct pvfs_fresh fresh;
-	struct pvfs_inode_lease lease;
-	struct pvfs_inode_own own;
-	struct pvfs_listing *listing;	/* vol->listings.lock. Looked for without, too */
-	struct pvfs_inode_draft draft;
-	u64 floor;	/* the file was at least so long with trunc_gen floor_gen: our writes */
-	u32 floor_gen;
 	/* version when the page cache was last known to be right or empty */
 	u64 cache_version;
-	struct pvfs_inode_wb wb;
+	struct pvfs_inode_lease lease;
+	struct pvfs_inode_own own;
 	struct pvfs_wlease wl;
 	struct pvfs_turn turn;
 	struct pvfs_use *use;		/* from the first open on; then constant */
-	/* what was written and not synced; vol->unstable.lock. From the first write on, constant */
-	struct pvfs_unstable *unstable;
-	struct pvfs_inode_resend resend;
 
 	struct inode vfs_inode;
 };

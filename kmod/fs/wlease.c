@@ -89,7 +89,7 @@ void pvfs_wlease_take(struct inode *inode, u32 flags, const struct pvfs_ask *ask
 		return;
 	spin_lock(&pi->lock);
 	/* While REPORT is under way, or pages are thrown away, what it ends might be this one. */
-	if (!wl->writers || wl->state == PVFS_WL_GIVING || wl->told || wl->lost || pi->stale ||
+	if (!wl->writers || wl->state == PVFS_WL_GIVING || wl->told || wl->lost || pi->attr.stale ||
 	    !pvfs_ask_stands(vol, pi->fid.ino, ask))
 		goto out;
 	if (wl->state == PVFS_WL_NONE || !wlease_mine(wl, vol)) {
@@ -264,7 +264,7 @@ bool pvfs_wlease_begin(struct inode *inode, unsigned long token)
 	if (!pvfs_cache_check(inode))
 		return false;
 	spin_lock(&pi->lock);
-	ret = token && pvfs_wlease_token(inode) == token && pi->cache_version == pi->version;
+	ret = token && pvfs_wlease_token(inode) == token && pi->cache_version == pi->attr.version;
 	if (ret)
 		pi->wl.users++;
 	spin_unlock(&pi->lock);
@@ -286,7 +286,7 @@ bool pvfs_wlease_stands(struct inode *inode, unsigned long token)
 
 	spin_lock(&pi->lock);
 	ret = wl->state != PVFS_WL_NONE && wl->token == token && !wl->lost &&
-	      pi->cache_version == pi->version;
+	      pi->cache_version == pi->attr.version;
 	spin_unlock(&pi->lock);
 	return ret;
 }
@@ -334,8 +334,8 @@ bool pvfs_wlease_keeps_step(const struct pvfs_inode *pi, const struct pvfs_attr 
 	const struct pvfs_wlease *wl = &pi->wl;
 
 	return wl->state != PVFS_WL_NONE && wl->writers && !wl->told && !wl->lost &&
-	       wlease_mine(wl, PVFS_VOL(&pi->vfs_inode)) && pi->trunc_gen == attr->trunc_gen &&
-	       pi->cache_version == pi->version;
+	       wlease_mine(wl, PVFS_VOL(&pi->vfs_inode)) && pi->attr.trunc_gen == attr->trunc_gen &&
+	       pi->cache_version == pi->attr.version;
 }
 
 /* ---------------------------------------------------------------- giving up */
@@ -347,7 +347,7 @@ static void wlease_forget(struct inode *inode)
 
 	spin_lock(&pi->lock);
 	pi->cache_version = 0;
-	pi->floor = 0;
+	pi->attr.floor = 0;
 	spin_unlock(&pi->lock);
 	pvfs_meta_getattr(inode);
 }
@@ -652,7 +652,7 @@ bool pvfs_wlease_closing(struct inode *inode, u64 *kept)
 		wl->missed = 0;
 		wl->leaving = false;
 		if (wl->state == PVFS_WL_HELD) {
-			if (wlease_mine(wl, PVFS_VOL(inode)) && !wl->lost && pi->cache_version == pi->version)
+			if (wlease_mine(wl, PVFS_VOL(inode)) && !wl->lost && pi->cache_version == pi->attr.version)
 				*kept = pi->cache_version;
 			wlease_set(pi, PVFS_WL_NONE);
 		}

@@ -128,7 +128,7 @@ static int xattr_layout_xattr_set(const struct xattr_handler *handler, struct pv
 bool pvfs_xattr_absent(struct inode *inode, u32 flag)
 {
 	return (pvfs_fresh_take(inode) || pvfs_attr_trusted(inode) || pvfs_attrs_leased(inode)) &&
-	       !(READ_ONCE(PVFS_I(inode)->has) & flag);
+	       !(READ_ONCE(PVFS_I(inode)->attr.has) & flag);
 }
 
 static u32 xattr_flag_of(const char *name)
@@ -162,7 +162,7 @@ static int pvfs_xattr_get(const struct xattr_handler *handler, struct dentry *de
 	/* Up to Linux 6.1 ACLs come here, and nobody has looked at what they are asked of. */
 	if ((flag & (PVFS_AF_ACL | PVFS_AF_DEFACL)) && S_ISLNK(inode->i_mode))
 		return -EOPNOTSUPP;
-	if (flag == PVFS_AF_CAPS && !(READ_ONCE(PVFS_I(inode)->has) & flag) &&
+	if (flag == PVFS_AF_CAPS && !(READ_ONCE(PVFS_I(inode)->attr.has) & flag) &&
 	    !xattr_program_asks())
 		return -ENODATA;
 	if (pvfs_xattr_absent(inode, flag))
