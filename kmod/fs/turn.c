@@ -222,7 +222,8 @@ void pvfs_turn_faults_wait(struct inode *inode)
 {
 	struct pvfs_turn *t = &PVFS_I(inode)->turn;
 
-	wait_var_event(&t->faults, !atomic_read(&t->faults));
+	/* Nobody kills a work item; but it may have to wait for as long as an iod is away. */
+	wait_var_event_killable(&t->faults, !atomic_read(&t->faults));
 }
 
 /**
@@ -238,7 +239,7 @@ void pvfs_turn_yield(struct inode *inode, u64 round)
 	if (!round && !atomic_read(&t->maps))
 		return;
 	if (round)
-		wait_var_event(&t->ios, !atomic_read(&t->ios));
+		wait_var_event_killable(&t->ios, !atomic_read(&t->ios));	/* as above */
 	pvfs_turn_faults_wait(inode);
 	turn_forget(inode);
 	spin_lock(&pi->lock);

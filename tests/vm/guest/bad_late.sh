@@ -325,6 +325,11 @@ late_writer()
 	eventually 20 [ -e "$tmp/opened" ]
 }
 
+writes_done()
+{
+	awk '$1 == "WRITE" { n = $2 } END { print n + 0 }' $S/stats
+}
+
 # Half of what is read ahead has come, and its pages are locked for the other half.
 half_read()
 {
@@ -336,7 +341,7 @@ half_read()
 # not done; after it, they go.
 killed_behind_readahead()
 {
-	local f=striped/ahead none=/mnt/none looks=0
+	local f=striped/ahead none=/mnt/none looks=0 before
 
 	"$cluster" mount -o cache=none $none
 	two_iods_file "$M/$f"
@@ -369,14 +374,17 @@ killed_behind_readahead()
 	"$cluster" kill iod1 STOP
 	echo look.0 >&8
 	eventually 20 half_read
+	before=$(writes_done)
 	echo 1 >$late/go
-	eventually 20 starts_with $none/$f new
+	# It is done, and he waits for the pages; whoever else wants the file waits for who maps it.
+	eventually 20 eval '[ "$(writes_done)" -gt $before ]'
 	eventually 20 in_deep_sleep $writer
 	late_done 1
 	kill -KILL $writer
 	eventually 20 gone $writer
 	"$cluster" kill iod1 CONT
 	eventually 20 [ -e "$tmp/look.0" ]
+	eventually 20 starts_with $none/$f new
 	eventually 20 looks_anew new
 	echo store >&8
 	eventually 20 [ -e "$tmp/stored" ]
