@@ -130,19 +130,19 @@ static void beside_appends(void)
 	pid[0] = begin();
 	if (!pid[0]) {
 		fd = ops_open(theirs("f"), O_WRONLY | O_APPEND, 0);
-		for (i = 0; i < 60; i++)
+		for (i = 0; i < 25; i++)
 			EQ(write(fd, "record\n", 7), 7);
 		exit(0);
 	}
 	pid[1] = begin();
 	if (!pid[1]) {
 		fd = ops_open("f", O_RDWR, 0);
-		for (i = 0; i < 30; i++)
+		for (i = 0; i < 12; i++)
 			OK(ftruncate(fd, ROUND + i));
 		exit(0);
 	}
 	p = map_path("f", false, ROUND, &fd);
-	for (i = 0; i < 300; i++) {
+	for (i = 0; i < 100; i++) {
 		p[i % 64 * PAGE] = i;
 		if (i % 16 == 15)
 			OK(madvise((void *)p, ROUND, MADV_DONTNEED));
