@@ -141,6 +141,17 @@ static bool namei_in_rename(void)
 	return false;
 }
 
+/* And must that not replace anything? Not all kernels say so with LOOKUP_EXCL. */
+static bool namei_rename_keeps(void)
+{
+	unsigned long args[6];
+
+	if (pvfs_syscall_nr() != __NR_renameat2 || in_compat_syscall())
+		return false;
+	syscall_get_arguments(current, task_pt_regs(current), args);
+	return args[4] & RENAME_NOREPLACE;
+}
+
 /*
  * The name by which the rename that this task is in has found the inode already, with a reference;
  * or NULL.
@@ -452,7 +463,7 @@ static bool namei_lookup_needless(struct inode *dir, unsigned int flags)
 {
 	/* A rename that must not replace into the own subtree: EINVAL comes behind EEXIST. */
 	if (flags & LOOKUP_RENAME_TARGET)
-		return !(flags & LOOKUP_EXCL);
+		return !(flags & LOOKUP_EXCL) && !namei_rename_keeps();
 	if ((flags & (LOOKUP_CREATE | LOOKUP_EXCL | LOOKUP_OPEN)) != (LOOKUP_CREATE | LOOKUP_EXCL))
 		return false;
 	/* That it is a directory which is to be linked the VFS says (EPERM) before it asks us. */
