@@ -10,8 +10,8 @@
  *   xattr.c     extended attributes, ACLs, and the permission check that uses them
  *   opens.c     who has what open, in memory          size.c     how long a file is
  *   locks.c     who has locked what, in memory        iodtab.c   calls to the iods
- *   leases.c    who may believe what, in memory       recall.c   leases given and taken back,
- *                                                     recall_send.c  by messages to their holders
+ *   leases.c    who may believe what, in memory       grant.c    who gets that, and waits for whom,
+ *   recall.c    until others have given it back       recall_send.c  asked by messages
  *   session.c   sessions and their leases             evict.c    their ends, told to the iods
  *   head.c      stuffed files                         heads.c     where their bytes are
  *   reap.c      the thread behind unlink, truncate    recover.c   start and stop of all this

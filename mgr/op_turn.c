@@ -171,7 +171,7 @@ static int alone(struct mgr_op *op, struct turn *t)
 		}
 		/* Nor is there a WRITE lease for who takes none, or writes nothing. */
 		if (!v.self || !atomic_load_explicit(&op->s->leases, memory_order_relaxed) ||
-		    !mgr_yield_may(op, ino))
+		    !mgr_yield_may(op->m, ino, mgr_op_session(op)))
 			return let_in(op, t, false);
 		/* Who has it already is waited for by whoever comes in. */
 		t->ask = !holds(op, t);

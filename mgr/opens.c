@@ -161,6 +161,17 @@ static pthread_mutex_t *stripe_lock(struct mgr_opens *o, u64 ino)
 	return lock;
 }
 
+/* What a session has open of a file, if anything, in *@ret; *@f: of whom, or NULL. Return: the stripe's lock, held. */
+static pthread_mutex_t *open_lock(struct mgr_opens *o, u64 ino, u64 session, struct mgr_ofile **f,
+				  struct mgr_open **ret)
+{
+	pthread_mutex_t *lock = stripe_lock(o, ino);
+
+	*f = ofile_find(o, ino);
+	*ret = *f ? open_find(*f, session) : NULL;
+	return lock;
+}
+
 int mgr_opens_add(struct mgr_opens *o, struct mgr_session *s, u64 ino, u32 flags, u32 count,
 		  bool set)
 {
@@ -214,9 +225,9 @@ out:
 
 void mgr_opens_reclaimed(struct mgr_opens *o, u64 session, u64 ino)
 {
-	pthread_mutex_t *lock = stripe_lock(o, ino);
-	struct mgr_ofile *f = ofile_find(o, ino);
-	struct mgr_open *p = f ? open_find(f, session) : NULL;
+	struct mgr_ofile *f;
+	struct mgr_open *p;
+	pthread_mutex_t *lock = open_lock(o, ino, session, &f, &p);
 
 	if (p)
 		p->reclaimed = true;
@@ -240,9 +251,9 @@ static bool open_drop(struct mgr_opens *o, struct mgr_ofile *f, struct mgr_open 
 
 bool mgr_opens_del(struct mgr_opens *o, u64 session, u64 ino, u32 flags)
 {
-	pthread_mutex_t *lock = stripe_lock(o, ino);
-	struct mgr_ofile *f = ofile_find(o, ino);
-	struct mgr_open *p = f ? open_find(f, session) : NULL;
+	struct mgr_ofile *f;
+	struct mgr_open *p;
+	pthread_mutex_t *lock = open_lock(o, ino, session, &f, &p);
 	bool released = false;
 
 	if (p)
@@ -293,9 +304,9 @@ static bool writers_left(const struct mgr_ofile *f)
 bool mgr_opens_close_begin(struct mgr_opens *o, u64 session, u64 ino, u32 flags,
 			   const struct pvfs_wreport *r)
 {
-	pthread_mutex_t *lock = stripe_lock(o, ino);
-	struct mgr_ofile *f = ofile_find(o, ino);
-	struct mgr_open *p = f ? open_find(f, session) : NULL;
+	struct mgr_ofile *f;
+	struct mgr_open *p;
+	pthread_mutex_t *lock = open_lock(o, ino, session, &f, &p);
 	bool last = false;
 
 	if (p && open_writes(p)) {
@@ -309,9 +320,9 @@ bool mgr_opens_close_begin(struct mgr_opens *o, u64 session, u64 ino, u32 flags,
 
 bool mgr_opens_close_end(struct mgr_opens *o, u64 session, u64 ino, u32 flags)
 {
-	pthread_mutex_t *lock = stripe_lock(o, ino);
-	struct mgr_ofile *f = ofile_find(o, ino);
-	struct mgr_open *p = f ? open_find(f, session) : NULL;
+	struct mgr_ofile *f;
+	struct mgr_open *p;
+	pthread_mutex_t *lock = open_lock(o, ino, session, &f, &p);
 	bool released = false;
 
 	if (p) {
@@ -325,9 +336,9 @@ bool mgr_opens_close_end(struct mgr_opens *o, u64 session, u64 ino, u32 flags)
 
 int mgr_opens_turn(struct mgr_opens *o, u64 ino, u64 session, u64 seq, bool writes, bool *fresh)
 {
-	pthread_mutex_t *lock = stripe_lock(o, ino);
-	struct mgr_ofile *f = ofile_find(o, ino);
-	struct mgr_open *p = f ? open_find(f, session) : NULL;
+	struct mgr_ofile *f;
+	struct mgr_open *p;
+	pthread_mutex_t *lock = open_lock(o, ino, session, &f, &p);
 	int ret = 0;
 
 	*fresh = false;
@@ -349,9 +360,9 @@ int mgr_opens_turn(struct mgr_opens *o, u64 ino, u64 session, u64 seq, bool writ
 
 bool mgr_opens_turn_in(struct mgr_opens *o, u64 ino, u64 session, u64 seq, bool in)
 {
-	pthread_mutex_t *lock = stripe_lock(o, ino);
-	struct mgr_ofile *f = ofile_find(o, ino);
-	struct mgr_open *p = f ? open_find(f, session) : NULL;
+	struct mgr_ofile *f;
+	struct mgr_open *p;
+	pthread_mutex_t *lock = open_lock(o, ino, session, &f, &p);
 	bool ret = p && p->seq == seq && !p->answered;
 
 	if (ret)
@@ -362,9 +373,9 @@ bool mgr_opens_turn_in(struct mgr_opens *o, u64 ino, u64 session, u64 seq, bool 
 
 bool mgr_opens_turn_end(struct mgr_opens *o, u64 ino, u64 session, u64 seq)
 {
-	pthread_mutex_t *lock = stripe_lock(o, ino);
-	struct mgr_ofile *f = ofile_find(o, ino);
-	struct mgr_open *p = f ? open_find(f, session) : NULL;
+	struct mgr_ofile *f;
+	struct mgr_open *p;
+	pthread_mutex_t *lock = open_lock(o, ino, session, &f, &p);
 	bool ret = p && p->seq == seq && !p->answered && !p->out;
 
 	if (ret)
@@ -375,9 +386,9 @@ bool mgr_opens_turn_end(struct mgr_opens *o, u64 ino, u64 session, u64 seq)
 
 void mgr_opens_out(struct mgr_opens *o, u64 ino, u64 session)
 {
-	pthread_mutex_t *lock = stripe_lock(o, ino);
-	struct mgr_ofile *f = ofile_find(o, ino);
-	struct mgr_open *p = f ? open_find(f, session) : NULL;
+	struct mgr_ofile *f;
+	struct mgr_open *p;
+	pthread_mutex_t *lock = open_lock(o, ino, session, &f, &p);
 
 	if (p)
 		p->out = true;

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * recall.c - granting leases, noting changes, recalling; see recall.h and "Leases" in
- * docs/protocol.md.
+ * recall.c - who waits for whom: leases that are recalled, settled, files that others are to go out of, and
+ * the requests that wait for that; see recall.h and "Leases" in docs/protocol.md. What is granted, and what
+ * is to be waited for, grant.c says.
  */
 #include "mgr.h"
 #include <stdlib.h>
@@ -9,7 +10,6 @@
 
 #define TICK_MS 100u
 #define HOLDERS_MAX 1024u	/* of one inode that are recalled at once; the rest the next time */
-#define IN_MAX 256u		/* the same of those that are to go out */
 
 LIST_HEAD(waiting_list, waiting);
 
@@ -68,7 +68,7 @@ struct recall_batch {
 	u64 inos[PVFS_RECALL_MAX];
 };
 
-/* ---- granting ---- */
+/* ---- looked at by who is executed ---- */
 
 static struct mgr_bar *bar_find(struct mgr_recalls *r, u64 ino)
 {
@@ -80,8 +80,7 @@ static struct mgr_bar *bar_find(struct mgr_recalls *r, u64 ino)
 	return NULL;
 }
 
-/* Does somebody wait until all leases on it are given up? */
-static bool barred(struct mgr *m, u64 ino)
+bool mgr_recall_barred(struct mgr *m, u64 ino)
 {
 	bool ret;
 
@@ -93,134 +92,14 @@ static bool barred(struct mgr *m, u64 ino)
 	return ret;
 }
 
-bool mgr_lease_begin(struct mgr_op *op, u64 ino)
+bool mgr_recall_settled(const struct mgr_parked *p, u64 ino)
 {
-	struct mgr *m = op->m;
-	bool no;
-	u64 now;
-
-	if (!op->s || !atomic_load_explicit(&op->s->leases, memory_order_relaxed))
-		return false;
-	no = barred(m, ino);
-	now = mgr_mono_ms();
-	if (no || mgr_leases_drafted(&m->leases, ino, op->s->id, now))
-		return false;
-	if (!mgr_leases_grant(&m->leases, ino, op->s->id, now, now + m->conf->lease_ms))
-		return false;
-	/* The sweep comes after @dead was set: it finds this one, or we see @dead. */
-	if (!atomic_load(&op->s->dead))
-		return true;
-	mgr_leases_drop(&m->leases, ino, op->s->id);
-	return false;
-}
-
-void mgr_lease_attr(struct mgr_op *op, bool had, const struct mgr_inode *in, struct pvfs_attr *attr)
-{
-	/*
-	 * One that is not told stays noted until it expires: another request of the session may have
-	 * been told of it meanwhile.
-	 */
-	if (had && !(op->beside && S_ISREG(in->mode)) &&
-	    !(in->flags & (MGR_IF_UNCERTAIN | MGR_IF_TRIM | MGR_IF_SPILL)) &&
-	    !(attr->flags & PVFS_AF_SIZE_UNKNOWN))
-		attr->flags |= PVFS_AF_LEASE;
-}
-
-/* ---- noting ---- */
-
-void mgr_lease_note(struct mgr_op *op, u64 ino, bool own)
-{
-	u32 i;
-
-	if (!op->recalls || op->only_kept)
-		return;
-	for (i = 0; i < op->nnoted && op->noted[i].ino != ino; i++)
-		;
-	if (i == MGR_NOTED_MAX) {
-		op->noted_all = false;
-		return;
-	}
-	if (i == op->nnoted)
-		op->noted[op->nnoted++] = (struct mgr_noted){ .ino = ino };
-	op->noted[i].change = true;
-	op->noted[i].settle = false;
-	/* Who keeps something back does not believe what it is changing. */
-	op->noted[i].own |= own && !mgr_leases_draft_of(&op->m->leases, ino, mgr_op_session(op));
-}
-
-/* Drafts are empty, to us; a striped file under a WRITE lease is open for writing. */
-bool mgr_draft_unsure(struct mgr_op *op, const struct mgr_inode *in)
-{
-	struct mgr_opens_view v;
-
-	if (!S_ISREG(in->mode) || !mgr_leases_in_grace(op->m) ||
-	    !(in->flags & MGR_IF_STUFFED ? !in->size || (in->flags & MGR_IF_BEHIND) :
-					   in->flags & MGR_IF_UNCERTAIN))
-		return false;
-	/* Who had it open all the time: then nobody else kept anything back. */
-	mgr_opens_view(&op->m->opens, in->ino, mgr_op_session(op), &v);
-	return !v.reclaimed || op->for_others;
-}
-
-/*
- * Was it settled for this request? It came before that was sent: so what was written before it came is
- * with the iods, and whatever became of the lease since does not matter.
- */
-static bool was_settled(const struct mgr_op *op, u64 ino)
-{
-	const struct mgr_parked *p = op->parked;
 	u32 i;
 
 	for (i = 0; p && i < min(p->nsettled, MGR_NOTED_MAX); i++)
 		if (p->settled[i] == ino)
 			return true;
 	return false;
-}
-
-void mgr_draft_note(struct mgr_op *op, const struct mgr_inode *in)
-{
-	/* Of what it opens for others the session itself keeps nothing back either. */
-	u64 ino = in->ino, but = op->for_others ? 0 : mgr_op_session(op);
-	bool settle;
-	u32 i;
-
-	if (!op->recalls || op->outside)
-		return;
-	op->unsure |= !op->only_kept && mgr_draft_unsure(op, in);
-	if (!mgr_leases_drafted(&op->m->leases, ino, but, mgr_mono_ms()))
-		return;
-	settle = op->tells && mgr_leases_writer(&op->m->leases, ino, but);
-	if (settle && was_settled(op, ino)) {
-		op->beside = true;
-		return;
-	}
-	for (i = 0; i < op->nnoted; i++)
-		if (op->noted[i].ino == ino)
-			break;
-	if (i < op->nnoted)
-		op->noted[i].own |= op->for_others;
-	/* Those that there is no room for are waited for next time. */
-	else if (i < MGR_NOTED_MAX)
-		op->noted[op->nnoted++] = (struct mgr_noted){ .ino = ino, .own = op->for_others,
-							      .settle = settle };
-}
-
-void mgr_yield_note(struct mgr_op *op, u64 ino)
-{
-	u32 i;
-
-	if (!op->recalls)
-		return;
-	for (i = 0; i < op->nnoted && op->noted[i].ino != ino; i++)
-		;
-	if (i == MGR_NOTED_MAX) {
-		op->noted_all = false;
-		return;
-	}
-	if (i == op->nnoted)
-		op->noted[op->nnoted++] = (struct mgr_noted){ .ino = ino };
-	op->noted[i].yield = true;
-	op->noted[i].settle = false;
 }
 
 /* The lock is held. */
@@ -253,86 +132,6 @@ bool mgr_line_first(struct mgr_op *op, u64 ino, int *ret_err)
 		op->nnoted = 1;
 	}
 	return false;
-}
-
-static bool takes_leases(struct mgr *m, u64 session)
-{
-	struct mgr_session *s = mgr_session_peek(m, session);
-	bool ret;
-
-	/* One that is about to end is waited for. */
-	if (!s)
-		return true;
-	ret = atomic_load_explicit(&s->leases, memory_order_relaxed);
-	mgr_session_put(s);
-	return ret;
-}
-
-static bool may_yield(struct mgr *m, const u64 *ids, u32 n)
-{
-	u32 i;
-
-	for (i = 0; i < n; i++)
-		if (!takes_leases(m, ids[i]))
-			return false;
-	return true;
-}
-
-bool mgr_yield_may(struct mgr_op *op, u64 ino)
-{
-	u64 ids[IN_MAX];
-	u32 n = mgr_opens_in(&op->m->opens, ino, mgr_op_session(op), ids, IN_MAX);
-
-	return may_yield(op->m, ids, min(n, IN_MAX));
-}
-
-/* Whose lease may stay. */
-static u64 exempt(const struct mgr_noted *n, u64 session)
-{
-	return n->own ? 0 : session;
-}
-
-/* Is somebody to be waited for? */
-static bool in_the_way(struct mgr_op *op, const struct mgr_noted *n, u64 now)
-{
-	struct mgr_leases *l = &op->m->leases;
-	u64 session = mgr_op_session(op);
-
-	if (n->settle)
-		return mgr_leases_writer(l, n->ino, session);
-	if (n->yield && mgr_opens_in(&op->m->opens, n->ino, session, NULL, 0))
-		return true;
-	if (n->yield && !n->change)
-		return mgr_leases_drafted(l, n->ino, session, now);
-	return mgr_leases_held(l, n->ino, exempt(n, session), now, NULL, 0);
-}
-
-int mgr_lease_check(struct mgr_op *op)
-{
-	struct mgr *m = op->m;
-	bool changes = false;
-	u32 i, kept = 0;
-	u64 now;
-
-	if (!op->recalls)
-		return 0;
-	if (op->unsure)
-		return mgr_grace_wait(op, MGR_GRACE_LEASES);
-	if (!op->nnoted)
-		return 0;
-	/* A transaction that changes more than we can note: none does. */
-	if (!op->noted_all)
-		return -EIO;
-	now = mgr_mono_ms();
-	for (i = 0; i < op->nnoted; i++) {
-		changes |= op->noted[i].change;
-		if (in_the_way(op, &op->noted[i], now))
-			op->noted[kept++] = op->noted[i];
-	}
-	if (changes && mgr_leases_in_grace(m))
-		return mgr_grace_wait(op, MGR_GRACE_LEASES);
-	op->nnoted = kept;
-	return kept ? -EINPROGRESS : 0;
 }
 
 /* ---- recalling; the lock is held in what follows ---- */
@@ -369,8 +168,8 @@ static void round_new(struct mgr_recalls *r, struct mgr_recall *c)
 	c->begun = c->again = false;
 }
 
-static struct mgr_recall *recall_new(struct mgr_recalls *r, enum recall_kind kind, u64 ino, u64 session,
-				     u64 end, bool write)
+static struct mgr_recall *recall_new(struct mgr_recalls *r, enum recall_kind kind, u64 ino,
+				     const struct mgr_lease_holder *h)
 {
 	struct mgr_recall *c = calloc(1, sizeof(*c));
 
@@ -378,9 +177,9 @@ static struct mgr_recall *recall_new(struct mgr_recalls *r, enum recall_kind kin
 		return NULL;
 	c->kind = kind;
 	c->ino = ino;
-	c->session = session;
-	c->end = end;
-	c->write = write;
+	c->session = h->session;
+	c->end = h->end;
+	c->write = h->write;
 	c->born = atomic_fetch_add(&r->born, 1) + 1;
 	if (kind != RECALL)
 		round_new(r, c);
@@ -577,16 +376,20 @@ static void batch_unsent(struct mgr_recalls *r, struct recall_batch **list, u64 
 	batch_some(r, list, session, false, 0);
 }
 
-static int wait_for(struct mgr_recalls *r, struct mgr_parked *p, u64 ino,
-		    const struct mgr_lease_holder *h, struct recall_batch **list)
+/*
+ * Until @c is over; NULL: it is begun with that. Of a settle that was sent, the next round. A RECALL may be waited for
+ * by who wants a settle.
+ */
+static int wait_for(struct mgr_recalls *r, struct mgr_parked *p, struct mgr_recall *c, enum recall_kind kind,
+		    u64 ino, const struct mgr_lease_holder *h, struct recall_batch **list)
 {
-	struct mgr_recall *c = recall_find(r, ino, h->session);
+	bool later = c && c->kind == SETTLE && c->begun;
 	struct waiting *w = malloc(sizeof(*w));
 
 	if (!w)
 		return -ENOMEM;
 	if (!c) {
-		c = recall_new(r, RECALL, ino, h->session, h->end, h->write);
+		c = recall_new(r, kind, ino, h);
 		if (!c) {
 			free(w);
 			return -ENOMEM;
@@ -594,7 +397,7 @@ static int wait_for(struct mgr_recalls *r, struct mgr_parked *p, u64 ino,
 		batch_add(r, list, c);
 	}
 	w->p = p;
-	LIST_INSERT_HEAD(&c->waiting, w, link);
+	LIST_INSERT_HEAD(later ? &c->later : &c->waiting, w, link);
 	p->left++;
 	return 0;
 }
@@ -605,59 +408,17 @@ static int wait_for(struct mgr_recalls *r, struct mgr_parked *p, u64 ino,
  */
 static int wait_settled(struct mgr *m, struct mgr_parked *p, u64 ino, u64 but, struct recall_batch **list)
 {
-	u64 session = mgr_leases_writer(&m->leases, ino, but);
+	struct mgr_lease_holder h = { mgr_leases_writer(&m->leases, ino, but), MGR_LEASE_NEVER, true };
 	struct mgr_recalls *r = &m->recalls;
-	struct mgr_recall *c = session ? recall_find(r, ino, session) : NULL;
-	struct waiting *w;
+	int err;
 
-	if (!session)
+	if (!h.session)
 		return 0;		/* ended meanwhile */
-	w = malloc(sizeof(*w));
-	if (!w)
-		return -ENOMEM;
-	c = c ?: settle_find(r, ino, session);
-	if (!c) {
-		c = recall_new(r, SETTLE, ino, session, MGR_LEASE_NEVER, true);
-		if (!c) {
-			free(w);
-			return -ENOMEM;
-		}
-		w->p = p;
-		LIST_INSERT_HEAD(&c->waiting, w, link);
-		batch_add(r, list, c);
-	} else {
-		w->p = p;
-		if (c->kind == SETTLE && c->begun)
-			LIST_INSERT_HEAD(&c->later, w, link);
-		else
-			LIST_INSERT_HEAD(&c->waiting, w, link);
-	}
-	p->left++;
-	p->settled[p->nsettled++ % MGR_NOTED_MAX] = ino;
-	return 0;
-}
-
-/* Until the session is out, whoever asked it for that. */
-static int wait_out(struct mgr_recalls *r, struct mgr_parked *p, u64 ino, u64 session,
-		    struct recall_batch **list)
-{
-	struct mgr_recall *c = yield_find(r, ino, session);
-	struct waiting *w = malloc(sizeof(*w));
-
-	if (!w)
-		return -ENOMEM;
-	if (!c) {
-		c = recall_new(r, YIELD, ino, session, MGR_LEASE_NEVER, false);
-		if (!c) {
-			free(w);
-			return -ENOMEM;
-		}
-		batch_add(r, list, c);
-	}
-	w->p = p;
-	LIST_INSERT_HEAD(&c->waiting, w, link);
-	p->left++;
-	return 0;
+	err = wait_for(r, p, recall_find(r, ino, h.session) ?: settle_find(r, ino, h.session), SETTLE, ino, &h,
+		       list);
+	if (!err)
+		p->settled[p->nsettled++ % MGR_NOTED_MAX] = ino;
+	return err;
 }
 
 /*
@@ -666,14 +427,17 @@ static int wait_out(struct mgr_recalls *r, struct mgr_parked *p, u64 ino, u64 se
  */
 static int wait_alone(struct mgr *m, struct mgr_parked *p, u64 ino, u64 but, struct recall_batch **list)
 {
-	u64 ids[IN_MAX];
-	u32 i, n = min(mgr_opens_in(&m->opens, ino, but, ids, IN_MAX), IN_MAX);
+	u64 ids[MGR_IN_MAX];
+	u32 i, n = min(mgr_opens_in(&m->opens, ino, but, ids, MGR_IN_MAX), MGR_IN_MAX);
 	int err = 0;
 
-	if (!may_yield(m, ids, n))
+	if (!mgr_yield_may(m, ino, but))
 		return 0;
-	for (i = 0; i < n && !err; i++)
-		err = wait_out(&m->recalls, p, ino, ids[i], list);
+	for (i = 0; i < n && !err; i++) {
+		struct mgr_lease_holder h = { ids[i], MGR_LEASE_NEVER, false };
+
+		err = wait_for(&m->recalls, p, yield_find(&m->recalls, ino, ids[i]), YIELD, ino, &h, list);
+	}
 	return err;
 }
 
@@ -885,163 +649,24 @@ void mgr_yield_trim(struct mgr *m, u64 ino, u64 session)
 	resume_all(m, ready);
 }
 
+void mgr_settle_trim(struct mgr *m, u64 ino, u64 session)
+{
+	struct mgr_recalls *r = &m->recalls;
+	struct mgr_parked *ready = NULL;
+
+	if (!atomic_load(&r->settles))
+		return;
+	pthread_mutex_lock(&r->lock);
+	settle_drop(m, ino, session, &ready);
+	pthread_mutex_unlock(&r->lock);
+	resume_all(m, ready);
+}
+
 void mgr_draft_over(struct mgr_op *op, u64 ino, bool recalled)
 {
 	mgr_leases_draft(&op->m->leases, ino, mgr_op_session(op), false);
 	if (recalled)
 		mgr_recall_told(op->m, mgr_op_session(op), &ino, 1, 0);
-}
-
-/* ---- WRITE leases ---- */
-
-struct writing {
-	struct mgr *m;
-	u64 ino, session;
-};
-
-/* An open is counted before it looks for us: it sees us, or we see it. */
-static bool opened_alone(void *arg)
-{
-	struct writing *w = arg;
-	struct mgr_opens_view v;
-
-	mgr_opens_view(&w->m->opens, w->ino, w->session, &v);
-	return v.self && !v.out && !v.open_elsewhere;
-}
-
-/* The same of those that are in: who comes in does so before it looks for us. */
-static bool in_alone(void *arg)
-{
-	struct writing *w = arg;
-	struct mgr_opens_view v;
-
-	mgr_opens_view(&w->m->opens, w->ino, w->session, &v);
-	return v.self && !v.out && !v.in_elsewhere;
-}
-
-static bool writes_no_more(void *arg)
-{
-	struct writing *w = arg;
-	struct mgr_opens_view v;
-
-	mgr_opens_view(&w->m->opens, w->ino, w->session, &v);
-	return !v.self;
-}
-
-static bool is_out(void *arg)
-{
-	struct writing *w = arg;
-	struct mgr_opens_view v;
-
-	mgr_opens_view(&w->m->opens, w->ino, w->session, &v);
-	return !v.self || v.out;
-}
-
-static bool write_grant(struct mgr_op *op, u64 ino, bool (*alone)(void *arg))
-{
-	struct writing w = { .m = op->m, .ino = ino, .session = mgr_op_session(op) };
-
-	if (!op->s || !atomic_load_explicit(&op->s->leases, memory_order_relaxed))
-		return false;
-	if (!mgr_leases_write(&op->m->leases, ino, w.session, mgr_mono_ms(), alone, &w))
-		return false;
-	/* As in mgr_lease_begin(). */
-	if (!atomic_load(&op->s->dead))
-		return true;
-	mgr_leases_drop(&op->m->leases, ino, w.session);
-	return false;
-}
-
-/*
- * Who has one keeps it while somebody waits for it, but is not told so again: it is giving it up.
- *
- * Others' leases to believe what they were told need not be looked for: nobody is told that of what
- * is written, and those from before were recalled before it was.
- */
-bool mgr_write_begin(struct mgr_op *op, u64 ino)
-{
-	/* Who has it open from before a restart has yet to say so. */
-	if (mgr_locks_in_grace(op->m))
-		return mgr_leases_writes(&op->m->leases, ino, mgr_op_session(op)) &&
-		       !barred(op->m, ino);
-	return !barred(op->m, ino) && write_grant(op, ino, opened_alone);
-}
-
-/*
- * Nobody else was in it then. Who has opened it since, or comes back to it after an eviction, is in the
- * way; and nobody may have been told anything of it that was not in the grace all the time until it is
- * noted again. Whoever waits for it already is not: what was kept back is still there.
- */
-bool mgr_write_reclaim(struct mgr_op *op, u64 ino)
-{
-	bool had = mgr_leases_writes(&op->m->leases, ino, mgr_op_session(op));
-
-	if (!write_grant(op, ino, in_alone))
-		return false;
-	if (had || mgr_leases_in_grace(op->m))
-		return true;
-	mgr_leases_unwrite(&op->m->leases, ino, mgr_op_session(op), mgr_mono_ms(), NULL, NULL);
-	return false;
-}
-
-bool mgr_write_of_draft(struct mgr_op *op, u64 ino)
-{
-	if (barred(op->m, ino) || !write_grant(op, ino, NULL))
-		return false;
-	/* It may have been closed meanwhile, and nothing would end it. */
-	mgr_write_trim(op, ino, mgr_op_session(op));
-	return mgr_leases_writes(&op->m->leases, ino, mgr_op_session(op));
-}
-
-bool mgr_write_turn(struct mgr_op *op, u64 ino)
-{
-	/* What bars it is the request itself, or waits for its turn. */
-	return write_grant(op, ino, in_alone);
-}
-
-bool mgr_write_told(struct mgr_op *op, u64 ino)
-{
-	return mgr_leases_writes(&op->m->leases, ino, mgr_op_session(op)) && !barred(op->m, ino);
-}
-
-/* @over: as mgr_leases_unwrite() takes it */
-static void write_end(struct mgr_op *op, u64 ino, u64 session, bool (*over)(void *arg))
-{
-	struct writing w = { .m = op->m, .ino = ino, .session = session };
-	u64 asked = atomic_load(&op->m->recalls.born);
-	struct mgr_recalls *r = &op->m->recalls;
-	struct mgr_parked *ready = NULL;
-
-	/*
-	 * With no other lease left there is nothing to wait for any more. What is recalled from here on may
-	 * be one that the session has got since; mgr_recall_tick() sees if it is not.
-	 */
-	if (mgr_leases_unwrite(&op->m->leases, ino, session, mgr_mono_ms(), over, &w)) {
-		mgr_recall_answered(op->m, session, &ino, 1, 0, asked);
-	} else if (atomic_load(&r->settles)) {
-		pthread_mutex_lock(&r->lock);
-		settle_drop(op->m, ino, session, &ready);
-		pthread_mutex_unlock(&r->lock);
-		resume_all(op->m, ready);
-	}
-}
-
-void mgr_write_trim(struct mgr_op *op, u64 ino, u64 session)
-{
-	write_end(op, ino, session, writes_no_more);
-}
-
-void mgr_write_back(struct mgr_op *op, u64 ino)
-{
-	write_end(op, ino, mgr_op_session(op), is_out);
-}
-
-void mgr_write_over(struct mgr_op *op, u64 ino)
-{
-	u64 asked = atomic_load(&op->m->recalls.born);
-
-	mgr_leases_unwrite(&op->m->leases, ino, mgr_op_session(op), mgr_mono_ms(), NULL, NULL);
-	mgr_recall_answered(op->m, mgr_op_session(op), &ino, 1, 0, asked);
 }
 
 static void park_free(struct mgr_recalls *r, struct mgr_parked *p, struct mgr_parked **ready)
@@ -1104,12 +729,13 @@ int mgr_recall_park(struct mgr *m, const struct mgr_op *op, u64 session, struct 
 			continue;
 		if (op->noted[i].yield)
 			err = wait_alone(m, p, op->noted[i].ino, session, &list);
-		n = mgr_leases_held(&m->leases, op->noted[i].ino, exempt(&op->noted[i], session),
+		n = mgr_leases_held(&m->leases, op->noted[i].ino, mgr_noted_exempt(&op->noted[i], session),
 				    now, held, HOLDERS_MAX);
 		for (k = 0; k < min(n, HOLDERS_MAX) && !err; k++)
 			/* Who goes out has no lease any more. */
 			if (!op->noted[i].yield || !yield_find(r, op->noted[i].ino, held[k].session))
-				err = wait_for(r, p, op->noted[i].ino, &held[k], &list);
+				err = wait_for(r, p, recall_find(r, op->noted[i].ino, held[k].session), RECALL,
+					       op->noted[i].ino, &held[k], &list);
 	}
 	if (behind && !err) {
 		p->behind = true;
@@ -1164,7 +790,7 @@ void mgr_recall_tick(struct mgr *m, u64 now)
 		for (c = LIST_FIRST(&r->bucket[i]); c; c = next) {
 			next = LIST_NEXT(c, link);
 			if (c->kind == YIELD) {
-				if (!is_in(m, c) || !takes_leases(m, c->session))
+				if (!is_in(m, c) || !mgr_takes_leases(m, c->session))
 					recall_end(r, c, &ready);
 				continue;
 			}

@@ -55,6 +55,7 @@ struct pvfs_call;
 
 #define MGR_NOTED_MAX	8u	/* inodes that one transaction changes, and drafts that are read */
 #define MGR_RECALL_BUCKETS 256u
+#define MGR_IN_MAX 256u		/* sessions of an inode that are told to go out at once; the rest the next time */
 
 /* An inode that a transaction changes, or a draft that is read. */
 struct mgr_noted {
@@ -65,6 +66,12 @@ struct mgr_noted {
 	bool yield;		/* all others are to go out of it */
 	bool line;		/* only that those before it in line are through */
 };
+
+/* Whose lease may stay; 0: nobody's. */
+static inline u64 mgr_noted_exempt(const struct mgr_noted *n, u64 session)
+{
+	return n->own ? 0 : session;
+}
 
 struct mgr_recalls {
 	pthread_mutex_t lock;	/* protects all but the counters */
@@ -132,8 +139,9 @@ void mgr_yield_note(struct mgr_op *op, u64 ino);
  * *@ret_err. Else, and wherever it is parked from here on, it has its place.
  */
 bool mgr_line_first(struct mgr_op *op, u64 ino, int *ret_err);
-/* May those that are in it be asked to go out? Not who takes no leases. */
-bool mgr_yield_may(struct mgr_op *op, u64 ino);
+/* May those that are in it, but @but, be asked to go out? Not who takes no leases. */
+bool mgr_yield_may(struct mgr *m, u64 ino, u64 but);
+bool mgr_takes_leases(struct mgr *m, u64 session);
 /*
  * After a restart: may it be a draft, or under a WRITE lease, of another session that has not said so
  * yet?
@@ -211,6 +219,12 @@ bool mgr_yield_due(struct mgr_op *op, u64 ino);
 void mgr_yield_came(struct mgr_op *op, u64 ino);
 /* It is let in as it is: an answer that is on its way does not say any more that it is out. */
 void mgr_yield_anew(struct mgr_op *op, u64 ino);
+/* A WRITE lease may have ended: of such a one nothing is left to settle. */
+void mgr_settle_trim(struct mgr *m, u64 ino, u64 session);
+/* Does somebody wait until all leases on it are given up? */
+bool mgr_recall_barred(struct mgr *m, u64 ino);
+/* Was an inode settled for who waited for that? NULL: for nobody. */
+bool mgr_recall_settled(const struct mgr_parked *p, u64 ino);
 /* A session has one open of the file less: who has it not open need not go out. */
 void mgr_yield_trim(struct mgr *m, u64 ino, u64 session);
 /* Sends what must be sent again, gives up on what has expired. @now: monotonic ms. */
