@@ -333,6 +333,20 @@ static void while_asked(void *arg)
 	pthread_join(thread, NULL);
 }
 
+/* b asks to be alone in a new file; as a may have written, the iods are asked how long that is, and meanwhile ... */
+static void asked(struct wl *t, struct meanwhile *w, const char *name, int what, int err)
+{
+	struct pvfs_attr at;
+
+	w->h = both(t, name);
+	w->what = what;
+	mgr_opens_out(&t->f->m->opens, w->h.at.fid.ino, t->a.session);
+	t->f->x.meanwhile = while_asked;
+	t->f->x.meanwhile_arg = w;
+	assert_int_equal(alone(&t->b, w->h.at.fid, 1, &at), err);
+	assert_null(t->f->x.meanwhile);
+}
+
 /*
  * It has come twice, and the other is answered: it leaves that as it is. Or it is told to go out, and does: then
  * it asks once more, which the client knows nothing of, and is told to go out again.
@@ -347,15 +361,8 @@ static void overtaken(void **state)
 
 	t->b.no_retry = true;
 	for (i = 0; i < 2; i++) {
-		w.h = both(t, i ? "one" : "two");
-		w.what = i ? YIELDS : SAME;
+		asked(t, &w, i ? "one" : "two", i ? YIELDS : SAME, i ? 0 : -EAGAIN);
 		ino = w.h.at.fid.ino;
-		/* It may have written, so the iods are asked how long the file is. */
-		mgr_opens_out(&t->f->m->opens, ino, t->a.session);
-		t->f->x.meanwhile = while_asked;
-		t->f->x.meanwhile_arg = &w;
-		assert_int_equal(alone(&t->b, w.h.at.fid, 1, &at), i ? 0 : -EAGAIN);
-		assert_null(t->f->x.meanwhile);
 		assert_int_equal(w.err, i ? -EINPROGRESS : 0);
 		assert_true(w.granted && writes(t, &t->b, ino) && in(t, &t->b, ino));
 		assert_int_equal(alone(&t->b, w.h.at.fid, 1, &at), 0);
@@ -382,14 +389,8 @@ static void overtakes_itself(void **state)
 
 	t->b.no_retry = true;
 	for (i = 0; i < 2; i++) {
-		w.h = both(t, i ? "one" : "two");
-		w.what = i ? LATER : CLOSES;
+		asked(t, &w, i ? "one" : "two", i ? LATER : CLOSES, -EAGAIN);
 		ino = w.h.at.fid.ino;
-		mgr_opens_out(&t->f->m->opens, ino, t->a.session);
-		t->f->x.meanwhile = while_asked;
-		t->f->x.meanwhile_arg = &w;
-		assert_int_equal(alone(&t->b, w.h.at.fid, 1, &at), -EAGAIN);
-		assert_null(t->f->x.meanwhile);
 		assert_int_equal(w.err, 0);
 		assert_int_equal(w.granted, i);
 		assert_int_equal(writes(t, &t->b, ino), i);
@@ -706,24 +707,6 @@ static void heads(void **state)
 }
 
 /* ---- a restart ---- */
-
-static int reclaim(struct fx_client *c, const struct hf *h, u32 flags, struct pvfs_attr *at)
-{
-	struct pvfs_reclaim_req rq = { .fid = h->at.fid, .flags = flags, .count = 1, .cap = h->cap };
-	struct pvfs_reclaim_rep rp;
-	int err = fx_reclaim(c, &rq, &rp);
-
-	fx_take(at, err, &rp.attr);
-	return err;
-}
-
-static int come_back(struct fx_client *c)
-{
-	struct pvfs_reclaim_done_req rq = { .epoch = c->f->m->epoch };
-	struct pvfs_reclaim_done_rep rp;
-
-	return fx_reclaim_done(c, &rq, &rp);
-}
 
 /* Who is out says so, and the one that had it alone has it again, whoever comes first. */
 static void restart(void **state)

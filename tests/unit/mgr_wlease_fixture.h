@@ -172,4 +172,24 @@ static inline bool head_put(struct fx_client *c, struct hf *h, u32 flags, u64 of
 	return done;
 }
 
+/* ---- a restart ---- */
+
+static inline int reclaim(struct fx_client *c, const struct hf *h, u32 flags, struct pvfs_attr *at)
+{
+	struct pvfs_reclaim_req rq = { .fid = h->at.fid, .flags = flags, .count = 1, .cap = h->cap };
+	struct pvfs_reclaim_rep rp;
+	int err = fx_reclaim(c, &rq, &rp);
+
+	fx_take(at, err, &rp.attr);
+	return err;
+}
+
+static inline int come_back(struct fx_client *c)
+{
+	struct pvfs_reclaim_done_req rq = { .epoch = c->f->m->epoch };
+	struct pvfs_reclaim_done_rep rp;
+
+	return fx_reclaim_done(c, &rq, &rp);
+}
+
 #endif

@@ -639,24 +639,6 @@ static void head_cut(void **state)
 
 /* ---- a restart ---- */
 
-static int reclaim(struct fx_client *c, const struct hf *h, u32 flags, struct pvfs_attr *at)
-{
-	struct pvfs_reclaim_req rq = { .fid = h->at.fid, .flags = flags, .count = 1, .cap = h->cap };
-	struct pvfs_reclaim_rep rp;
-	int err = fx_reclaim(c, &rq, &rp);
-
-	fx_take(at, err, &rp.attr);
-	return err;
-}
-
-static int come_back(struct fx_client *c)
-{
-	struct pvfs_reclaim_done_req rq = { .epoch = c->f->m->epoch };
-	struct pvfs_reclaim_done_rep rp;
-
-	return fx_reclaim_done(c, &rq, &rp);
-}
-
 static void restart(void **state)
 {
 	struct wl *t = *state;

@@ -132,6 +132,16 @@ void ops_verify(const char *path, size_t n, uint32_t seed)
 	free(want);
 }
 
+pid_t ops_fork(void)
+{
+	pid_t pid;
+
+	fflush(stdout);
+	pid = fork();
+	OK(pid);
+	return pid;
+}
+
 void ops_as(uid_t uid, gid_t gid, const gid_t *groups, int ngroups, void (*fn)(void *), void *arg)
 {
 	int status;

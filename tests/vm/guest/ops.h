@@ -75,6 +75,8 @@ void ops_pwrite(int fd, const void *buf, size_t n, off_t off);
 int ops_open(const char *path, int flags, mode_t mode);
 void ops_touch(const char *path, mode_t mode);
 uint32_t ops_random(void);
+/* A child, which does not write what we have yet to write. Return: as fork(), which does not fail. */
+pid_t ops_fork(void);
 /* Runs @fn in a child with these ids and groups; its failures are ours. */
 void ops_as(uid_t uid, gid_t gid, const gid_t *groups, int ngroups, void (*fn)(void *), void *arg);
 

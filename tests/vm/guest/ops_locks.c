@@ -50,16 +50,6 @@ static double now(void)
 	return ts.tv_sec + ts.tv_nsec / 1e9;
 }
 
-static pid_t begin(void)
-{
-	pid_t pid;
-
-	fflush(stdout);
-	pid = fork();
-	OK(pid);
-	return pid;
-}
-
 /* The child's status, which must come in time. */
 static int end(pid_t pid, double seconds)
 {
@@ -106,7 +96,7 @@ static void flocks(void)
 	OK(flock(b, LOCK_EX | LOCK_NB));
 	/* Record locks are another matter. */
 	OK(lk(a, F_SETLK, F_WRLCK, 0, 0));
-	pid = begin();
+	pid = ops_fork();
 	if (!pid) {
 		/* The child's copy is the same open file: it must not be what holds it. */
 		close(b);
@@ -130,7 +120,7 @@ static void ranges(void)
 	pid_t pid;
 
 	OK(lk(a, F_SETLK, F_WRLCK, 0, 100));
-	pid = begin();
+	pid = ops_fork();
 	if (!pid) {
 		b = ops_open(o("f"), O_RDWR, 0);
 		ERR(lk(b, F_SETLK, F_WRLCK, 50, 100), EAGAIN);
@@ -150,7 +140,7 @@ static void ranges(void)
 	/* Holes and changes of type. */
 	OK(lk(a, F_SETLK, F_UNLCK, 40, 20));
 	OK(lk(a, F_SETLK, F_RDLCK, 0, 10));
-	pid = begin();
+	pid = ops_fork();
 	if (!pid) {
 		b = ops_open(o("f"), O_RDWR, 0);
 		OK(lk(b, F_SETLK, F_WRLCK, 40, 20));
@@ -167,7 +157,7 @@ static void ranges(void)
 	OK(lk(a, F_SETLK, F_UNLCK, 0, 0));
 	OK(lk(a, F_SETLK, F_WRLCK, 1000, 0));
 	OK(lk(a, F_SETLK, F_WRLCK, 500, -10));
-	pid = begin();
+	pid = ops_fork();
 	if (!pid) {
 		b = ops_open(o("f"), O_RDWR, 0);
 		ERR(lk(b, F_SETLK, F_RDLCK, 1ll << 60, 1), EAGAIN);
@@ -186,7 +176,7 @@ static void pids(void)
 	char c;
 
 	OK(pipe(go));
-	pid = begin();
+	pid = ops_fork();
 	if (!pid) {
 		OK(lk(a, F_SETLK, F_WRLCK, 5, 6));
 		OK(write(go[1], "x", 1));
@@ -235,7 +225,7 @@ static void close_releases(void)
 	OK(lk(a, F_SETLK, F_RDLCK, 50, 10));
 	/* Any descriptor of the file that the process closes gives up all it had. */
 	close(ops_open("f", O_RDONLY, 0));
-	pid = begin();
+	pid = ops_fork();
 	if (!pid) {
 		b = ops_open(o("f"), O_RDWR, 0);
 		OK(lk(b, F_SETLK, F_WRLCK, 0, 0));
@@ -259,7 +249,7 @@ static void interrupted(void)
 
 	OK(pipe(go));
 	OK(lk(a, F_SETLK, F_WRLCK, 0, 10));
-	pid = begin();
+	pid = ops_fork();
 	if (!pid) {
 		OK(sigaction(SIGALRM, &sa, NULL));
 		b = ops_open(o("f"), O_RDWR, 0);
@@ -289,7 +279,7 @@ static void waiters_killed(void)
 
 	for (i = 0; i < 20; i++) {
 		OK(lk(a, F_SETLK, F_WRLCK, 0, 10));
-		pid = begin();
+		pid = ops_fork();
 		if (!pid) {
 			b = ops_open(o("f"), O_RDWR, 0);
 			lk(b, F_SETLKW, F_WRLCK, 0, 10);
@@ -317,7 +307,7 @@ static void deadlock(void)
 
 	OK(pipe(go));
 	OK(lk(a, F_SETLK, F_WRLCK, 0, 10));
-	pid = begin();
+	pid = ops_fork();
 	if (!pid) {
 		b = ops_open(o("f"), O_RDWR, 0);
 		OK(lk(b, F_SETLK, F_WRLCK, 10, 10));
@@ -341,7 +331,7 @@ static void counting(void)
 	n = 0;
 	ops_pwrite(ops_open("n", O_RDWR | O_CREAT, 0644), &n, sizeof(n), 0);
 	for (i = 0; i < 4; i++) {
-		pid[i] = begin();
+		pid[i] = ops_fork();
 		if (pid[i])
 			continue;
 		fd = ops_open(i & 1 ? o("n") : "n", O_RDWR, 0);

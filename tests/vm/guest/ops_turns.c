@@ -37,16 +37,6 @@ static unsigned char *map_path(const char *name, bool other, size_t len, int *fd
 	return map(*fd, len);
 }
 
-static pid_t begin(void)
-{
-	pid_t pid;
-
-	fflush(stdout);
-	pid = fork();
-	OK(pid);
-	return pid;
-}
-
 static void ended(pid_t pid)
 {
 	int status;
@@ -127,14 +117,14 @@ static void beside_appends(void)
 	int fd, i;
 
 	ops_make("f", ROUND, 1);
-	pid[0] = begin();
+	pid[0] = ops_fork();
 	if (!pid[0]) {
 		fd = ops_open(theirs("f"), O_WRONLY | O_APPEND, 0);
 		for (i = 0; i < 25; i++)
 			EQ(write(fd, "record\n", 7), 7);
 		exit(0);
 	}
-	pid[1] = begin();
+	pid[1] = ops_fork();
 	if (!pid[1]) {
 		fd = ops_open("f", O_RDWR, 0);
 		for (i = 0; i < 12; i++)
@@ -214,7 +204,7 @@ static void counters(void)
 	OK(ftruncate(fd, ROUND));
 	OK(close(fd));
 	for (k = 0; k < 3; k++) {
-		pid[k] = begin();
+		pid[k] = ops_fork();
 		if (pid[k])
 			continue;
 		/* Two through one mount, one through the other. */
@@ -253,7 +243,7 @@ static void to_and_fro(void)
 	fd = ops_open("f", O_RDWR | O_CREAT, 0644);
 	OK(ftruncate(fd, PAGE));
 	p = (void *)map(fd, PAGE);
-	pid = begin();
+	pid = ops_fork();
 	if (!pid) {
 		p = (void *)map_path("f", true, PAGE, &fd);
 		for (i = 0; i < 30; i++) {
@@ -281,7 +271,7 @@ static void to_and_fro_calls(void)
 	fd = ops_open("f", O_RDWR | O_CREAT, 0644);
 	OK(ftruncate(fd, ROUND));
 	p = (void *)map(fd, PAGE);
-	pid = begin();
+	pid = ops_fork();
 	if (!pid) {
 		fd = ops_open(theirs("f"), O_RDWR, 0);
 		for (i = 0; i < 20; i++) {
@@ -312,7 +302,7 @@ static void read_into(void)
 	ops_make("g", ROUND, 9);
 	fd = ops_open("f", O_RDWR | O_CREAT, 0644);
 	OK(ftruncate(fd, ROUND));
-	pid = begin();
+	pid = ops_fork();
 	if (!pid) {
 		q = (void *)map_path("f", true, PAGE, &fd);
 		while (!q[1])
@@ -371,7 +361,7 @@ static void to_itself(void)
 	fd = ops_open("f", O_RDWR | O_CREAT, 0644);
 	OK(ftruncate(fd, ROUND));
 	OK(close(fd));
-	pid = begin();
+	pid = ops_fork();
 	if (!pid) {
 		copy_about(&b);
 		exit(0);
@@ -392,7 +382,7 @@ static void beside_changes(void)
 
 	fd = ops_open("f", O_RDWR | O_CREAT, 0644);
 	OK(ftruncate(fd, 4 * ROUND));
-	pid = begin();
+	pid = ops_fork();
 	if (!pid) {
 		p = map_path("f", true, PAGE, &fd);
 		for (i = 1; i <= 150; i++) {
@@ -426,7 +416,7 @@ static void killed(void)
 	a = ops_open("f", O_RDWR | O_CREAT, 0644);
 	OK(ftruncate(a, ROUND));
 	q = (void *)map_path("f", true, ROUND, &b);
-	pid = begin();
+	pid = ops_fork();
 	if (!pid) {
 		p = (void *)map(a, ROUND);
 		p[5000] = 77;
