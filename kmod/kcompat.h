@@ -161,20 +161,13 @@ static inline ssize_t pvfs_iter_pages(struct iov_iter *iter, struct page **pages
 /**
  * pvfs_iter_page_put - give back a page of pvfs_iter_pages()
  * @user: the iterator was one over user memory
- * @dirty: the page was written to
  */
-static inline void pvfs_iter_page_put(struct page *page, bool user, bool dirty)
+static inline void pvfs_iter_page_put(struct page *page, bool user)
 {
 #if PVFS_KERNEL_SINCE(6, 3)
-	if (!user)
-		return;
-	if (dirty)
-		unpin_user_pages_dirty_lock(&page, 1, true);
-	else
+	if (user)
 		unpin_user_page(page);
 #else
-	if (user && dirty)
-		set_page_dirty_lock(page);
 	put_page(page);
 #endif
 }

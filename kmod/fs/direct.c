@@ -46,20 +46,20 @@ static int direct_mem_pin(struct pvfs_io *io, struct iov_iter *iter)
 	return 0;
 }
 
-static void direct_mem_unpin(struct pvfs_io *io, bool user, bool dirty)
+static void direct_mem_unpin(struct pvfs_io *io, bool user)
 {
 	unsigned int i;
 
 	for (i = 0; i < io->nmem; i++)
-		pvfs_iter_page_put(io->mem[i].bv_page, user, dirty);
+		pvfs_iter_page_put(io->mem[i].bv_page, user);
 }
 
 /*
- * The iterator's pages were filled. Pages of a mapping that others have asked for meanwhile may have been
- * taken away from it: what is in them the program would never see. Return: whether there may be such; else they
- * are dirty, so that who takes them away later writes them.
+ * A program's pages were filled: they are dirty. Return: whether some of them may have been taken away from their
+ * mapping meanwhile, as others have asked for it: what is in those the program would never see. Who takes the others away
+ * from here on writes them.
  */
-static bool direct_mem_left(struct pvfs_io *io)
+static bool direct_mem_filled(struct pvfs_io *io)
 {
 	struct folio *folio;
 	bool left = false;
@@ -67,10 +67,9 @@ static bool direct_mem_left(struct pvfs_io *io)
 
 	for (i = 0; i < io->nmem; i++) {
 		folio = page_folio(io->mem[i].bv_page);
-		if (folio_test_anon(folio))
-			continue;
-		set_page_dirty_lock(io->mem[i].bv_page);
-		left |= !READ_ONCE(folio->mapping);
+		if (!folio_test_dirty(folio))
+			set_page_dirty_lock(io->mem[i].bv_page);
+		left |= !folio_test_anon(folio) && !READ_ONCE(folio->mapping);
 	}
 	return left;
 }
@@ -270,12 +269,12 @@ ssize_t pvfs_direct_read(struct inode *inode, loff_t pos, struct iov_iter *to, b
 	*eof = past && n == want && pos + want >= i_size_read(inode);
 	if (pin) {
 		iov_iter_revert(to, want - n);
-		if (n && user && direct_mem_left(io)) {
+		if (user && direct_mem_filled(io) && n) {
 			iov_iter_revert(to, n);
 			n = direct_mem_copy(io, n, to);
 			err = n ? 0 : -EFAULT;
 		}
-		direct_mem_unpin(io, user, true);
+		direct_mem_unpin(io, user);
 	} else {
 		want = n;
 		n = direct_mem_copy(io, want, to);
@@ -339,9 +338,9 @@ ssize_t pvfs_direct_write(struct file *file, loff_t *ppos, struct iov_iter *from
 	}
 	/*
 	 * The memory is there already: it may be a mapping of this file, whose pages take the same
-	 * lock to come in.
+	 * lock to come in. Who has the lock on appending waits for no other client: a truncation of his may be
+	 * waiting for that.
 	 */
-	/* Who has the lock on appending waits for no other client: a truncation of his may be waiting for that. */
 	if (appender)
 		err = pvfs_turn_try(inode) ? 0 : -EAGAIN;
 	else
@@ -365,7 +364,7 @@ out_mem:
 	if (!err || io->nparts)
 		n = err ? io->good : io->len;
 	if (pin)
-		direct_mem_unpin(io, user, false);
+		direct_mem_unpin(io, user);
 	else
 		direct_mem_free(io);
 	iov_iter_revert(from, had - n);

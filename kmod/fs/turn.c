@@ -37,6 +37,10 @@
 #define UNSURE_PAUSE_MS 100
 #define FORGET_TRIES 1000u		/* 10 ms each */
 
+/**
+ * pvfs_turn_init - of a new inode, which is zero
+ * @t: its part
+ */
 void pvfs_turn_init(struct pvfs_turn *t)
 {
 	mutex_init(&t->asks);
@@ -197,21 +201,16 @@ bool pvfs_turn_kept(const struct inode *inode)
 
 /**
  * pvfs_turn_yield_begin - by who gives up what there is: is the file to be left as well?
- * @inode: the file
+ * @inode: the file; pvfs_inode.lock is held
  *
  * Return: the round of the YIELD, from which on nothing is begun; 0: there was none.
  */
 u64 pvfs_turn_yield_begin(struct inode *inode)
 {
 	struct pvfs_inode *pi = PVFS_I(inode);
-	u64 round;
-
-	spin_lock(&pi->lock);
-	round = pi->turn.round;
-	if (round)
+	if (pi->turn.round)
 		turn_close(&pi->turn);
-	spin_unlock(&pi->lock);
-	return round;
+	return pi->turn.round;
 }
 
 /**
@@ -268,7 +267,6 @@ static int turn_yield_one(struct inode *inode, u64 round)
 {
 	struct pvfs_inode *pi = PVFS_I(inode);
 	struct pvfs_turn *t = &pi->turn;
-	u64 boot_ns = pvfs_boot_ns();
 	bool left;
 
 	pvfs_lease_gone(inode);
@@ -281,7 +279,7 @@ static int turn_yield_one(struct inode *inode, u64 round)
 	left = !t->asking && pi->wl.state == PVFS_WL_NONE && !pi->wl.told;
 	if (left && !t->left) {
 		/* There may be nothing to wait for. */
-		if (boot_ns >= t->hold)
+		if (pvfs_boot_ns() >= t->hold)
 			turn_close(t);
 		left = t->out && !inode->i_mapping->nrpages && !atomic_read(&t->ios) && !atomic_read(&t->faults);
 		t->left = left;
@@ -508,6 +506,10 @@ int pvfs_turn_enter_both(struct inode *inode, struct inode *other)
 	}
 }
 
+/**
+ * pvfs_turn_leave - it was answered
+ * @inode: the file
+ */
 void pvfs_turn_leave(struct inode *inode)
 {
 	turn_uncount(&PVFS_I(inode)->turn.ios);

@@ -22,6 +22,9 @@
  * A RECALL is answered EAGAIN at once while there is one. A work item waits for those who are just writing,
  * writes what is dirty, and tells the manager.
  *
+ * A YIELD is the same, lease or not: the work item gives it up, and then nothing of the file is here (turn.c). What
+ * came with a turn is not given up before it was used: the work item comes again, and until then it is HELD.
+ *
  * A SETTLE comes for others who want to know how long the file is, and since when. It is answered EAGAIN
  * while anything is dirty; another work item writes that, and tells the manager, and the lease stays. The
  * state does not matter: what it asks for is that write(2) calls which have returned are with the iods.
@@ -381,31 +384,27 @@ void pvfs_wlease_work(struct work_struct *work)
 	struct pvfs_inode *pi = container_of(to_delayed_work(work), struct pvfs_inode, wl.work);
 	struct inode *inode = &pi->vfs_inode;
 	struct pvfs_volume *vol = PVFS_VOL(inode);
-	bool give, given, kept, none, tell;
-	u64 round, wanted;
+	bool give, given, kept, lost, none, tell;
+	u64 round = 0, wanted;
 
 	spin_lock(&pi->lock);
 	kept = pi->wl.state != PVFS_WL_GIVING && pvfs_turn_kept(inode);
-	spin_unlock(&pi->lock);
-	if (kept) {
-		if (!queue_delayed_work(vol->vfs_wq, &pi->wl.work, msecs_to_jiffies(KEPT_POLL_MS)))
-			pvfs_use_iput(pi->use);		/* another has come, with its own */
-		return;
+	if (!kept) {
+		round = pvfs_turn_yield_begin(inode);
+		/* All that has begun under it, or beside it, ends; nothing new does. */
+		if ((round || pi->wl.recalled) && pi->wl.state == PVFS_WL_HELD)
+			wlease_set(pi, PVFS_WL_GIVING);
+		pi->wl.recalled = false;
 	}
-	round = pvfs_turn_yield_begin(inode);
-	/* All that has begun under it, or beside it, ends; nothing new does. */
-	spin_lock(&pi->lock);
-	if ((round || pi->wl.recalled) && pi->wl.state == PVFS_WL_HELD)
-		wlease_set(pi, PVFS_WL_GIVING);
-	pi->wl.recalled = false;
 	give = pi->wl.state == PVFS_WL_GIVING;
-	none = !give && !round && !pi->wl.lost;
+	lost = pi->wl.lost;
 	spin_unlock(&pi->lock);
-	/* Somebody else has done it. */
-	if (none) {
+	/* Somebody else has done it; or it comes again, unless another has come, with its own reference. */
+	none = !kept && !give && !round && !lost;
+	if (none || (kept && !queue_delayed_work(vol->vfs_wq, &pi->wl.work, msecs_to_jiffies(KEPT_POLL_MS))))
 		pvfs_use_iput(pi->use);
+	if (none || kept)
 		return;
-	}
 	wait_var_event(&pi->wl.users, !READ_ONCE(pi->wl.users));
 	pvfs_cache_write(inode, 0, LLONG_MAX);	/* errors are kept for fsync and close */
 	if (READ_ONCE(pi->wl.lost)) {
@@ -445,27 +444,21 @@ void pvfs_wlease_work(struct work_struct *work)
 }
 
 /* pvfs_inode.lock is held; the caller has a reference to the inode, and keeps one for the work if true. */
-static bool wlease_queue(struct inode *inode)
+static bool wlease_queue_work(struct inode *inode, struct work_struct *work)
 {
 	struct pvfs_volume *vol = PVFS_VOL(inode);
 
 	atomic_inc(&vol->closing);
-	if (queue_delayed_work(vol->vfs_wq, &PVFS_I(inode)->wl.work, 0))
+	if (queue_work(vol->vfs_wq, work))
 		return true;
 	/* It is yet to run, and has its reference, which counts. */
 	atomic_dec(&vol->closing);
 	return false;
 }
 
-static bool wlease_queue_settle(struct inode *inode)
+static bool wlease_queue(struct inode *inode)
 {
-	struct pvfs_volume *vol = PVFS_VOL(inode);
-
-	atomic_inc(&vol->closing);
-	if (queue_work(vol->vfs_wq, &PVFS_I(inode)->wl.settle_work))
-		return true;
-	atomic_dec(&vol->closing);	/* as above */
-	return false;
+	return wlease_queue_work(inode, &PVFS_I(inode)->wl.work.work);
 }
 
 static bool wlease_give_up(struct inode *inode, bool failed)
@@ -579,7 +572,7 @@ bool pvfs_wlease_settle(struct inode *inode, u64 round)
 	/* Another round means that the last one was answered, or that the mgr is another. */
 	if (pi->wl.settle != round) {
 		pi->wl.settle = round;
-		put = !wlease_queue_settle(inode);
+		put = !wlease_queue_work(inode, &pi->wl.settle_work);
 	}
 	spin_unlock(&pi->lock);
 	if (put)
