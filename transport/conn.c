@@ -17,6 +17,8 @@
 
 #define TX_IOVS 64
 #define RX_IOVS 16
+#define WANT_MIN 4096u			/* bytes that are worth waiting for together, */
+#define WANT_MAX 65536u			/* and enough to go on with */
 #define RX_BUDGET 32			/* reads before others on this thread get their turn */
 #define TX_COPY_LEN (64u << 10)
 
@@ -33,6 +35,7 @@ void pvfs_conn_init(struct pvfs_conn *c, struct pvfs_engine *e, struct pvfs_xprt
 	c->ops = ops;
 	atomic_init(&c->refs, 1);
 	atomic_init(&c->progress, pvfs_now());
+	c->wants = 1;
 	c->in = (struct pvfs_source){ .fd = x->ops->event_fd(x), .ready = read_ready };
 	c->out = (struct pvfs_source){ .fd = c->in.fd, .ready = write_ready };
 	c->tx_tail = &c->tx_head;
@@ -177,6 +180,21 @@ static bool put_by(struct pvfs_conn *c)
 	return true;
 }
 
+/*
+ * In the middle of a payload a thread is woken for a good piece of it, not for each segment that comes. Not for
+ * more than even a slow network brings within a second, as others look at whether anything moves.
+ */
+static void want_more(struct pvfs_conn *c)
+{
+	u32 left = c->rx == PVFS_RX_PAYLOAD ? c->h.payload_len - c->got : 0;
+	u32 want = left > WANT_MIN ? min(left, WANT_MAX) : 1;
+
+	if (want != c->wants && c->xprt->ops->want) {
+		c->xprt->ops->want(c->xprt, want);
+		c->wants = want;
+	}
+}
+
 static void arm_reader(struct pvfs_conn *c)
 {
 	/*
@@ -187,6 +205,8 @@ static void arm_reader(struct pvfs_conn *c)
 
 	atomic_store_explicit(&c->rx_mid, !now && (c->rx > PVFS_RX_HEAD || c->got),
 			      memory_order_relaxed);
+	if (!now)
+		want_more(c);
 	if (now) {
 		pvfs_engine_post(c->engine, &c->in);
 	} else if (pvfs_engine_arm(c->engine, &c->in, EPOLLIN)) {

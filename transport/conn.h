@@ -115,6 +115,7 @@ struct pvfs_conn {
 
 	/* reader's */
 	struct pvfs_source in;
+	u32 wants;			/* bytes that make the descriptor readable */
 	enum pvfs_conn_rx rx;
 	struct pvfs_hdr hbuf;
 	u32 got;			/* bytes of the part being collected */

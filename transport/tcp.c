@@ -307,6 +307,13 @@ static ssize_t tcp_recvv(struct pvfs_xprt *x, const struct iovec *iov, int n)
 	return k < 0 ? -errno : k;
 }
 
+static void tcp_want(struct pvfs_xprt *x, u32 n)
+{
+	int v = n;
+
+	setsockopt(tcp(x)->fd, SOL_SOCKET, SO_RCVLOWAT, &v, sizeof(v));
+}
+
 static u64 tcp_unsent(struct pvfs_xprt *x)
 {
 	int n = 0;
@@ -358,6 +365,7 @@ const struct pvfs_xprt_ops pvfs_tcp_ops = {
 	.sendv = tcp_sendv,
 	.sendfile = tcp_sendfile,
 	.recvv = tcp_recvv,
+	.want = tcp_want,
 	.unsent = tcp_unsent,
 	.event_fd = tcp_event_fd,
 	.peer_name = tcp_peer_name,

@@ -76,6 +76,8 @@ struct pvfs_xprt_ops {
 	/* NULL: not supported */
 	ssize_t (*sendfile)(struct pvfs_xprt *x, int fd, off_t *off, size_t n);
 	ssize_t (*recvv)(struct pvfs_xprt *x, const struct iovec *iov, int n);
+	/* It is readable when so many bytes, 1 or more, are there, or the end. NULL: with every byte. */
+	void (*want)(struct pvfs_xprt *x, u32 n);
 	/* Bytes that were taken and have not arrived at the other end. From any thread until close. */
 	u64 (*unsent)(struct pvfs_xprt *x);
 	/* A pollable descriptor with EPOLLIN/EPOLLOUT meaning; owned by the xprt. */
