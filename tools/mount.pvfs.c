@@ -104,7 +104,7 @@ static const struct {
 	const char *name, *one, *other;
 } word_opts[] = {
 	{ "locks", "cluster", "local" }, { "lease", "on", "off" }, { "cache", "lease", "none" },
-	{ "readdir", "many", "one" },
+	{ "flush", "behind", "close" }, { "readdir", "many", "one" },
 };
 
 /* What pvfsd is told of the flags; @off NULL: it has no such thing. */

@@ -250,11 +250,12 @@ static int pvfs_file_open(struct inode *inode, struct file *file)
  * @file: the file, or directory
  * @id: the owner of the record locks
  *
- * Errors of writing back are told here, too; not as told, for the open file may be others' as well, who sync it
+ * Errors of writing back are told here, too, as far as they are known; not as told, for the open file may be others' as well, who sync it
  * later: a child that ends, or execs, looks at nothing that close says.
  */
 int pvfs_file_flush(struct file *file, fl_owner_t id)
 {
+	struct inode *inode = file_inode(file);
 	int err, err2;
 
 	pvfs_locks_flushed(file, id);
@@ -262,16 +263,17 @@ int pvfs_file_flush(struct file *file, fl_owner_t id)
 		return 0;
 	/* Nobody is told what comes of it. */
 	if (pvfs_dying()) {
-		if (pvfs_late_due(file_inode(file)))
-			pvfs_late_write(file_inode(file), 0, true);
+		if (pvfs_late_due(inode) && (READ_ONCE(PVFS_I(inode)->draft.d) || !pvfs_late_behind(inode)))
+			pvfs_late_write(inode, 0, true);
 		return 0;
 	}
-	err = pvfs_draft_close(file_inode(file));
-	err2 = pvfs_cache_write(file_inode(file), 0, LLONG_MAX);
-	err = err ?: err2;
-	/* While it is open: then it may be that nothing is lost. */
-	if (err != -EINTR)
-		pvfs_unstable_settle(file_inode(file));
+	err = pvfs_draft_close(inode);
+	if (!err && !pvfs_late_behind(inode)) {
+		err = pvfs_cache_write(inode, 0, LLONG_MAX);
+		/* While it is open: then it may be that nothing is lost. */
+		if (err != -EINTR)
+			pvfs_unstable_settle(inode);
+	}
 	err2 = filemap_check_wb_err(file->f_mapping, READ_ONCE(file->f_wb_err));
 	return err ?: err2;
 }
@@ -287,7 +289,7 @@ static int pvfs_file_release(struct inode *inode, struct file *file)
 	 * for this task to wait for: the last reference may be another's.
 	 */
 	if (writer && pvfs_late_due(inode))
-		pvfs_late_write(inode, pf->flags, pvfs_dying());
+		pvfs_late_write(inode, pf->flags, pvfs_dying() && !pvfs_late_behind(inode));
 	else if (pf->shared)
 		pvfs_open_leave(inode);
 	else if (pvfs_open_class(pf->flags))

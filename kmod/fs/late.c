@@ -16,11 +16,16 @@
  * mapping, dirty or being written, a draft stays with the inode, and the open, without which the
  * iods would refuse them, is given back after that. What fails is noted in the mapping, for who has
  * the file open and syncs it.
+ *
+ * What was written under a WRITE lease goes the same way behind its last close, as whoever asks for the file waits for that
+ * wherever he is. There nobody waits here, either, unless that is so of many files already.
  */
 #include <linux/pagemap.h>
 #include <linux/sched/signal.h>
 #include <linux/slab.h>
 #include "vfs.h"
+
+#define LATE_MAX 64			/* files of a volume that are written for nobody who waits */
 
 struct late {
 	struct work_struct work;
@@ -52,6 +57,7 @@ static void late_work(struct work_struct *work)
 	smp_store_release(&late->done, true);	/* pairs with late_done() */
 	wake_up_all(&late->wait);
 	late_put(late);
+	atomic_dec(&PVFS_VOL(inode)->late);
 	pvfs_use_iput(PVFS_I(inode)->use);	/* also counts vol->closing down */
 }
 
@@ -68,6 +74,30 @@ static bool late_done(const struct late *late)
 bool pvfs_dying(void)
 {
 	return (current->flags & PF_EXITING) || fatal_signal_pending(current);
+}
+
+/**
+ * pvfs_late_room - may one more file be written by a work item that nobody waits for?
+ * @vol: the volume
+ *
+ * There are others that are waited for, and an iod that is away holds up those that it has a part in.
+ */
+bool pvfs_late_room(const struct pvfs_volume *vol)
+{
+	return atomic_read(&vol->late) < LATE_MAX;
+}
+
+/**
+ * pvfs_late_behind - is what was written to a file to go to the iods behind its close, or munmap?
+ * @inode: the file
+ *
+ * Under a WRITE lease who asks for the file waits for it, as for what was not closed yet.
+ */
+bool pvfs_late_behind(const struct inode *inode)
+{
+	const struct pvfs_volume *vol = PVFS_VOL(inode);
+
+	return !vol->opts.flush_close && pvfs_wlease_token(inode) && pvfs_late_room(vol);
 }
 
 /**
@@ -109,6 +139,7 @@ void pvfs_late_write(struct inode *inode, u32 flags, bool wait)
 	init_waitqueue_head(&late->wait);
 	ihold(inode);
 	atomic_inc(&PVFS_VOL(inode)->closing);
+	atomic_inc(&PVFS_VOL(inode)->late);
 	queue_work(PVFS_VOL(inode)->vfs_wq, &late->work);
 	if (!wait) {
 		late_put(late);

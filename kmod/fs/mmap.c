@@ -43,17 +43,19 @@ static vm_fault_t pvfs_page_mkwrite(struct vm_fault *vmf)
 	return ret;
 }
 
-/* munmap, exec, exit. Errors are kept for fsync and close. */
+/* munmap, exec, exit. Errors are kept for fsync and close. The open outlives it: that close comes later. */
 static void pvfs_vma_close(struct vm_area_struct *vma)
 {
 	struct inode *inode = file_inode(vma->vm_file);
 	/* Else an exiting task, or another's memory: see late.c. */
 	bool lives = vma->vm_mm == current->mm || current->in_execve;
 
-	if (lives && !pvfs_dying())
-		pvfs_cache_write(inode, 0, LLONG_MAX);
-	else if (pvfs_late_due(inode))
-		pvfs_late_write(inode, 0, pvfs_dying());
+	if (!pvfs_late_behind(inode)) {
+		if (lives && !pvfs_dying())
+			pvfs_cache_write(inode, 0, LLONG_MAX);
+		else if (pvfs_late_due(inode))
+			pvfs_late_write(inode, 0, pvfs_dying());
+	}
 	atomic_dec(&PVFS_I(inode)->turn.maps);
 }
 

@@ -36,7 +36,7 @@ enum {
 	OPT_TIMEO,
 	OPT_NCONNECT,
 	OPT_RSIZE, OPT_WSIZE, OPT_ACTIMEO, OPT_MOUNT_TIMEOUT, OPT_LOCKS, OPT_LEASE,
-	OPT_READDIR, OPT_CACHE,
+	OPT_READDIR, OPT_CACHE, OPT_FLUSH,
 };
 
 static const struct fs_parameter_spec pvfs_parameters[] = {
@@ -58,6 +58,7 @@ static const struct fs_parameter_spec pvfs_parameters[] = {
 	fsparam_string("lease", OPT_LEASE),
 	fsparam_string("readdir", OPT_READDIR),
 	fsparam_string("cache", OPT_CACHE),
+	fsparam_string("flush", OPT_FLUSH),
 	{}
 };
 
@@ -216,6 +217,11 @@ static int pvfs_parse_param(struct fs_context *fc, struct fs_parameter *param)
 		if (!o->cache && strcmp(param->string, "none"))
 			err = invalf(fc, "pvfs: cache=%s must be lease or none", param->string);
 		break;
+	case OPT_FLUSH:
+		o->flush_close = !strcmp(param->string, "close");
+		if (!o->flush_close && strcmp(param->string, "behind"))
+			err = invalf(fc, "pvfs: flush=%s must be behind or close", param->string);
+		break;
 	case OPT_READDIR:
 		o->readdir_one = !strcmp(param->string, "one");
 		if (!o->readdir_one && strcmp(param->string, "many"))
@@ -312,6 +318,8 @@ static int pvfs_show_options(struct seq_file *m, struct dentry *root)
 	if (o->readdir_one)
 		seq_puts(m, ",readdir=one");
 	seq_printf(m, ",lease=%s,cache=%s", o->lease ? "on" : "off", o->cache ? "lease" : "none");
+	if (o->flush_close)
+		seq_puts(m, ",flush=close");
 	return 0;
 }
 
@@ -499,6 +507,7 @@ static int pvfs_reconfigure(struct fs_context *fc)
 		  (super_seen(ctx, OPT_LOCKS) && ctx->opts.locks_local != o->locks_local) ||
 		  (super_seen(ctx, OPT_LEASE) && ctx->opts.lease != o->lease) ||
 		  (super_seen(ctx, OPT_CACHE) && ctx->opts.cache != o->cache) ||
+		  (super_seen(ctx, OPT_FLUSH) && ctx->opts.flush_close != o->flush_close) ||
 		  (super_seen(ctx, OPT_READDIR) && ctx->opts.readdir_one != o->readdir_one);
 	if (differs)
 		return invalf(fc, "pvfs: remount can't change pvfs's own options; unmount first");

@@ -873,6 +873,8 @@ void pvfs_deferred_forget(struct pvfs_volume *vol);
 /* ---------------------------------------------------------------- late.c */
 
 bool pvfs_dying(void);
+bool pvfs_late_room(const struct pvfs_volume *vol);
+bool pvfs_late_behind(const struct inode *inode);
 bool pvfs_late_due(struct inode *inode);
 void pvfs_late_write(struct inode *inode, u32 flags, bool wait);
 

@@ -54,6 +54,7 @@ struct pvfs_opts {
 	unsigned int actimeo_ms;
 	bool lease;	/* take leases on attributes and names; not with actimeo */
 	bool cache;	/* and read striped files through the page cache under them */
+	bool flush_close;	/* close waits until what was written under them is with the iods */
 };
 
 /* ---------------------------------------------------------------- requests */
@@ -324,6 +325,7 @@ struct pvfs_volume {
 	struct list_head open_list;
 	/* CLOSEs and transfers on their way that hold an inode; 0 wakes async_wait */
 	atomic_t closing;
+	atomic_t late;		/* files that work items write with nobody waiting, see late.c */
 	atomic_t redirtied;	/* pages that were given back dirty by who was to write them */
 	int rewritten;		/* the same, when all that was dirty was written the last time for that */
 	atomic64_t reports;	/* of writes that the mgr has taken in, so far */

@@ -12,7 +12,7 @@ source=$(mgr_address "$C"):/test
 fails "a source without a volume" 2 "is no host" "$BIN/pvfsd" "$(mgr_address "$C")" "$T/m1"
 fails "an option that nobody knows" 2 "frob" "$BIN/pvfsd" -o "frob,key=$C/cluster.key" "$source" "$T/m1"
 fails "... in the foreground" 2 "frob" "$BIN/pvfsd" -f -o "frob,key=$C/cluster.key" "$source" "$T/m1"
-for o in rsize=64k wsize=64k actimeo=5 locks=local lease=off cache=none readdir=one; do
+for o in rsize=64k wsize=64k actimeo=5 locks=local lease=off cache=none flush=close readdir=one; do
 	fails "an option of the module: $o" 2 "option '${o%=*}' is the kernel module's" "$BIN/pvfsd" -o "$o,key=$C/cluster.key" "$source" "$T/m1"
 done
 fails "a wrong key" 1 "key|refused|No such file" "$BIN/pvfsd" -o "key=$T/none" "$source" "$T/m1"

@@ -48,7 +48,7 @@ static const struct fuse_opt option_list[] = {
 
 /* Options of mounts by the module: what they are about is not here. */
 static const char *const module_options[] = {
-	"rsize", "wsize", "actimeo", "locks", "lease", "cache", "readdir",
+	"rsize", "wsize", "actimeo", "locks", "lease", "cache", "flush", "readdir",
 };
 
 /* What is in no list: libfuse's, or nobody's. */
