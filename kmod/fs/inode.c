@@ -49,6 +49,7 @@ struct inode *pvfs_alloc_inode(struct super_block *sb)
 	spin_lock_init(&pi->lock);
 	mutex_init(&pi->draft.mutex);
 	sema_init(&pi->wb.head_turn, 1);
+	INIT_WORK(&pi->wb.early, pvfs_behind_early_work);
 	INIT_DELAYED_WORK(&pi->wl.work, pvfs_wlease_work);
 	pvfs_turn_init(&pi->turn);
 	INIT_WORK(&pi->wl.ask, pvfs_wlease_ask_work);

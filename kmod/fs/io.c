@@ -11,6 +11,8 @@
  *   part 1 (datafile 1)         u1             u4
  *   part 2 (datafile 2)              u2             u5
  *
+ * Dirty pages from all over the file are a list: what a datafile has of them is a part.
+ *
  * Nothing is copied here: bio_vecs point into the caller's pages. Memory for the bookkeeping is
  * bounded: small transfers take it from a pool, big ones are limited in number, and requests are
  * reserved before the first is made, so that transfers that hold some never wait for each other.
@@ -20,6 +22,7 @@
 #include <linux/pagemap.h>
 #include <linux/slab.h>
 #include "vfs.h"
+#include "../../common/runs.h"
 
 #define SMALL_MEM 24			/* bio_vecs in a small transfer */
 #define SMALL_BV 48
@@ -34,6 +37,11 @@
 #define PERMITS 1536
 #define AHEAD_MAX 24			/* transfers that nobody waits for, of a volume */
 #define SESSION_TRIES 5
+/* bytes of a WRITE_LIST's body without its runs, more than enough, and of a run without dimensions */
+#define LIST_BODY 256u
+#define LIST_RUN 17u
+/* bytes of one, so that its runs fit, a page each */
+#define LIST_PART (1u << 20)
 
 struct pvfs_io_part {
 	struct pvfs_io *io;
@@ -127,15 +135,14 @@ static void io_big_put(struct pvfs_room *room)
 }
 
 /* There is room for one more big one. */
-static struct pvfs_io *io_big_get(struct pvfs_room *room, size_t len)
+static struct pvfs_io *io_big_get(struct pvfs_room *room, unsigned int mem_room, unsigned int bv_room,
+				  unsigned int part_room)
 {
-	unsigned int mem_room = len / PAGE_SIZE + 34;
-	unsigned int bv_room = mem_room + len / PVFS_SSIZE_MIN + 2;
 	struct pvfs_io *io;
 	size_t size;
 
 	size = sizeof(*io) + (mem_room + bv_room) * sizeof(struct bio_vec) +
-	       BIG_PARTS * (sizeof(struct pvfs_io_part) + sizeof(u16));
+	       part_room * (sizeof(struct pvfs_io_part) + sizeof(u16));
 	io = kvmalloc(size, GFP_NOFS);
 	if (!io) {
 		io_big_put(room);
@@ -148,8 +155,20 @@ static struct pvfs_io *io_big_get(struct pvfs_room *room, size_t len)
 	io->bv = io->mem + mem_room;
 	io->bv_room = bv_room;
 	io->part = (struct pvfs_io_part *)(io->bv + bv_room);
-	io->part_room = BIG_PARTS;
-	io->last_part = (u16 *)(io->part + BIG_PARTS);
+	io->part_room = part_room;
+	io->last_part = (u16 *)(io->part + part_room);
+	return io;
+}
+
+static struct pvfs_io *io_init(struct pvfs_io *io, struct inode *inode, bool write, loff_t pos, size_t len,
+			       bool fill)
+{
+	io->vol = PVFS_VOL(inode);
+	io->inode = inode;
+	io->write = write;
+	io->fill = fill;
+	io->pos = pos;
+	io->len = len;
 	return io;
 }
 
@@ -186,7 +205,8 @@ struct pvfs_io *pvfs_io_get(struct inode *inode, bool write, loff_t pos, size_t 
 			return ERR_PTR(-EINTR);
 	}
 	if (len > PVFS_IO_SMALL) {
-		io = io_big_get(room, len);
+		io = io_big_get(room, len / PAGE_SIZE + 34, len / PAGE_SIZE + 34 + len / PVFS_SSIZE_MIN + 2,
+				BIG_PARTS);
 		if (!io && !fill)
 			return ERR_PTR(-ENOMEM);
 	}
@@ -204,13 +224,31 @@ struct pvfs_io *pvfs_io_get(struct inode *inode, bool write, loff_t pos, size_t 
 		io->last_part = s->last_part;
 		len = min_t(size_t, len, PVFS_IO_SMALL);
 	}
-	io->vol = vol;
-	io->inode = inode;
-	io->write = write;
-	io->fill = fill;
-	io->pos = pos;
-	io->len = len;
-	return io;
+	return io_init(io, inode, write, pos, len, fill);
+}
+
+/**
+ * pvfs_io_get_list - a transfer of pages of the page cache, to be written to where they are in the file
+ * @inode: the file, striped in units of a page or more
+ * @n: pages, 1 .. PVFS_IO_LIST_MAX
+ *
+ * The caller fills mem with them, in the order of the file, nmem, pos (of the first) and len (of all). What
+ * is not next to each other goes to an iod in one message all the same.
+ *
+ * Return: the transfer; NULL: not now.
+ */
+struct pvfs_io *pvfs_io_get_list(struct inode *inode, unsigned int n)
+{
+	struct pvfs_room *room = &PVFS_VOL(inode)->room;
+	struct pvfs_io *io;
+
+	if (atomic_dec_if_positive(&room->big) < 0)
+		return NULL;
+	io = io_big_get(room, n, n, n);
+	if (!io)
+		return NULL;
+	io->list = true;
+	return io_init(io, inode, true, 0, 0, true);
 }
 
 /**
@@ -336,12 +374,49 @@ out:
 	io->len = done;
 }
 
+/* The same, of a list: a part is what a datafile has of it, or as much of that as one request may carry. */
+static void io_cut_list(struct pvfs_io *io, u32 xsize, bool fill)
+{
+	unsigned int nbv = 0, seen = 0, i, at;
+	struct pvfs_io_part *p;
+	struct pvfs_extent e;
+	u32 done = 0;
+
+	for (i = 0; i < io->nmem; i++) {
+		const struct bio_vec *mem = &io->mem[i];
+
+		pvfs_stripe_map(&io->layout, page_offset(mem->bv_page), mem->bv_len, &e);
+		for (at = seen; at && io->part[at - 1].df != e.df; at--)
+			;
+		if (!at || io->part[at - 1].filled + e.len > min(xsize, LIST_PART)) {
+			p = &io->part[seen++];
+			if (!fill)
+				*p = (struct pvfs_io_part){ .io = io, .df = e.df, .first = done };
+			p->filled = 0;
+			p->bv = fill ? io->bv + nbv : NULL;
+			nbv += fill ? p->nbv : 0;
+		} else {
+			p = &io->part[at - 1];
+		}
+		if (fill) {
+			*p->bv++ = *mem;
+		} else {
+			p->nbv++;
+			p->len += mem->bv_len;
+		}
+		p->filled += mem->bv_len;
+		done += mem->bv_len;
+	}
+	io->nparts = seen;
+}
+
 static void io_plan(struct pvfs_io *io, u32 xsize)
 {
+	void (*cut)(struct pvfs_io *io, u32 xsize, bool fill) = io->list ? io_cut_list : io_cut;
 	unsigned int i;
 
-	io_cut(io, xsize, false);
-	io_cut(io, xsize, true);
+	cut(io, xsize, false);
+	cut(io, xsize, true);
 	for (i = 0; i < io->nparts; i++)
 		io->part[i].bv -= io->part[i].nbv;
 }
@@ -355,27 +430,63 @@ struct pvfs_server *pvfs_io_iod(const struct pvfs_volume *vol, const struct pvfs
 
 static void io_part_answered(struct pvfs_request *req);
 
+/* Encodes a WRITE_LIST; pages in a row are one run. There is room for the runs twice. */
+static void io_part_encode_list(const struct pvfs_io_part *p, struct pvfs_request *req)
+{
+	const struct pvfs_io *io = p->io;
+	struct pvfs_write_list_req m = {
+		.fid = PVFS_I(io->inode)->fid, .df = p->df, .pcount = io->layout.pcount,
+		.ssize = io->layout.ssize, .len = p->len, .cap = io->cap,
+	};
+	u8 *runs = req->body + req->body_room - p->nbv * LIST_RUN;
+	struct pvfs_run run = { };
+	struct pvfs_wire w;
+	unsigned int i;
+
+	pvfs_wire_init(&w, runs, p->nbv * LIST_RUN);
+	for (i = 0; i < p->nbv; i++) {
+		u64 off = page_offset(p->bv[i].bv_page);
+
+		if (run.len && run.off + run.len == off) {
+			run.len += p->bv[i].bv_len;
+			continue;
+		}
+		if (run.len)
+			pvfs_put_run(&w, &run);
+		run.off = off;
+		run.len = p->bv[i].bv_len;
+	}
+	pvfs_put_run(&w, &run);
+	m.runs.p = runs;
+	m.runs.len = w.p - runs;
+	req->body_len = pvfs_write_list_req_encode(&m, req->body, req->body_room - p->nbv * LIST_RUN);
+}
+
 /* @async: io_part_answered() is called, and nobody waits; not when there is an error at once. */
 static void io_part_submit(struct pvfs_io *io, struct pvfs_io_part *p, bool async)
 {
 	struct pvfs_volume *vol = PVFS_VOL(io->inode);
 	struct pvfs_server *iod = pvfs_io_iod(vol, &io->layout, p->df);
-	enum pvfs_op op = io->write ? PVFS_OP_WRITE : PVFS_OP_READ;
+	enum pvfs_op op = io->list ? PVFS_OP_WRITE_LIST : io->write ? PVFS_OP_WRITE : PVFS_OP_READ;
+	u32 room = io->list ? LIST_BODY + 2 * p->nbv * LIST_RUN : 0;
 	struct pvfs_fid fid = PVFS_I(io->inode)->fid;
 	struct pvfs_request *req;
 
 	p->got = 0;
 	p->err = 0;
 	if (io->fill)
-		req = pvfs_req_alloc_giving(iod, op, 0);
+		req = pvfs_req_alloc_giving(iod, op, room);
 	else
-		req = pvfs_req_alloc(iod, op, 0);
+		req = pvfs_req_alloc(iod, op, room);
 	if (IS_ERR(req)) {
 		p->req = NULL;
-		p->err = PTR_ERR(req);
+		/* No memory for a list: its pages stay dirty, for another time. */
+		p->err = io->list ? -EINTR : PTR_ERR(req);
 		return;
 	}
-	if (io->write) {
+	if (io->list) {
+		io_part_encode_list(p, req);
+	} else if (io->write) {
 		struct pvfs_write_req m = { .fid = fid, .off = p->off, .cap = io->cap };
 
 		req->body_len = pvfs_write_req_encode(&m, req->body, req->body_room);
@@ -459,7 +570,7 @@ static int io_prepare(struct pvfs_io *io)
 	struct pvfs_inode *pi = PVFS_I(io->inode);
 	int err;
 
-	if (pvfs_stuffed(io->inode)) {
+	if (pvfs_stuffed(io->inode) && !io->list) {
 		err = pvfs_layout_settled(io->inode) ?: pvfs_head_run(io);
 		io->head = !err;
 		if (err != -EREMCHG)
@@ -472,6 +583,9 @@ static int io_prepare(struct pvfs_io *io)
 	/* In a new session the lock is gone, and the end may be elsewhere. */
 	if (io->append && !(io->appender && pvfs_append_holds(io->appender)))
 		return -EAGAIN;
+	/* It was laid out anew since they were gathered: see pvfs_io_get_list(). */
+	if (io->list && io->layout.ssize < PAGE_SIZE)
+		return -EINTR;
 	spin_lock(&pi->lock);
 	io->trunc_gen = pi->attr.trunc_gen;
 	io->size = i_size_read(io->inode);
@@ -629,6 +743,14 @@ static bool io_lacks(const struct pvfs_io *io, const struct pvfs_io_part *p)
 	       pvfs_stripe_file_off(&io->layout, p->df, p->off + p->got) < io->size;
 }
 
+/* Where a write ends in the file. */
+static u64 io_end(const struct pvfs_io *io)
+{
+	const struct bio_vec *last = &io->mem[io->nmem - 1];
+
+	return io->list ? page_offset(last->bv_page) + last->bv_len : io->pos + io->len;
+}
+
 /* All parts are answered, for good: the results. Does not sleep. */
 static int io_gather(struct pvfs_io *io)
 {
@@ -661,13 +783,13 @@ static int io_gather(struct pvfs_io *io)
 		/* Does it leave a hole behind the end that we know? */
 		bool hole = io->pos > round_up(i_size_read(inode), SZ_4K);
 
-		pvfs_writes_note(inode, io->pos + io->len, &io->wtime, io->trunc_gen, hole);
+		pvfs_writes_note(inode, io_end(io), &io->wtime, io->trunc_gen, hole);
 	} else {
 		/*
 		 * Parts may have been written, or may yet be (a request that was abandoned): only
 		 * the iods know where the file ends.
 		 */
-		pvfs_writes_note(inode, io->pos + io->len, &io->wtime, PVFS_GEN_ASK, true);
+		pvfs_writes_note(inode, io_end(io), &io->wtime, PVFS_GEN_ASK, true);
 	}
 	return io->err;
 }

@@ -202,13 +202,17 @@ struct pvfs_inode_draft {
 	struct work_struct recalled_work;	/* ends it */
 };
 
-/* Its pages that are written back; no lock: writeback.c */
+/* Its pages that are written back; no lock, if none is named: writeback.c */
 struct pvfs_inode_wb {
 	atomic_t out;			/* transfers of them, on their way */
 	atomic_t redirtied;		/* that were given back dirty by who was to write them */
 	u32 wrote;			/* so far, about */
 	struct semaphore head_turn;	/* to write those of a head: one at a time, see wb_head() */
 	atomic_t head_left;		/* who has it, and pieces on their way: none, it is given up */
+	loff_t next;			/* i_rwsem: where who writes on and on goes on, */
+	loff_t from;			/* and what of that nobody was asked to write yet */
+	loff_t early_from, early_to;	/* pvfs_inode.lock: what somebody was asked for; @early_to 0: nothing */
+	struct work_struct early;	/* does it */
 };
 
 /* Pages that an iod may have lost, sent again by who has claimed the file; no lock: unstable.c, sync.c */
@@ -463,6 +467,7 @@ bool pvfs_may_write_behind(const struct kiocb *iocb, const struct iov_iter *from
 ssize_t pvfs_write_behind(struct kiocb *iocb, struct iov_iter *from, unsigned long token, int *err);
 bool pvfs_unwritten(const struct inode *inode);
 int pvfs_behind_settle(struct inode *inode);
+void pvfs_behind_early_work(struct work_struct *work);
 
 /* ---------------------------------------------------------------- resend.c */
 
@@ -743,9 +748,11 @@ int pvfs_meta_removexattr(struct inode *inode, const char *name);
 #define PVFS_IO_MAX (8u << 20)		/* bytes of one transfer */
 /* up to here the bookkeeping is of one size and from a pool */
 #define PVFS_IO_SMALL (64u << 10)
+#define PVFS_IO_LIST_MAX 1024u		/* pages of a list */
 
 /*
- * One transfer: a contiguous range of a file, and memory that holds it. Made by pvfs_io_get(),
+ * One transfer: a contiguous range of a file, and memory that holds it, or a list of pages. Made by
+ * pvfs_io_get() or pvfs_io_get_list(),
  * filled by the caller (mem, nmem, len), moved by pvfs_io_run() or by pvfs_io_start() and
  * pvfs_io_finish(), given back by pvfs_io_put().
  */
@@ -758,6 +765,7 @@ struct pvfs_io {
 	bool kept;	/* a write: @mem is pages of the page cache */
 	bool turn;	/* the same: it counts in pvfs_inode.wb.head_left */
 	bool again;	/* the same: pvfs_resend_again() of all of them */
+	bool list;	/* the same: they may be anywhere in the file, and say where */
 	bool big;	/* bookkeeping from kvmalloc() and counted; else from the pool */
 	loff_t pos;			/* in the file */
 	u32 len;			/* bytes to move; start may cut it down */
@@ -798,6 +806,7 @@ void pvfs_io_exit(void);
 int pvfs_io_room_init(struct pvfs_volume *vol);
 void pvfs_io_room_fini(struct pvfs_volume *vol);
 struct pvfs_io *pvfs_io_get(struct inode *inode, bool write, loff_t pos, size_t len, bool fill);
+struct pvfs_io *pvfs_io_get_list(struct inode *inode, unsigned int n);
 void pvfs_io_put(struct pvfs_io *io);
 bool pvfs_session_over(struct pvfs_volume *vol, u64 session);
 int pvfs_io_start(struct pvfs_io *io);

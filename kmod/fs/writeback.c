@@ -20,10 +20,12 @@
 #include <linux/writeback.h>
 #include "vfs.h"
 
-#define BEHIND_MAX (256u << 10)	/* bytes of a call from which it goes to the iods at once */
+#define BEHIND_MAX (4u << 20)	/* bytes of a call from which it goes to the iods at once */
+#define EARLY (4u << 20)		/* bytes in a row that somebody else begins to write, up to a multiple of it */
 /* Beyond that an iod's file system may have its end, and write(2) is to say so. */
 #define BEHIND_END (1ll << 40)
-#define WB_BYTES (1u << 20)	/* of one transfer, at most */
+#define WB_FEW 8u			/* pages sent at a time, if there is no memory */
+#define WB_OUT 8			/* transfers of a file, if there are many: no more before there are so few */
 
 /* ---------------------------------------------------------------- from write(2) */
 
@@ -143,6 +145,56 @@ static bool behind_outgrows(struct inode *inode, loff_t end)
 	return pvfs_stuffed(inode) && end > READ_ONCE(PVFS_I(inode)->layout.stuff_max);
 }
 
+void pvfs_behind_early_work(struct work_struct *work)
+{
+	struct pvfs_inode *pi = container_of(work, struct pvfs_inode, wb.early);
+	struct writeback_control wbc = { .sync_mode = WB_SYNC_NONE, .nr_to_write = LONG_MAX };
+
+	spin_lock(&pi->lock);
+	wbc.range_start = pi->wb.early_from;
+	wbc.range_end = pi->wb.early_to - 1;
+	pi->wb.early_to = 0;
+	spin_unlock(&pi->lock);
+	if (wbc.range_end > wbc.range_start)
+		filemap_fdatawrite_wbc(pi->vfs_inode.i_mapping, &wbc);
+	atomic_dec(&PVFS_VOL(&pi->vfs_inode)->late);
+	pvfs_use_iput(pi->use);			/* also counts vol->closing down */
+}
+
+/*
+ * Who writes on and on will want it written: another CPU begins with that, so that the iods do their part while the
+ * program does its. Of a file that is written here and there, or is short, the flusher and fsync are early enough.
+ * i_rwsem is held exclusively.
+ */
+static void behind_early(struct inode *inode, loff_t pos, loff_t end)
+{
+	struct pvfs_volume *vol = PVFS_VOL(inode);
+	struct pvfs_inode *pi = PVFS_I(inode);
+	struct pvfs_inode_wb *wb = &pi->wb;
+	loff_t to = round_down(end, EARLY);
+
+	if (pos != wb->next)
+		wb->from = pos;
+	wb->next = end;
+	if (to - wb->from < EARLY || pvfs_stuffed(inode) || !pvfs_late_room(vol))
+		return;
+	ihold(inode);
+	atomic_inc(&vol->closing);
+	atomic_inc(&vol->late);
+	spin_lock(&pi->lock);
+	if (!wb->early_to)
+		wb->early_from = wb->from;
+	wb->early_to = to;
+	spin_unlock(&pi->lock);
+	wb->from = to;
+	/* If it is yet to run it has its reference. */
+	if (!queue_work(vol->vfs_wq, &wb->early)) {
+		atomic_dec(&vol->closing);
+		atomic_dec(&vol->late);
+		iput(inode);
+	}
+}
+
 /**
  * pvfs_write_behind - a write to the page cache
  * @iocb: the write, checked; its position moves
@@ -157,6 +209,7 @@ static bool behind_outgrows(struct inode *inode, loff_t end)
 ssize_t pvfs_write_behind(struct kiocb *iocb, struct iov_iter *from, unsigned long token, int *err)
 {
 	struct inode *inode = file_inode(iocb->ki_filp);
+	loff_t pos = iocb->ki_pos;
 	ssize_t total = 0;
 	size_t want, n;
 
@@ -187,6 +240,8 @@ ssize_t pvfs_write_behind(struct kiocb *iocb, struct iov_iter *from, unsigned lo
 			*err = -EINTR;
 		balance_dirty_pages_ratelimited(inode->i_mapping);
 	}
+	if (total)
+		behind_early(inode, pos, iocb->ki_pos);
 	pvfs_count(PVFS_VOL(inode), PVFS_CNT_BEHIND, total);
 	pvfs_count(PVFS_VOL(inode), PVFS_CNT_COPIED, total);
 	return total;
@@ -221,14 +276,17 @@ int pvfs_behind_settle(struct inode *inode)
 
 /* ---------------------------------------------------------------- to the iods */
 
-/* Pages next to each other, under writeback, that the next transfer is to bring. */
+/* Pages under writeback, in the order of the file, that are to be sent next. */
 struct writeback {
 	struct inode *inode;
 	struct writeback_control *wbc;
-	struct pvfs_io *io;		/* NULL: none yet */
-	u32 len;			/* bytes of them; the last may be cut off by the end of the file */
+	struct bio_vec *page;		/* the last may be cut off by the end of the file */
+	unsigned int n, room;
+	bool list;			/* they need not be next to each other */
+	bool again;			/* pvfs_resend_again() of all of them */
 	bool head;			/* in its turn: see wb_head() */
 	int err;			/* -EINTR: killed, what is left stays dirty */
+	struct bio_vec few[WB_FEW];	/* if there is no memory for more */
 };
 
 /* Who had the turn to write a head back is done, or a piece of it is. */
@@ -312,50 +370,93 @@ static void wb_done(struct pvfs_io *io)
 		wb_page_end(io->inode, folio, i >= full ? -EINTR : lost ? 0 : io->err);
 	}
 	pvfs_io_put(io);
-	if (atomic_dec_and_test(&pi->wb.out))
+	if (atomic_dec_return(&pi->wb.out) <= WB_OUT)
 		wake_up_var(&pi->wb.out);
 	if (turn)
 		wb_head_put(pi);
 }
 
 /*
- * Waits for the file's transfers that are on their way. Not for their pages: one of these may be under writeback
- * again meanwhile, by somebody who has it in his hands, and waits for the page that we have locked. Return: 0 or
- * -EINTR.
+ * Waits until no more than @most of the file's transfers are on their way. Not for their pages: one of these may be
+ * under writeback again meanwhile, by somebody who has it in his hands, and waits for the page that we have locked.
+ * Return: 0 or -EINTR.
  */
-static int wb_wait(struct inode *inode)
+static int wb_wait(struct inode *inode, int most)
 {
 	struct pvfs_inode *pi = PVFS_I(inode);
 
-	return wait_var_event_killable(&pi->wb.out, !atomic_read(&pi->wb.out)) ? -EINTR : 0;
+	return wait_var_event_killable(&pi->wb.out, atomic_read(&pi->wb.out) <= most) ? -EINTR : 0;
 }
 
+/* Does what is at @pos of the file follow a page? Not if that was cut off by the end, which has moved since. */
+static bool wb_follows(const struct bio_vec *page, loff_t pos)
+{
+	return page_offset(page->bv_page) + page->bv_len == pos;
+}
+
+/* Are pages, from one on, next to each other? Return: how many. */
+static unsigned int wb_row(const struct writeback *wb, unsigned int at)
+{
+	unsigned int n = 1;
+
+	while (at + n < wb->n && wb_follows(&wb->page[at + n - 1], page_offset(wb->page[at + n].bv_page)))
+		n++;
+	return n;
+}
+
+/* The transfer of as many pages, from one on, as it takes. It does not fail. */
+static struct pvfs_io *wb_io(const struct writeback *wb, unsigned int at)
+{
+	unsigned int row = wb_row(wb, at), left = wb->n - at, i;
+	struct pvfs_io *io = NULL;
+
+	if (row < left)
+		io = pvfs_io_get_list(wb->inode, left);
+	if (!io)
+		io = pvfs_io_get(wb->inode, true, page_offset(wb->page[at].bv_page), row * PAGE_SIZE, true);
+	io->pos = page_offset(wb->page[at].bv_page);
+	io->nmem = io->list ? left : min3(row, io->mem_room, (unsigned int)(io->len / PAGE_SIZE));
+	memcpy(io->mem, wb->page + at, io->nmem * sizeof(*io->mem));
+	for (io->len = i = 0; i < io->nmem; i++)
+		io->len += io->mem[i].bv_len;
+	io->kept = true;
+	io->again = wb->again;
+	io->turn = wb->head;
+	return io;
+}
+
+/* Sends what was gathered. */
 static void wb_submit(struct writeback *wb)
 {
 	struct pvfs_inode *pi = PVFS_I(wb->inode);
-	struct pvfs_io *io = wb->io;
-	int err = 0;
+	bool many = false;
+	unsigned int at;
+	int err;
 
-	if (!io)
-		return;
-	wb->io = NULL;
-	io->len = wb->len;
-	io->turn = wb->head;
-	if (io->turn)
-		atomic_inc(&pi->wb.head_left);
-	/* Of a head one after the other. */
-	if (wb->head)
-		err = wb_wait(wb->inode);
-	atomic_inc(&pi->wb.out);
-	err = err ?: pvfs_io_submit(io, wb_done);
-	if (err < 0) {
-		io->err = err;
-		wb_done(io);
+	for (at = 0; at < wb->n && !wb->err;) {
+		/* Not waiting for other transfers: they may be waiting for these pages. */
+		struct pvfs_io *io = wb_io(wb, at);
+
+		at += io->nmem;
+		if (io->turn)
+			atomic_inc(&pi->wb.head_left);
+		/* Of a head one after the other. */
+		err = wb->head ? wb_wait(wb->inode, 0) : 0;
+		atomic_inc(&pi->wb.out);
+		err = err ?: pvfs_io_submit(io, wb_done);
+		if (err < 0) {
+			io->err = err;
+			wb_done(io);
+		}
+		many |= err > 0;
+		if (err == -EINTR)
+			wb->err = err;
 	}
-	if (err > 0)
-		err = wb_wait(wb->inode);
-	if (err == -EINTR)
-		wb->err = err;
+	for (; at < wb->n; at++)
+		wb_page_end(wb->inode, page_folio(wb->page[at].bv_page), -EINTR);
+	wb->n = 0;
+	if (many && wb_wait(wb->inode, WB_OUT))
+		wb->err = -EINTR;
 }
 
 /* A page that is no longer dirty is not written; its mark in the mapping goes, too. It is locked. */
@@ -370,7 +471,6 @@ static void wb_add(struct writeback *wb, struct folio *folio)
 {
 	loff_t size = i_size_read(wb->inode), pos = folio_pos(folio);
 	bool again = pvfs_resend_again(folio);
-	struct pvfs_io *io = wb->io;
 	u32 here;
 
 	/* Cut off meanwhile, or not to be written. */
@@ -379,6 +479,9 @@ static void wb_add(struct writeback *wb, struct folio *folio)
 		folio_unlock(folio);
 		return;
 	}
+	if (wb->n && (wb->n == wb->room || wb->again != again ||
+		      (!wb->list && !wb_follows(&wb->page[wb->n - 1], pos))))
+		wb_submit(wb);
 	/* Who was killed leaves the rest to others, as what he had in his hands: see wb_page_end(). */
 	if (wb->err) {
 		folio_redirty_for_writepage(wb->wbc, folio);
@@ -387,20 +490,8 @@ static void wb_add(struct writeback *wb, struct folio *folio)
 		return;
 	}
 	here = min_t(loff_t, PAGE_SIZE, size - pos);
-	if (io && (io->nmem == io->mem_room || pos != io->pos + wb->len || wb->len + here > io->len ||
-		   io->again != again)) {
-		wb_submit(wb);
-		io = NULL;
-	}
-	if (!io) {
-		/* Not waiting for other transfers: they may be waiting for these pages. So it does not fail. */
-		io = wb->io = pvfs_io_get(wb->inode, true, pos, WB_BYTES, true);
-		io->kept = true;
-		io->again = again;
-		wb->len = 0;
-	}
-	io->mem[io->nmem++] = (struct bio_vec){ .bv_page = folio_page(folio, 0), .bv_len = here };
-	wb->len += here;
+	wb->again = again;
+	wb->page[wb->n++] = (struct bio_vec){ .bv_page = folio_page(folio, 0), .bv_len = here };
 	/* For whose cgroup this is work. */
 	pvfs_wbc_account(wb->wbc, folio, here);
 	folio_start_writeback(folio);
@@ -451,11 +542,22 @@ int pvfs_writepages(struct address_space *mapping, struct writeback_control *wbc
 	struct writeback wb = { .inode = mapping->host, .wbc = wbc };
 	int err;
 
-	if (pvfs_stuffed(wb.inode))
-		return wb_head(&wb, mapping, wbc);
-	err = write_cache_pages(mapping, wbc, wb_page, &wb);
-	wb_submit(&wb);
-	return err;
+	wb.page = kmalloc_array(PVFS_IO_LIST_MAX, sizeof(*wb.page), GFP_NOFS | __GFP_NOWARN);
+	wb.room = PVFS_IO_LIST_MAX;
+	if (!wb.page) {
+		wb.page = wb.few;
+		wb.room = WB_FEW;
+	}
+	if (pvfs_stuffed(wb.inode)) {
+		err = wb_head(&wb, mapping, wbc);
+	} else {
+		wb.list = READ_ONCE(PVFS_I(wb.inode)->layout.ssize) >= PAGE_SIZE;
+		err = write_cache_pages(mapping, wbc, wb_page, &wb);
+		wb_submit(&wb);
+	}
+	if (wb.page != wb.few)
+		kfree(wb.page);
+	return err ?: wb.err;
 }
 
 /*

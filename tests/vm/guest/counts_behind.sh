@@ -16,7 +16,8 @@ behind_files()
 	echo 360000 >/proc/sys/vm/dirty_writeback_centisecs
 }
 
-# python with the words of behind.py; $1: the mount that is looked at. WRITES is how many 1 MiB takes, from the start.
+# python with the words of behind.py; $1: the mount that is looked at. WRITES is how many 1 MiB takes, from the start, and
+# WRITES4 how many 4 MiB.
 behind_python()
 {
 	local transfer=$((1024 * 1024)) share
@@ -25,6 +26,7 @@ behind_python()
 	share=$((transfer / pcount))
 	PYTHONDONTWRITEBYTECODE=1 PYTHONPATH=$top/tests/vm/guest \
 		WRITES=$((1048576 / transfer * pcount * ((share + wsize - 1) / wsize))) PCOUNT=$pcount \
+		WRITES4=$(((4194304 + wsize - 1) / wsize)) WSIZE=$wsize \
 		python3 - "${1-$B}" "$M/behind" "$S"
 }
 
@@ -170,23 +172,96 @@ behind_part()
 	END
 }
 
+# What is dirty here and there of 4 MiB is a message to each iod, if it takes no more bytes than that may carry.
+behind_scattered()
+{
+	behind_python <<-'END'
+	import random
+	from behind import *
+	pcount, wsize = int(os.environ['PCOUNT']), int(os.environ['WSIZE'])
+	pages = 1024
+	data = bytearray(bytes_of(pages * 4096))
+	fd = new('striped/scattered')
+	os.write(fd, data)
+	os.fsync(fd)
+	def put(page, off, n, salt):
+	    what = bytes_of(n, salt + page)
+	    data[page * 4096 + off:page * 4096 + off + n] = what
+	    same(os.pwrite(fd, what, page * 4096 + off), n)
+	def lists(n):
+	    r = requests()
+	    same({op for op in r}, {'WRITE_LIST', 'FSYNC', 'REPORT'})
+	    same(r['FSYNC'], pcount)
+	    assert pcount <= r['WRITE_LIST'] <= n, r
+	# All of it is in the cache, so parts of pages need no READ.
+	same(os.pread(fd, len(data), 0), bytes(data))
+	reset()
+	share = pages // 2 // pcount * 4096
+	for page in range(0, pages, 2):
+	    put(page, 0, 4096, 1000000)
+	sent()
+	os.fsync(fd)
+	lists(pcount * ((share + wsize - 1) // wsize))
+	reset()
+	# Rows of some, and single ones, whole and not, up to the last.
+	some = random.Random(7)
+	for page in sorted(some.sample(range(pages - 1), 100)) + [pages - 1]:
+	    for next in range(page, min(page + some.choice((1, 1, 2, 5)), pages)):
+	        off = some.choice((0, 0, 100))
+	        put(next, off, some.choice((4096, 4096, 50)) - off if not off else 50, 2000000)
+	same(os.pwrite(fd, b'and more', len(data)), 8)
+	data += b'and more'
+	sent()
+	os.fsync(fd)
+	lists(2 * pcount)
+	os.close(fd)
+	same(read(other + '/striped/scattered'), bytes(data))
+	END
+}
+
+# Who writes on and on has it written from the first 4 MiB on, and need not ask for that.
+behind_early()
+{
+	behind_python <<-'END'
+	from behind import *
+	writes = int(os.environ['WRITES4'])
+	data = bytes_of(10 << 20)
+	fd = new('striped/early', os.O_WRONLY)
+	for at in range(0, 4 << 20, 16384):
+	    sent()
+	    os.write(fd, data[at:at + 16384])
+	eventually(sent, WRITE=writes)
+	for at in range(4 << 20, len(data), 16384):
+	    os.write(fd, data[at:at + 16384])
+	eventually(sent, WRITE=2 * writes)
+	same(counted('written_behind'), len(data))
+	# Here and there it stays.
+	for at in range(0, 8 << 20, 65536):
+	    os.pwrite(fd, b'stays', at)
+	    data = data[:at] + b'stays' + data[at + 5:]
+	sent(WRITE=2 * writes)
+	os.close(fd)
+	same(read(other + '/striped/early'), data)
+	END
+}
+
 behind_at_once()
 {
 	behind_python <<-'END'
 	import mmap
 	from behind import *
 	pcount = int(os.environ['PCOUNT'])
-	large = bytes_of(256 << 10)
+	large = bytes_of(4 << 20)
 	fd = new('striped/large', os.O_WRONLY)
 	same(os.write(fd, large), len(large))
-	sent(WRITE=pcount)
+	sent(WRITE=int(os.environ['WRITES4']))
 	same(counted('written_behind'), 0)
 	# That was the size: the lease is there.
-	same(os.write(fd, large[1:]), len(large) - 1)
-	sent(WRITE=pcount)
-	same(counted('written_behind'), len(large) - 1)
+	same(os.write(fd, large[1 << 20:]), 3 << 20)
+	sent(WRITE=int(os.environ['WRITES4']))
+	same(counted('written_behind'), 3 << 20)
 	os.close(fd)
-	same(read(other + '/striped/large'), large + large[1:])
+	same(read(other + '/striped/large'), large + large[1 << 20:])
 
 	fd = new('striped/sync', os.O_WRONLY)
 	same(os.write(fd, b'behind'), 6)
@@ -759,7 +834,9 @@ counts_behind()
 	check "... what was written is read again: 0" behind_read_again
 	check "... where it ends: 0" behind_end
 	check "... a part of a page of an old file, opened to write only: a READ, and the rest stays" behind_part
-	check "... 256 KiB, O_SYNC, O_DIRECT: to the iods at once" behind_at_once
+	check "... pages here and there: a WRITE_LIST to each iod" behind_scattered
+	check "... on and on: from the first 4 MiB on, nobody waiting for it" behind_early
+	check "... 4 MiB, O_SYNC, O_DIRECT: to the iods at once" behind_at_once
 	check "... cache=none: a WRITE each" behind_uncached
 	check "... another reads it, or opens it: a RECALL, and it is right" behind_asked_for
 	check "... another stats it: what was not written, and a REPORT; the lease stays, and the next writes are 0" behind_settled
