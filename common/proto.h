@@ -12,7 +12,7 @@
 
 #define PVFS_MAGIC		0x53465650u	/* "PVFS" as little-endian bytes */
 #define PVFS_HDR_VERSION	1		/* of the framing below */
-#define PVFS_PROTO_VERSION	9		/* of the operations; exchanged in AUTH */
+#define PVFS_PROTO_VERSION	10		/* of the operations; exchanged in AUTH */
 #define PVFS_PORT_MGR		7100
 #define PVFS_PORT_IOD		7101		/* the first iod of a node */
 

@@ -5,7 +5,7 @@
  *   operation  needs          answers
  *   READ       CAP_READ       size of the datafile; payload: the bytes, short only at its end.
  *                             A datafile that does not exist has size 0.
- *   WRITE      CAP_WRITE      verifier, time of the write. All bytes were taken, or an error.
+ *   WRITE      CAP_WRITE      verifier, time of the write, room that is left. All bytes were taken, or an error.
  *   SPACE      CAP_WRITE      as WRITE
  *   COPY       CAP_READ of one datafile, CAP_WRITE of the other; as WRITE
  *   SEEK       any right      where data or a hole begins
@@ -248,7 +248,7 @@ void iod_op_read(struct iod *iod, struct pvfs_call *call)
 
 void iod_reply_write(struct iod *iod, struct pvfs_call *call, u64 verifier)
 {
-	struct pvfs_write_rep rep = { .verifier = verifier };
+	struct pvfs_write_rep rep = { .verifier = verifier, .room = iod_room(iod) };
 	struct timespec ts;
 	u8 body[32];
 	int n;

@@ -20,6 +20,8 @@
 #define CREDIT_SHARE 64u	/* of what is left, or of a quarter of the reserve */
 #define CREDIT_MS 100u
 #define SHARE_MAX 16u		/* of a file system, that is the reserve at most */
+#define SLACK_SHARE 64u		/* of a file system, that nobody is told of, */
+#define SLACK_MAX (1ull << 30)	/* or so much */
 #define EXTENTS 32u
 
 static u64 now_ms(void)
@@ -33,12 +35,16 @@ static u64 now_ms(void)
 int iod_room_init(struct iod_room *r, int dfd, u64 reserve)
 {
 	struct statvfs sv;
+	u64 size;
 
 	if (fstatvfs(dfd, &sv))
 		return -errno;
+	size = (u64)sv.f_blocks * sv.f_frsize;
 	r->dfd = dfd;
-	r->reserve = min(reserve, (u64)sv.f_blocks * sv.f_frsize / SHARE_MAX);
+	r->reserve = min(reserve, size / SHARE_MAX);
+	r->slack = min(size / SLACK_SHARE, SLACK_MAX);
 	atomic_init(&r->credit, 0);
+	atomic_init(&r->beyond, 0);
 	atomic_init(&r->asked, 0);
 	return 0;
 }
@@ -102,29 +108,48 @@ static u64 missing(int fd, u64 off, u64 len)
 	return ret;
 }
 
-int iod_room_take(struct iod_room *r, int fd, u64 off, u64 len)
+/* Is what the file system said still to be gone by? */
+static bool fresh(struct iod_room *r, u64 now)
 {
-	u64 now, left, most;
-	struct statvfs sv;
+	return now - atomic_load_explicit(&r->asked, memory_order_relaxed) < CREDIT_MS;
+}
 
-	if (!r->reserve)
-		return 0;
-	now = now_ms();
-	/* More than that is never granted. */
-	if (len <= r->reserve &&
-	    now - atomic_load_explicit(&r->asked, memory_order_relaxed) < CREDIT_MS &&
-	    atomic_fetch_sub(&r->credit, (s64)len) >= (s64)len)
-		return 0;
-	/* Not to be told is no reason to refuse: the write itself will tell. */
+/* Asks the file system, for @len bytes. Return: false: it does not say; else what is left, with them, in *@ret. */
+static bool ask(struct iod_room *r, u64 now, u64 len, u64 *ret)
+{
+	struct statvfs sv;
+	u64 left, most;
+
 	if (fstatvfs(r->dfd, &sv))
-		return 0;
+		return false;
 	left = iod_room_left(r, &sv) * sv.f_frsize;
 	most = min(left, r->reserve / 4) / CREDIT_SHARE;
 	/* Of plenty more, as the reserve is far. */
 	if (left > 64 * r->reserve)
 		most = r->reserve;
+	atomic_store(&r->beyond, left > most + len ? left - most - len : 0);
 	atomic_store(&r->credit, (s64)most);
 	atomic_store_explicit(&r->asked, now, memory_order_relaxed);
+	*ret = left;
+	return true;
+}
+
+int iod_room_take(struct iod_room *r, int fd, u64 off, u64 len)
+{
+	u64 now, left;
+
+	if (!r->reserve) {
+		/* Nothing is refused here, but it is known how much was taken since. */
+		atomic_fetch_sub(&r->credit, (s64)len);
+		return 0;
+	}
+	now = now_ms();
+	/* More than that is never granted. */
+	if (len <= r->reserve && fresh(r, now) && atomic_fetch_sub(&r->credit, (s64)len) >= (s64)len)
+		return 0;
+	/* Not to be told is no reason to refuse: the write itself will tell. */
+	if (!ask(r, now, len, &left))
+		return 0;
 	if (left >= len || left >= missing(fd, off, len))
 		return 0;
 	atomic_store(&r->credit, 0);
@@ -132,4 +157,16 @@ int iod_room_take(struct iod_room *r, int fd, u64 off, u64 len)
 			 "store: full: the last %llu MiB of its file system are left free ('iod.reserve')",
 			 (unsigned long long)r->reserve >> 20);
 	return -ENOSPC;
+}
+
+u64 iod_room_told(struct iod_room *r)
+{
+	u64 now = now_ms(), left;
+	s64 told;
+
+	if (!fresh(r, now) && !ask(r, now, 0, &left))
+		return 0;
+	/* Credit is less than none where somebody is about to ask, and without a reserve. */
+	told = (s64)atomic_load(&r->beyond) + atomic_load(&r->credit) - (s64)r->slack;
+	return max(told, (s64)0);
 }

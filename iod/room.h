@@ -6,6 +6,9 @@
  * or remove a file; so does the file system itself, for what makes room. So what takes new space ends
  * with ENOSPC while there is a reserve left. What was allocated before can be written all the same, but
  * where the file system writes everything anew, or what files share.
+ *
+ * Clients are told what is left, so that one that has to write bytes later, which it has taken from a program
+ * already, knows that they will fit.
  */
 #ifndef PVFS_IOD_ROOM_H
 #define PVFS_IOD_ROOM_H
@@ -17,7 +20,9 @@
 struct iod_room {
 	int dfd;		/* a directory of the file system */
 	u64 reserve;		/* bytes */
+	u64 slack;		/* bytes that nobody is told of */
 	_Atomic s64 credit;	/* bytes that may be taken before the file system is asked again */
+	_Atomic u64 beyond;	/* and what else was left when it was */
 	_Atomic u64 asked;	/* when that was, ms */
 };
 
@@ -53,5 +58,15 @@ int iod_room_take(struct iod_room *r, int fd, u64 off, u64 len);
  * Return: blocks of sv->f_frsize bytes.
  */
 u64 iod_room_left(const struct iod_room *r, const struct statvfs *sv);
+
+/**
+ * iod_room_told - what clients are told to be left
+ * @r: the room
+ *
+ * Less than there is: what they know is from some time ago, and others are told the same.
+ *
+ * Return: bytes; 0: write, and see.
+ */
+u64 iod_room_told(struct iod_room *r);
 
 #endif

@@ -241,9 +241,20 @@ static int session_check(struct pvfs_server *s, u64 session, const u8 *ticket)
 	return ticket && !iod_caps_ticket(iod->caps, session, ticket) ? -EPERM : 0;
 }
 
+u64 iod_room(struct iod *iod)
+{
+	return iod->store->ops->room ? iod->store->ops->room(iod->store) : UINT64_MAX;
+}
+
+static u64 room(struct pvfs_server *s)
+{
+	return iod_room(pvfs_server_arg(s));
+}
+
 static const struct pvfs_server_ops server_ops = {
 	.dispatch = dispatch,
 	.session_check = session_check,
+	.room = room,
 	.payload_get = payload_get,
 	.payload_put = payload_put,
 	.closed = closed,

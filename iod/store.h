@@ -102,6 +102,8 @@ struct iod_store_ops {
 	/* Idempotent: 0 also when there is none. sync_name() makes it last. */
 	int (*remove)(struct iod_store *s, const struct pvfs_fid *fid);
 	int (*statfs)(struct iod_store *s, struct pvfs_iod_statfs_rep *ret);
+	/* See iod_room_told(); after each write, so it is cheap. NULL: nobody knows, or there is no end. */
+	u64 (*room)(struct iod_store *s);
 	void (*free)(struct iod_store *s);
 };
 

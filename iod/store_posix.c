@@ -607,6 +607,11 @@ static int posix_statfs(struct iod_store *s, struct pvfs_iod_statfs_rep *ret)
 	return 0;
 }
 
+static u64 posix_room(struct iod_store *s)
+{
+	return iod_room_told(&posix_of(s)->room);
+}
+
 static void posix_free(struct iod_store *s)
 {
 	struct posix_store *p;
@@ -644,6 +649,7 @@ static const struct iod_store_ops posix_ops = {
 	.withdraw = posix_withdraw,
 	.remove = posix_remove,
 	.statfs = posix_statfs,
+	.room = posix_room,
 	.free = posix_free,
 };
 

@@ -255,6 +255,7 @@ static void answer_auth(struct srv_conn *sc, int err)
 		.index = s->p.index,
 		.payload_max = s->p.payload_max,
 		.credits = s->p.credits,
+		.room = s->p.ops->room ? s->p.ops->room(s) : 0,
 	};
 	u8 buf[256];
 	int n;

@@ -267,6 +267,8 @@ struct pvfs_server_ops {
 	 * is to notice nothing. NULL: all are taken as they are.
 	 */
 	int (*session_check)(struct pvfs_server *s, u64 session, const u8 *ticket);
+	/* What AUTH's reply tells as room, see msg.def. NULL: 0. */
+	u64 (*room)(struct pvfs_server *s);
 	/* The connection is gone; no call of it is running any more. May be NULL. */
 	void (*closed)(struct pvfs_conn *conn);
 	/*

@@ -55,6 +55,19 @@ static u64 free_bytes(void)
 	return (u64)sv.f_bavail * sv.f_frsize;
 }
 
+/*
+ * What clients are told: no more than there is but for the reserve and the slack, and about that. @all: of the file system
+ * they have no part in. Return: it.
+ */
+static u64 told(struct iod_store *s, u64 all)
+{
+	u64 there = free_bytes(), is = s->ops->room(s);
+
+	there = there > all ? there - all : 0;
+	assert_in_range(is, there > MIB / 4 ? there - MIB / 4 : 0, there);
+	return is;
+}
+
 static void filled_to_the_reserve(void **state)
 {
 	struct pvfs_fid fid = { .ino = 1, .gen = 1 }, other = { .ino = 2, .gen = 1 };
@@ -62,7 +75,7 @@ static void filled_to_the_reserve(void **state)
 	struct iod_file f, g, draft;
 	static u8 bytes[2 * MIB];
 	struct iod_store *s;
-	u64 n, reserve = 4 * MIB;
+	u64 n, reserve = 4 * MIB, full = 0, left;
 	ssize_t r;
 
 	if (!mounted)
@@ -70,9 +83,17 @@ static void filled_to_the_reserve(void **state)
 	/* A sixteenth of it, that is, however much is asked for. */
 	assert_int_equal(iod_store_posix_open(dir, 1024ull * MIB, &s), 0);
 	assert_int_equal(s->ops->open(s, &fid, true, &f), 0);
-	for (n = 0; (r = put(s, &f, n * MIB)) == MIB; n++)
+	/* Every 64th of it they are not told of: when there is nothing any more, there is that. */
+	left = told(s, reserve + MIB);
+	assert_in_range(left, 58 * MIB, 59 * MIB);
+	for (n = 0; (r = put(s, &f, n * MIB)) == MIB; n++) {
 		assert_true(n < 64);
+		assert_true(left >= MIB || full++ < 2);
+		left = told(s, reserve + MIB);
+	}
 	assert_int_equal(r, -ENOSPC);
+	assert_int_equal(full, 1);
+	assert_int_equal(told(s, reserve + MIB), 0);
 	assert_in_range(free_bytes(), reserve, reserve + MIB);
 	assert_int_equal(s->ops->statfs(s, &sf), 0);
 	assert_true(sf.bavail * sf.bsize < MIB);
@@ -93,6 +114,7 @@ static void filled_to_the_reserve(void **state)
 	assert_int_equal(s->ops->truncate(s, &f, 0), 0);
 	for (n = 0; n < 40; n++)
 		assert_int_equal(put(s, &f, n * MIB), MIB);
+	assert_true(told(s, reserve + MIB) > 10 * MIB);
 	/* A draft, when it is full again. */
 	for (; (r = put(s, &f, n * MIB)) == MIB; n++)
 		assert_true(n < 64);
@@ -100,6 +122,9 @@ static void filled_to_the_reserve(void **state)
 	assert_int_equal(s->ops->draft(s, &fid, bytes, sizeof(bytes), &draft), -ENOSPC);
 	s->ops->close(s, &f);
 	s->ops->close(s, &g);
+	fid.ino = 1;
+	assert_int_equal(s->ops->remove(s, &fid), 0);
+	assert_int_equal(s->ops->remove(s, &other), 0);
 	s->ops->free(s);
 }
 
@@ -117,12 +142,59 @@ static void without_reserve(void **state)
 	assert_int_equal(iod_store_posix_open(dir, 0, &s), 0);
 	assert_int_equal(s->ops->open(s, &fid, true, &f), 0);
 	for (n = 0; (r = put(s, &f, n * MIB)) > 0 && n < 64; n++)
-		;
+		told(s, MIB);
 	assert_int_equal(r, -ENOSPC);
+	assert_int_equal(told(s, MIB), 0);
 	assert_true(free_bytes() < MIB);
 	s->ops->close(s, &f);
 	assert_int_equal(s->ops->remove(s, &fid), 0);
 	s->ops->free(s);
+}
+
+/* Others take from it, too; and it is not asked for each write. */
+static void others_take(void **state)
+{
+	struct pvfs_fid fid = { .ino = 4, .gen = 1 };
+	u64 off, is;
+	struct iod_store *s, *null;
+	struct iod_file f;
+	struct iovec iov;
+	char block[512];
+	char name[96];
+	int fd, n;
+
+	if (!mounted)
+		skip();
+	memset(block, 1, sizeof(block));
+	iov = (struct iovec){ .iov_base = block, .iov_len = sizeof(block) };
+	assert_int_equal(iod_store_posix_open(dir, 1024ull * MIB, &s), 0);
+	assert_int_equal(s->ops->open(s, &fid, true, &f), 0);
+	/* Small writes of the same store are known at once, but for what a block takes beside them. */
+	for (off = 0; off < 4 * MIB; off += sizeof(block)) {
+		assert_int_equal(s->ops->pwritev(s, &f, &iov, 1, off), sizeof(block));
+		is = s->ops->room(s);
+		assert_true(is <= free_bytes() - 5 * MIB + 4096);
+	}
+	snprintf(name, sizeof(name), "%s/other", dir);
+	fd = open(name, O_RDWR | O_CREAT | O_EXCL, 0600);
+	assert_true(fd >= 0);
+	assert_int_equal(posix_fallocate(fd, 0, 56 * MIB), 0);
+	for (n = 0; s->ops->room(s); n++) {
+		assert_true(n < 1000);
+		usleep(10000);
+	}
+	assert_int_equal(unlink(name) | close(fd), 0);
+	for (n = 0; s->ops->room(s) < 50 * MIB; n++) {
+		assert_true(n < 1000);
+		usleep(10000);
+	}
+	told(s, 5 * MIB);
+	s->ops->close(s, &f);
+	assert_int_equal(s->ops->remove(s, &fid), 0);
+	s->ops->free(s);
+	assert_int_equal(iod_store_null_open(MIB, &null), 0);
+	assert_null(null->ops->room);
+	null->ops->free(null);
 }
 
 /* When nothing is left: what has blocks, or was promised some, is written. */
@@ -161,6 +233,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(filled_to_the_reserve),
 		cmocka_unit_test(without_reserve),
+		cmocka_unit_test(others_take),
 		cmocka_unit_test(what_is_allocated),
 	};
 
