@@ -654,6 +654,8 @@ static int io_part_write_done(struct pvfs_io *io, struct pvfs_io_part *p,
 
 	if (pvfs_write_rep_decode(&rep, req->rep, req->rep_len) || rep.wtime.nsec >= NSEC_PER_SEC)
 		return io_bogus_answer(io, p);
+	/* Before the pages are let go of: who looks finds them dirty, or what room there is without them. */
+	pvfs_iod_tells_room(req->server, rep.room);
 	pvfs_unstable_note(io->inode, &io->layout, p->df, rep.verifier, &io->cap, io->session,
 			   io->kept);
 	p->wtime = rep.wtime;
@@ -669,6 +671,8 @@ static void io_part_done(struct pvfs_io_part *p, const struct pvfs_request *req)
 	p->err = req->err;
 	if (!p->err)
 		p->err = io->write ? io_part_write_done(io, p, req) : io_part_read_done(io, p, req);
+	else if (p->err == -ENOSPC)
+		pvfs_iod_tells_room(req->server, 0);
 	if (p->err == -ESHUTDOWN || p->err == -EAGAIN)	/* an iod has no cause to say "again" */
 		p->err = -EIO;
 }

@@ -90,6 +90,7 @@ static int space_answer(struct job *j, struct share *s)
 	if (pvfs_space_rep_decode(&rep, s->req->rep, s->req->rep_len) ||
 	    rep.wtime.nsec >= NSEC_PER_SEC)
 		return pvfs_bogus(PVFS_VOL(j->inode), "SPACE or COPY", PVFS_I(j->inode)->fid.ino);
+	pvfs_iod_tells_room(pvfs_io_iod(PVFS_VOL(j->inode), &j->layout, s->e.df), rep.room);
 	pvfs_unstable_note(j->inode, &j->layout, s->e.df, rep.verifier, &j->cap, j->session,
 			   false);
 	if (pvfs_ts_after(&rep.wtime, &j->wtime))

@@ -140,6 +140,9 @@ struct pvfs_server {
 	u64 epoch;
 	wait_queue_head_t wait;		/* nup or last_err changed */
 	u64 attempts;
+	/* of an iod, no lock: bytes that it takes yet, as it said last, and when that was, jiffies64 */
+	atomic64_t room;
+	u64 room_told;
 };
 
 static inline bool pvfs_req_ended(const struct pvfs_request *req)

@@ -398,6 +398,24 @@ bool pvfs_volume_mgr_there(const struct pvfs_volume *vol);
  */
 u64 pvfs_boot_ns(void);
 
+/* ---------------------------------------------------------------- what iods tell */
+
+/**
+ * pvfs_iod_tells_room - a reply of an iod says what room it has
+ * @s: the iod
+ * @room: bytes, any number
+ */
+void pvfs_iod_tells_room(struct pvfs_server *s, u64 room);
+
+/**
+ * pvfs_iod_room - what it has told the last time
+ * @s: the iod
+ * @when: jiffies64 then; 0: never
+ *
+ * Return: bytes; U64_MAX: it has told nothing, or does not know.
+ */
+u64 pvfs_iod_room(const struct pvfs_server *s, u64 *when);
+
 /* ---------------------------------------------------------------- waiting */
 
 /*
