@@ -4,7 +4,8 @@
  *
  * A write returns when the iods have answered, and a read asks them: direct.c. But while a lease says that
  * nobody else writes, a read comes from the page cache (cache.c), and while one says that nobody else has the
- * file open, a write goes there (writeback.c), unless it is a large one. New files may be drafts (draft.c).
+ * file open, a write goes there (writeback.c), unless it is a large one, or disks are about to be full (full.c). New files
+ * may be drafts (draft.c).
  *
  * Reads take no lock. Writes hold i_rwsem shared, so that they run side by side; appending ones, those to
  * the page cache, and such as take setuid away hold it exclusively, as an open does that cuts the file.
@@ -224,6 +225,9 @@ ssize_t pvfs_write_iter(struct kiocb *iocb, struct iov_iter *from)
 		if (err != -EAGAIN || !iov_iter_count(from) || (append && total))
 			goto out_unlock;
 	}
+	err = pvfs_full_settle(inode, append ? i_size_read(inode) : iocb->ki_pos, iov_iter_count(from));
+	if (err)
+		goto out_unlock;
 	n = rw_write_begin(iocb, from, &appender, false);
 	if (n <= 0) {
 		err = n;

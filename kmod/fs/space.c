@@ -324,7 +324,9 @@ long pvfs_fallocate(struct file *file, int mode, loff_t offset, loff_t len)
 	err = err ?: pvfs_unstuff(inode, 0);
 	if (err)
 		goto out;
-	err = pvfs_cache_prepare(inode, offset, len);
+	if (!(mode & FALLOC_FL_PUNCH_HOLE))
+		err = pvfs_full_settle(inode, offset, len);
+	err = err ?: pvfs_cache_prepare(inode, offset, len);
 	err = err ?: pvfs_turn_enter(inode);
 	if (err)
 		goto out;
@@ -438,6 +440,7 @@ static ssize_t space_copy_by_iods(struct inode *src, loff_t pos_in, struct file 
 		goto out;
 	ret = file_remove_privs(file_out);
 	ret = ret ?: pvfs_cache_flush(src, pos_in, len);
+	ret = ret ?: pvfs_full_settle(dst, pos_out, len);
 	if (ret)
 		goto out;
 	ret = pvfs_cache_prepare(dst, pos_out, len);

@@ -14,6 +14,7 @@
  *   direct.c     past the page cache                 cache.c   the page cache: mappings, exec, reads under a lease
  *   mmap.c       mappings that are stored to         ahead.c   reading ahead of who does not read on
  *   writeback.c  writing to the page cache, and from there
+ *   full.c       will that fit
  *   late.c       what dying tasks leave to be written
  *   space.c      fallocate, holes
  *   io.c         one transfer between memory and the iods
@@ -468,6 +469,11 @@ ssize_t pvfs_write_behind(struct kiocb *iocb, struct iov_iter *from, unsigned lo
 bool pvfs_unwritten(const struct inode *inode);
 int pvfs_behind_settle(struct inode *inode);
 void pvfs_behind_early_work(struct work_struct *work);
+
+/* ---------------------------------------------------------------- full.c */
+
+bool pvfs_full_soon(struct inode *inode, u64 pos, u64 len);
+int pvfs_full_settle(struct inode *inode, u64 pos, u64 len);
 
 /* ---------------------------------------------------------------- resend.c */
 

@@ -10,8 +10,8 @@
  *
  * What does not go to the cache, but to the iods at once: large calls, which a copy costs more than it
  * gains; those of descriptors with O_DIRECT or O_SYNC; what would leave a hole, as only the iods know what
- * space that takes; what makes a stuffed file too long to be one; and a part of a page whose rest can't be
- * read. Of a stuffed file all that is dirty goes to the mgr at once, in one message if it is in one piece.
+ * space that takes; what may find a full disk (full.c); what makes a stuffed file too long to be one; and a part of a
+ * page whose rest can't be read. Of a stuffed file all that is dirty goes to the mgr at once, in one message if it is in one piece.
  */
 #include <linux/highmem.h>
 #include <linux/pagemap.h>
@@ -216,7 +216,8 @@ ssize_t pvfs_write_behind(struct kiocb *iocb, struct iov_iter *from, unsigned lo
 	*err = 0;
 	while (iov_iter_count(from) && !*err) {
 		if (iocb->ki_pos > i_size_read(inode) || iocb->ki_pos >= BEHIND_END ||
-		    behind_outgrows(inode, iocb->ki_pos + iov_iter_count(from))) {
+		    behind_outgrows(inode, iocb->ki_pos + iov_iter_count(from)) ||
+		    pvfs_full_soon(inode, iocb->ki_pos, iov_iter_count(from))) {
 			*err = -EAGAIN;
 			break;
 		}

@@ -11,8 +11,9 @@
 . "${0%/*}/bad_late.sh"
 . "${0%/*}/bad_behind.sh"
 . "${0%/*}/bad_resent.sh"
+. "${0%/*}/bad_full.sh"
 
-plan 111
+plan 114
 KEY=key
 TIMEO=timeo=30
 conf=/run/pvfs-cluster/volume/pvfs.conf
@@ -732,10 +733,6 @@ full_iod()
 	rm "$M/fill"
 	eventually 20 eval 'cp "$tmp/keep" "$M/again" 2>/dev/null'
 	cmp "$tmp/keep" "$M/again"
-	mkdir "$M/small"
-	setfattr -n pvfs.layout -v stuff_max=0 "$M/small"
-	behind_full "$M/small"
-	rmdir "$M/small"
 	cmp "$tmp/keep" "$M/keep"
 	within 60 "$cluster" umount
 	"$cluster" mount
@@ -984,6 +981,11 @@ try "unload leaves no cache behind" unloaded_clean
 try "every byte is still right" eval '"$tools/pario" read "$M/big" 64 2 && diff -r "$src/include/net" "$M/tree"'
 check "down" "$cluster" down
 check "full disk under the iods" full_iod
+full_files
+check "... write says it, of small calls, too, and all that was taken is there" full_small
+check "... of several files, and beside large calls" full_several
+check "... when others take the room fsync says it, and then write" full_by_others
+rmdir "$M/small"
 check "full disk under the mgr" full_mgr
 check "full disk under the mgr, a new file that is not all told" full_mgr_draft
 check "servers that send nonsense" noisy_servers
