@@ -288,7 +288,7 @@ static int pvfs_file_release(struct inode *inode, struct file *file)
 	 * Closing and unmapping have waited. What was not written all the same needs the open, and is not
 	 * for this task to wait for: the last reference may be another's.
 	 */
-	if (writer && pvfs_late_due(inode))
+	if (writer && (pvfs_late_due(inode) || pvfs_unstable_unsettled(inode)))
 		pvfs_late_write(inode, pf->flags, pvfs_dying() && !pvfs_late_behind(inode));
 	else if (pf->shared)
 		pvfs_open_leave(inode);

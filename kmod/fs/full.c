@@ -55,8 +55,14 @@ static u64 full_room(struct inode *inode, u64 pos, u64 len)
 	return room;
 }
 
-/* Bytes of the volume that are dirty or on their way; @exact: also those that its CPUs have yet to add up. */
-static u64 full_dirty(struct pvfs_volume *vol, bool exact)
+/**
+ * pvfs_full_dirty - how much of a volume is dirty or on its way?
+ * @vol: the volume
+ * @exact: also what its CPUs have yet to add up
+ *
+ * Return: bytes.
+ */
+u64 pvfs_full_dirty(const struct pvfs_volume *vol, bool exact)
 {
 	struct bdi_writeback *wb;
 	u64 pages = 0;
@@ -90,7 +96,7 @@ bool pvfs_full_soon(struct inode *inode, u64 pos, u64 len)
 	machine = global_node_page_state(NR_FILE_DIRTY) + global_node_page_state(NR_WRITEBACK);
 	machine <<= PAGE_SHIFT;
 	room = full_room(inode, pos, len);
-	return room < machine + more && room < full_dirty(PVFS_VOL(inode), false) + more;
+	return room < machine + more && room < pvfs_full_dirty(PVFS_VOL(inode), false) + more;
 }
 
 /**
@@ -111,9 +117,9 @@ int pvfs_full_settle(struct inode *inode, u64 pos, u64 len)
 	struct pvfs_walk w;
 	int err = 0;
 
-	if (!pvfs_full_soon(inode, pos, len) || !full_dirty(vol, true))
+	if (!pvfs_full_soon(inode, pos, len) || !pvfs_full_dirty(vol, true))
 		return 0;
-	/* What is closed is written. */
+	/* What is closed is open until it is written: late.c. */
 	pvfs_walk_begin(&w, &vol->open_lock, &vol->open_list, offsetof(struct pvfs_inode, opens.listed));
 	while (!err) {
 		each = pvfs_walk_next(&w);

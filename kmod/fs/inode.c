@@ -7,6 +7,7 @@
 #include "vfs.h"
 
 #define CLOSE_WAIT_MS 5000		/* at unmount, for what the mgr has to be told */
+#define WRITE_WAIT_MS 90000		/* the same, while no byte gets on of what was written and closed */
 #define CLOSE_ABORT_MS 200		/* then requests fail, as often as that */
 
 static struct kmem_cache *inode_cache;
@@ -301,17 +302,42 @@ void pvfs_iput_later(struct inode *inode)
 	pvfs_use_iput(use);
 }
 
+/*
+ * Has an unmount waited long enough? Not while files that were written and closed get on, or for long enough: that is worth
+ * more than what the mgr would hear.
+ */
+static bool closes_give_up(struct pvfs_volume *vol, int *wrote, unsigned int *waited)
+{
+	u64 dirty = pvfs_full_dirty(vol, true);
+	int now = atomic_read(&vol->wrote);
+
+	*waited = now == *wrote ? *waited + CLOSE_WAIT_MS : 0;
+	*wrote = now;
+	if (!dirty)
+		return true;
+	if (*waited < WRITE_WAIT_MS)
+		return false;
+	pr_err("%s: unmounted although an I/O daemon does not answer: about %llu KiB that were written and not synced are lost\n",
+	       vol->opts.volume, dirty >> 10);
+	return true;
+}
+
 /**
- * pvfs_closes_wait - wait until no CLOSE holds an inode, for some seconds; then see to it
+ * pvfs_closes_wait - wait until no CLOSE holds an inode, and no file that was closed is being written; then see to it
  * @vol: the volume, which nobody can use any more
  */
 void pvfs_closes_wait(struct pvfs_volume *vol)
 {
-	unsigned int ms = CLOSE_WAIT_MS;
+	unsigned int ms = CLOSE_WAIT_MS, waited = 0;
+	int wrote = atomic_read(&vol->wrote);
+	bool given_up = false;
 
 	/* Again: what failed may be followed by another request, as of a draft that is due. */
 	while (!wait_event_timeout(vol->async_wait, !atomic_read(&vol->closing),
 				   msecs_to_jiffies(ms))) {
+		given_up = given_up || closes_give_up(vol, &wrote, &waited);
+		if (!given_up)
+			continue;
 		pvfs_umount_begin(vol->sb);
 		ms = CLOSE_ABORT_MS;
 	}

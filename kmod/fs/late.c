@@ -25,8 +25,6 @@
 #include <linux/slab.h>
 #include "vfs.h"
 
-#define LATE_MAX 64			/* files of a volume that are written for nobody who waits */
-
 struct late {
 	struct work_struct work;
 	refcount_t ref;			/* the work's and the task's */
@@ -80,24 +78,28 @@ bool pvfs_dying(void)
  * pvfs_late_room - may one more file be written by a work item that nobody waits for?
  * @vol: the volume
  *
- * There are others that are waited for, and an iod that is away holds up those that it has a part in.
+ * What an iod that is away holds up of them stays.
  */
 bool pvfs_late_room(const struct pvfs_volume *vol)
 {
-	return atomic_read(&vol->late) < LATE_MAX;
+	return atomic_read(&vol->late) < PVFS_LATE_MAX;
 }
 
 /**
  * pvfs_late_behind - is what was written to a file to go to the iods behind its close, or munmap?
  * @inode: the file
  *
- * Under a WRITE lease who asks for the file waits for it, as for what was not closed yet.
+ * Under a WRITE lease who asks for the file waits for it, as for what was not closed yet; then also for what a mapping
+ * stored.
  */
-bool pvfs_late_behind(const struct inode *inode)
+bool pvfs_late_behind(struct inode *inode)
 {
 	const struct pvfs_volume *vol = PVFS_VOL(inode);
 
-	return !vol->opts.flush_close && pvfs_wlease_token(inode) && pvfs_late_room(vol);
+	if (vol->opts.flush_close || !pvfs_wlease_token(inode) || !pvfs_late_room(vol))
+		return false;
+	WRITE_ONCE(PVFS_I(inode)->wl.behind, true);
+	return true;
 }
 
 /**
@@ -140,7 +142,7 @@ void pvfs_late_write(struct inode *inode, u32 flags, bool wait)
 	ihold(inode);
 	atomic_inc(&PVFS_VOL(inode)->closing);
 	atomic_inc(&PVFS_VOL(inode)->late);
-	queue_work(PVFS_VOL(inode)->vfs_wq, &late->work);
+	queue_work(PVFS_VOL(inode)->late_wq, &late->work);
 	if (!wait) {
 		late_put(late);
 		return;

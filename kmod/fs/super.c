@@ -511,6 +511,9 @@ static int pvfs_reconfigure(struct fs_context *fc)
 		  (super_seen(ctx, OPT_READDIR) && ctx->opts.readdir_one != o->readdir_one);
 	if (differs)
 		return invalf(fc, "pvfs: remount can't change pvfs's own options; unmount first");
+	/* What was written and closed is written before nothing is to be any more. */
+	if ((fc->sb_flags & fc->sb_flags_mask & SB_RDONLY) && !sb_rdonly(fc->root->d_sb))
+		return sync_filesystem(fc->root->d_sb);
 	return 0;
 }
 

@@ -578,6 +578,17 @@ unsigned int pvfs_unstable_claim_oldest(struct pvfs_volume *vol, u64 since, bool
 	return n;
 }
 
+/**
+ * pvfs_unstable_unsettled - is something of a file to be sent again, or to be told as lost?
+ * @inode: the file, which is open for writing
+ */
+bool pvfs_unstable_unsettled(struct inode *inode)
+{
+	struct pvfs_unstable *u = smp_load_acquire(&PVFS_I(inode)->unstable);	/* pairs with pvfs_unstable_room() */
+
+	return u && (READ_ONCE(u->changed) || READ_ONCE(u->resending));
+}
+
 /* ---------------------------------------------------------------- sending again */
 
 /**

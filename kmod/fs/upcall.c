@@ -16,10 +16,11 @@ static int upcall_init(struct pvfs_volume *vol)
 	INIT_LIST_HEAD(&vol->lock_inodes);
 	INIT_LIST_HEAD(&vol->lock_waits);
 	vol->vfs_wq = alloc_workqueue("pvfs_vfs", WQ_UNBOUND | WQ_MEM_RECLAIM, 0);
+	vol->late_wq = alloc_workqueue("pvfs_late", WQ_UNBOUND | WQ_MEM_RECLAIM, PVFS_LATE_MAX);
 	vol->put_wq = alloc_workqueue("pvfs_put", WQ_UNBOUND, 0);
 	vol->io_wq = alloc_workqueue("pvfs_io", WQ_UNBOUND | WQ_MEM_RECLAIM, 0);
 	vol->back_wq = alloc_workqueue("pvfs_back", WQ_UNBOUND | WQ_MEM_RECLAIM, WQ_MAX_ACTIVE);
-	if (!vol->vfs_wq || !vol->put_wq || !vol->io_wq || !vol->back_wq)
+	if (!vol->vfs_wq || !vol->late_wq || !vol->put_wq || !vol->io_wq || !vol->back_wq)
 		return -ENOMEM;
 	return pvfs_io_room_init(vol);
 }
@@ -28,6 +29,8 @@ static void upcall_fini(struct pvfs_volume *vol)
 {
 	if (vol->vfs_wq)
 		destroy_workqueue(vol->vfs_wq);
+	if (vol->late_wq)
+		destroy_workqueue(vol->late_wq);
 	if (vol->put_wq)
 		destroy_workqueue(vol->put_wq);
 	if (vol->io_wq)

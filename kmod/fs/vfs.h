@@ -472,6 +472,7 @@ void pvfs_behind_early_work(struct work_struct *work);
 
 /* ---------------------------------------------------------------- full.c */
 
+u64 pvfs_full_dirty(const struct pvfs_volume *vol, bool exact);
 bool pvfs_full_soon(struct inode *inode, u64 pos, u64 len);
 int pvfs_full_settle(struct inode *inode, u64 pos, u64 len);
 
@@ -840,6 +841,7 @@ unsigned long pvfs_unstable_stamp(struct inode *inode);
 void pvfs_unstable_gone(struct inode *inode, unsigned long stamp, pgoff_t index);
 void pvfs_unstable_passed(struct inode *inode, pgoff_t index);
 u32 pvfs_unstable_resends(const struct inode *inode);
+bool pvfs_unstable_unsettled(struct inode *inode);
 
 /* ---------------------------------------------------------------- sync.c */
 
@@ -888,8 +890,10 @@ void pvfs_deferred_forget(struct pvfs_volume *vol);
 /* ---------------------------------------------------------------- late.c */
 
 bool pvfs_dying(void);
+#define PVFS_LATE_MAX 64		/* files of a volume that are written for nobody who waits */
+
 bool pvfs_late_room(const struct pvfs_volume *vol);
-bool pvfs_late_behind(const struct inode *inode);
+bool pvfs_late_behind(struct inode *inode);
 bool pvfs_late_due(struct inode *inode);
 void pvfs_late_write(struct inode *inode, u32 flags, bool wait);
 

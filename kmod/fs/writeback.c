@@ -22,9 +22,11 @@
 
 #define BEHIND_MAX (4u << 20)	/* bytes of a call from which it goes to the iods at once */
 #define EARLY (4u << 20)		/* bytes in a row that somebody else begins to write, up to a multiple of it */
+#define BEHIND_STEP (256u << 10)	/* of that, before others, and how much is dirty, are looked at */
 /* Beyond that an iod's file system may have its end, and write(2) is to say so. */
 #define BEHIND_END (1ll << 40)
 #define WB_FEW 8u			/* pages sent at a time, if there is no memory */
+#define WB_REQUESTS 64u
 #define WB_OUT 8			/* transfers of a file, if there are many: no more before there are so few */
 
 /* ---------------------------------------------------------------- from write(2) */
@@ -188,7 +190,7 @@ static void behind_early(struct inode *inode, loff_t pos, loff_t end)
 	spin_unlock(&pi->lock);
 	wb->from = to;
 	/* If it is yet to run it has its reference. */
-	if (!queue_work(vol->vfs_wq, &wb->early)) {
+	if (!queue_work(vol->late_wq, &wb->early)) {
 		atomic_dec(&vol->closing);
 		atomic_dec(&vol->late);
 		iput(inode);
@@ -222,7 +224,7 @@ ssize_t pvfs_write_behind(struct kiocb *iocb, struct iov_iter *from, unsigned lo
 			break;
 		}
 		/* Not between begin and end: it may be somebody else who brings it, or a page of this file. */
-		want = iov_iter_count(from);
+		want = min_t(size_t, iov_iter_count(from), BEHIND_STEP);
 		want -= fault_in_iov_iter_readable(from, want);
 		if (!want) {
 			*err = -EFAULT;
@@ -283,7 +285,7 @@ struct writeback {
 	struct writeback_control *wbc;
 	struct bio_vec *page;		/* the last may be cut off by the end of the file */
 	unsigned int n, room;
-	bool list;			/* they need not be next to each other */
+	unsigned int list;		/* so many need not be next to each other; 0: all have to be */
 	bool again;			/* pvfs_resend_again() of all of them */
 	bool head;			/* in its turn: see wb_head() */
 	int err;			/* -EINTR: killed, what is left stays dirty */
@@ -337,6 +339,13 @@ static bool wb_lost(struct inode *inode, unsigned int n)
 	return true;
 }
 
+/* For who waits as long as it gets on. */
+static void wb_wrote(struct pvfs_inode *pi, unsigned int n)
+{
+	WRITE_ONCE(pi->wb.wrote, pi->wb.wrote + n);
+	atomic_add(n, &PVFS_VOL(&pi->vfs_inode)->wrote);
+}
+
 /* From wherever the last answer comes. */
 static void wb_done(struct pvfs_io *io)
 {
@@ -354,7 +363,7 @@ static void wb_done(struct pvfs_io *io)
 	if (io->err)
 		full = io->nmem;
 	else
-		WRITE_ONCE(pi->wb.wrote, pi->wb.wrote + full);
+		wb_wrote(pi, full);
 	if (io->err && io->err != -EINTR) {
 		lost = wb_lost(io->inode, io->nmem);	/* that has been told */
 		if (!lost)
@@ -411,6 +420,7 @@ static struct pvfs_io *wb_io(const struct writeback *wb, unsigned int at)
 	unsigned int row = wb_row(wb, at), left = wb->n - at, i;
 	struct pvfs_io *io = NULL;
 
+	left = min(left, wb->list);
 	if (row < left)
 		io = pvfs_io_get_list(wb->inode, left);
 	if (!io)
@@ -430,12 +440,13 @@ static struct pvfs_io *wb_io(const struct writeback *wb, unsigned int at)
 static void wb_submit(struct writeback *wb)
 {
 	struct pvfs_inode *pi = PVFS_I(wb->inode);
-	bool many = false;
 	unsigned int at;
 	int err;
 
 	for (at = 0; at < wb->n && !wb->err;) {
-		/* Not waiting for other transfers: they may be waiting for these pages. */
+		/*
+		 * Not waiting for others' transfers: they may be waiting for these pages. (Those of wb.out wait for none.)
+		 */
 		struct pvfs_io *io = wb_io(wb, at);
 
 		at += io->nmem;
@@ -449,15 +460,15 @@ static void wb_submit(struct writeback *wb)
 			io->err = err;
 			wb_done(io);
 		}
-		many |= err > 0;
+		/* A list is all that there was. Single ones could take every request, with an iod away. */
+		if (err > 0)
+			err = wb_wait(wb->inode, WB_OUT);
 		if (err == -EINTR)
 			wb->err = err;
 	}
 	for (; at < wb->n; at++)
 		wb_page_end(wb->inode, page_folio(wb->page[at].bv_page), -EINTR);
 	wb->n = 0;
-	if (many && wb_wait(wb->inode, WB_OUT))
-		wb->err = -EINTR;
 }
 
 /* A page that is no longer dirty is not written; its mark in the mapping goes, too. It is locked. */
@@ -538,12 +549,18 @@ static int wb_head(struct writeback *wb, struct address_space *mapping, struct w
 	return err;
 }
 
+/* Pages of a list, so that it is no more than some requests, which have to be had all at once. */
+static unsigned int wb_list_max(const struct pvfs_volume *vol)
+{
+	return clamp(WB_REQUESTS * (vol->wsize >> PAGE_SHIFT), WB_REQUESTS, PVFS_IO_LIST_MAX);
+}
+
 int pvfs_writepages(struct address_space *mapping, struct writeback_control *wbc)
 {
 	struct writeback wb = { .inode = mapping->host, .wbc = wbc };
 	int err;
 
-	wb.page = kmalloc_array(PVFS_IO_LIST_MAX, sizeof(*wb.page), GFP_NOFS | __GFP_NOWARN);
+	wb.page = kmalloc_array(PVFS_IO_LIST_MAX, sizeof(*wb.page), GFP_NOFS | __GFP_NORETRY | __GFP_NOWARN);
 	wb.room = PVFS_IO_LIST_MAX;
 	if (!wb.page) {
 		wb.page = wb.few;
@@ -552,7 +569,8 @@ int pvfs_writepages(struct address_space *mapping, struct writeback_control *wbc
 	if (pvfs_stuffed(wb.inode)) {
 		err = wb_head(&wb, mapping, wbc);
 	} else {
-		wb.list = READ_ONCE(PVFS_I(wb.inode)->layout.ssize) >= PAGE_SIZE;
+		if (READ_ONCE(PVFS_I(wb.inode)->layout.ssize) >= PAGE_SIZE)
+			wb.list = wb_list_max(PVFS_VOL(wb.inode));
 		err = write_cache_pages(mapping, wbc, wb_page, &wb);
 		wb_submit(&wb);
 	}

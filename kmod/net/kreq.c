@@ -93,7 +93,7 @@ static struct pvfs_request *kreq_alloc(struct pvfs_server *server, enum pvfs_op 
 	INIT_LIST_HEAD(&req->link);
 	init_waitqueue_head(&req->wait);
 	if (body_room > PVFS_REQ_BODY) {
-		req->body = kmalloc(body_room, GFP_NOFS);
+		req->body = kmalloc(body_room, flags & PVFS_RF_GIVES ? GFP_NOFS | __GFP_NORETRY | __GFP_NOWARN : GFP_NOFS);
 		req->body_room = body_room;
 		if (!req->body) {
 			err = -ENOMEM;

@@ -325,6 +325,7 @@ struct pvfs_volume {
 	struct list_head open_list;
 	/* CLOSEs and transfers on their way that hold an inode; 0 wakes async_wait */
 	atomic_t closing;
+	atomic_t wrote;		/* pages that were written back so far, about */
 	atomic_t late;		/* files that work items write with nobody waiting, see late.c */
 	atomic_t redirtied;	/* pages that were given back dirty by who was to write them */
 	int rewritten;		/* the same, when all that was dirty was written the last time for that */
@@ -342,6 +343,7 @@ struct pvfs_volume {
 
 	/* What the VFS half leaves to others, and may take as long as a server is away. */
 	struct workqueue_struct *vfs_wq;
+	struct workqueue_struct *late_wq;	/* pages that nobody waits for are written */
 	struct workqueue_struct *put_wq;	/* last references to inodes: they wait for pages */
 	struct workqueue_struct *io_wq;	/* transfers that failed: pages wait for them */
 	/* Pages that are written back where somebody has to wait for the answer: the same. */

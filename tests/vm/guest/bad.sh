@@ -13,7 +13,7 @@
 . "${0%/*}/bad_resent.sh"
 . "${0%/*}/bad_full.sh"
 
-plan 114
+plan 116
 KEY=key
 TIMEO=timeo=30
 conf=/run/pvfs-cluster/volume/pvfs.conf
@@ -411,9 +411,10 @@ size_unknown()
 {
 	local f=striped/unsure rc=0
 
+	"$cluster" mount -o flush=close /mnt/laid
 	: >"$M/$f"
 	setfattr -n pvfs.layout -v "base=0 pcount=2 ssize=4096" "$M/$f"
-	exec 7>"$M/$f"
+	exec 7>"/mnt/laid/$f"
 	head -c 4096 /dev/urandom >&7
 	"$cluster" mount -o "soft,$TIMEO" /mnt/soft
 	"$cluster" mount /mnt/pool
@@ -421,7 +422,7 @@ size_unknown()
 	[ "$(stat -c %s "/mnt/soft/$f" "/mnt/pool/$f" | uniq)" = 4096 ]
 	head -c 4096 /dev/urandom >&7
 	"$cluster" kill iod1
-	[ "$(stat -c %s "$M/$f")" = 8192 ]	# its own writes
+	[ "$(stat -c %s "/mnt/laid/$f")" = 8192 ]	# its own writes
 	within 60 stat "/mnt/soft/$f" || rc=$?
 	[ $rc = 1 ]
 	# Waiting is said in the log, and ended by umount -f.
@@ -442,6 +443,7 @@ size_unknown()
 	rm "$M/$f"
 	"$cluster" umount /mnt/soft
 	"$cluster" umount /mnt/pool
+	"$cluster" umount /mnt/laid
 }
 
 soft_mgr()
@@ -941,6 +943,8 @@ late_two "a file that another changes before the answer to its CLOSE comes" reca
 late_try "a name asked about while a rename has its answer, but has not moved it" asked_in_rename
 try "more requests than the pool holds" bounded_pool
 try "written behind by who is killed: it is there for others" behind_killed
+try "... and the volume unmounted behind the close: umount waits" behind_unmounted
+try "... and closed: close waits for no iod that is away, but of many files, or with flush=close" behind_closed
 try "written behind, and the iod is away: who writes goes on, who asks waits, and can be killed" behind_iod_stopped
 try "read past the cache while the file becomes longer in it: the new bytes, or none of them" behind_direct_read
 try "opened to be cut while a write is on its way: after that" cut_beside_write

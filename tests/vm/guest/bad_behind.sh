@@ -120,6 +120,101 @@ behind_killed()
 	rm "$M/$f"
 }
 
+# An iod is away, and longer than umount waits for messages: what was written, and what was stored through a mapping, and
+# closed, is not lost with the mount.
+behind_unmounted()
+{
+	local f
+
+	"$cluster" mount $P
+	for f in written stored; do one_iod_file "$P/striped/$f"; done
+	by_hand
+	"$cluster" kill iod0 STOP
+	python3 - $P/striped <<-'END'
+		import mmap, os, sys
+		os.chdir(sys.argv[1])
+		with open('written', 'r+b') as f:
+		    f.write(b'written')
+		with open('stored', 'r+b') as f:
+		    m = mmap.mmap(f.fileno(), 4096)
+		    m[:6] = b'stored'
+		    m.close()
+	END
+	background "$cluster" umount $P
+	sleep 8
+	[ ! -e "$tmp/bg.rc" ]
+	"$cluster" kill iod0 CONT
+	ended 60
+	[ "$(cat "$tmp/bg.rc")" = 0 ]
+	by_itself
+	for f in written stored; do
+		starts_with "$M/striped/$f" $f
+		rm "$M/striped/$f"
+	done
+}
+
+# close does not wait for an iod that is away, unless it is to (flush=close), nor do those who want other files meanwhile. Of many
+# files it does: they do not take all work items. When the iod is back all is there.
+behind_closed()
+{
+	"$cluster" mount $P
+	"$cluster" mount -o flush=close /mnt/laid
+	by_hand
+	behind_python "$M/striped" $P/striped "$S" /mnt/laid/striped "$(pgrep -f 'pvfs-iod --index 0')" <<-'END'
+		import glob
+		import re
+		import signal
+		import threading
+		from behind import *
+		waiting, iod = sys.argv[4], int(sys.argv[5])
+		MANY = 64
+		def new_at(iod, path):
+		    os.close(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL))
+		    os.setxattr(path, 'pvfs.layout', f'base={iod} pcount=1 ssize=65536'.encode())
+		    return os.open(path, os.O_WRONLY)
+		fds = [new_at(0, f'{mine}/closed{i}') for i in range(MANY + 16)]
+		well = new_at(1, mine + '/well')
+		waits = new_at(0, waiting + '/waits')
+		# The first open's CLOSE may have come after the second.
+		for i, fd in enumerate(fds + [well]):
+		    eventually(lambda: (os.pwrite(fd, b'here', 0), leases('writes') > i)[-1])
+		def leased():
+		    os.pwrite(waits, b'here', 0)
+		    return any(re.search(r'^writes +1$', open(x).read(), re.M) for x in glob.glob('/proc/fs/pvfs/*/leases'))
+		eventually(leased)
+		reset()
+		for i, fd in enumerate(fds):
+		    os.pwrite(fd, bytes_of(8192, i), 0)
+		os.pwrite(well, b'well', 0)
+		os.pwrite(waits, b'waits', 0)
+		sent()
+		closed, waited = [], []
+		def close(fds, told):
+		    for fd in fds:
+		        os.close(fd)
+		        told.append(fd)
+		threads = [threading.Thread(target=close, args=x) for x in ((fds, closed), ([waits], waited))]
+		os.kill(iod, signal.SIGSTOP)
+		try:
+		    for t in threads:
+		        t.start()
+		    eventually(lambda: len(closed) == MANY)
+		    same(read(other + '/well'), b'well')
+		    same((len(closed), waited), (MANY, []))
+		finally:
+		    os.kill(iod, signal.SIGCONT)
+		    for t in threads:
+		        t.join()
+		for i in range(len(fds)):
+		    same(read(f'{other}/closed{i}'), bytes_of(8192, i), i)
+		same(read(other + '/waits'), b'waits')
+	END
+	by_itself
+	"$cluster" umount /mnt/laid
+	"$cluster" umount $P
+	rm "$M"/striped/{closed*,well,waits}
+}
+
 # The new mgr hears of the lease, which stands; nothing has to be written for that.
 behind_restart()
 {

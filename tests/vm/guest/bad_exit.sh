@@ -156,11 +156,12 @@ killed_behind_flusher()
 	local f=striped/flushed parent what pid
 
 	"$cluster" mount /mnt/pool
-	one_iod_file "$M/$f"
+	"$cluster" mount -o flush=close /mnt/laid
+	one_iod_file "/mnt/laid/$f"
 	by_hand
 	rm -f "$tmp/stored" "$tmp/fifo" "$tmp/calls"
 	mkfifo "$tmp/fifo"
-	python3 - "$M/$f" "$tmp/stored" "$tmp/fifo" "$tmp/calls" <<-'END' &
+	python3 - "/mnt/laid/$f" "$tmp/stored" "$tmp/fifo" "$tmp/calls" <<-'END' &
 		import ctypes, mmap, os, sys, time
 		name, told, fifo, calls = sys.argv[1:]
 		libc = ctypes.CDLL(None)
@@ -193,8 +194,8 @@ killed_behind_flusher()
 	parent=$!
 	eventually 30 [ -e "$tmp/stored" ]
 	"$cluster" kill iod0 STOP
-	background sync -f "$M"
-	eventually 20 grep WRITE $S/requests
+	background sync -f /mnt/laid
+	eventually 20 grep WRITE /proc/fs/pvfs/*/requests
 	by_itself
 	echo go >"$tmp/fifo"
 	eventually 20 [ -e "$tmp/calls" ]
@@ -217,6 +218,7 @@ killed_behind_flusher()
 	starts_with "/mnt/pool/$f" store
 	[ "$(stat -c %s "/mnt/pool/$f")" = 4096 ]
 	"$cluster" umount /mnt/pool
+	"$cluster" umount /mnt/laid
 	rm "$M/$f"
 }
 
@@ -269,7 +271,8 @@ told_beside_child()
 {
 	local f=/mnt/soft/striped/child
 
-	"$cluster" mount -o soft,timeo=10 /mnt/soft
+	# Else there is nothing that could fail: what was stored is written behind a close.
+	"$cluster" mount -o soft,timeo=10,flush=close /mnt/soft
 	one_iod_file $f
 	by_hand
 	background python3 - $f /mnt/soft/child "$(pgrep -x pvfs-mgr)" "$(pgrep -f 'pvfs-iod --index 0')" <<-'END'

@@ -270,6 +270,8 @@ lease_options()
 	grep ' /mnt/leased pvfs .*cache=lease' /proc/mounts
 	grep " $M pvfs .*cache=none" /proc/mounts
 	refuse "$cluster" mount -o cache=some /mnt/refused
+	refuse "$cluster" mount -o flush=never /mnt/refused
+	refuse mount -o remount,flush=close /mnt/leased
 	refuse "$cluster" mount -o cache=lease,lease=off /mnt/refused
 	refuse mount -o remount,cache=none /mnt/leased
 	"$cluster" mount -o actimeo=3 /mnt/ac
