@@ -549,9 +549,11 @@ static int wb_head(struct writeback *wb, struct address_space *mapping, struct w
 	return err;
 }
 
-/* Pages of a list, so that it is no more than some requests, which have to be had all at once. */
+/* Pages of a list, each whole in one request, so that it is no more than some requests, which have to be had all at once. */
 static unsigned int wb_list_max(const struct pvfs_volume *vol)
 {
+	if (vol->wsize < PAGE_SIZE)
+		return 0;
 	return clamp(WB_REQUESTS * (vol->wsize >> PAGE_SHIFT), WB_REQUESTS, PVFS_IO_LIST_MAX);
 }
 
