@@ -172,9 +172,9 @@ int iod_check_cap(struct iod *iod, struct pvfs_call *call, const struct pvfs_fid
 		  const struct pvfs_cap *cap, u32 want);
 /* All of it, or an error; bytes before the place of the error may have been taken. */
 int iod_write_all(struct iod *iod, struct iod_fdent *e, u8 *p, u32 len, u64 off);
-/* Answers a WRITE; SPACE, COPY and WRITE_LIST are answered with the same. */
 /* What replies tell of the store's room. */
 u64 iod_room(struct iod *iod);
+/* Answers a WRITE; SPACE, COPY and WRITE_LIST are answered with the same. */
 void iod_reply_write(struct iod *iod, struct pvfs_call *call, u64 verifier);
 /* The same when it failed. @off: for the log */
 void iod_write_failed(struct iod *iod, struct pvfs_call *call, const struct pvfs_fid *fid, u64 off,

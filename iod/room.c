@@ -43,6 +43,7 @@ int iod_room_init(struct iod_room *r, int dfd, u64 reserve)
 	r->dfd = dfd;
 	r->reserve = min(reserve, size / SHARE_MAX);
 	r->slack = min(size / SLACK_SHARE, SLACK_MAX);
+	r->endless = !size;
 	atomic_init(&r->credit, 0);
 	atomic_init(&r->beyond, 0);
 	atomic_init(&r->asked, 0);
@@ -164,8 +165,8 @@ u64 iod_room_told(struct iod_room *r)
 	u64 now = now_ms(), left;
 	s64 told;
 
-	if (!fresh(r, now) && !ask(r, now, 0, &left))
-		return 0;
+	if (r->endless || (!fresh(r, now) && !ask(r, now, 0, &left)))
+		return UINT64_MAX;
 	/* Credit is less than none where somebody is about to ask, and without a reserve. */
 	told = (s64)atomic_load(&r->beyond) + atomic_load(&r->credit) - (s64)r->slack;
 	return max(told, (s64)0);

@@ -21,6 +21,7 @@ struct iod_room {
 	int dfd;		/* a directory of the file system */
 	u64 reserve;		/* bytes */
 	u64 slack;		/* bytes that nobody is told of */
+	bool endless;		/* the file system says no size, as ramfs */
 	_Atomic s64 credit;	/* bytes that may be taken before the file system is asked again */
 	_Atomic u64 beyond;	/* and what else was left when it was */
 	_Atomic u64 asked;	/* when that was, ms */
@@ -65,7 +66,7 @@ u64 iod_room_left(const struct iod_room *r, const struct statvfs *sv);
  *
  * Less than there is: what they know is from some time ago, and others are told the same.
  *
- * Return: bytes; 0: write, and see.
+ * Return: bytes, 0: write, and see; UINT64_MAX: the file system does not say.
  */
 u64 iod_room_told(struct iod_room *r);
 

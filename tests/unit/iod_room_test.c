@@ -197,6 +197,28 @@ static void others_take(void **state)
 	null->ops->free(null);
 }
 
+/* A file system without an end, or that does not say: nobody is to think that it is full. */
+static void endless(void **state)
+{
+	struct iod_store *s;
+	struct iod_file f;
+	struct pvfs_fid fid = { .ino = 5, .gen = 1 };
+	char sub[96];
+
+	if (!mounted)
+		skip();
+	snprintf(sub, sizeof(sub), "%s/endless", dir);
+	assert_int_equal(mkdir(sub, 0700) | mount("none", sub, "tmpfs", 0, "size=0"), 0);
+	assert_int_equal(iod_store_posix_open(sub, 1024ull * MIB, &s), 0);
+	assert_true(s->ops->room(s) == UINT64_MAX);
+	assert_int_equal(s->ops->open(s, &fid, true, &f), 0);
+	assert_int_equal(put(s, &f, 0), MIB);
+	assert_true(s->ops->room(s) == UINT64_MAX);
+	s->ops->close(s, &f);
+	s->ops->free(s);
+	assert_int_equal(umount(sub) | rmdir(sub), 0);
+}
+
 /* When nothing is left: what has blocks, or was promised some, is written. */
 static void what_is_allocated(void **state)
 {
@@ -234,6 +256,7 @@ int main(void)
 		cmocka_unit_test(filled_to_the_reserve),
 		cmocka_unit_test(without_reserve),
 		cmocka_unit_test(others_take),
+		cmocka_unit_test(endless),
 		cmocka_unit_test(what_is_allocated),
 	};
 
