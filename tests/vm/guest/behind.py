@@ -4,7 +4,9 @@ end of any other that has a file open would write what is dirty.
 
 Arguments of the script: the directory of the mount that is looked at, the same
 one on another mount, and the first one's /proc/fs/pvfs/VOLUME."""
+import glob
 import os
+import signal
 import sys
 import time
 
@@ -114,6 +116,16 @@ def tell(path, word=''):
     with open(path + '.new', 'w') as f:
         f.write(word)
     os.rename(path + '.new', path)
+
+
+def freeze(pid):
+    """The signal is on its way for a moment, in which the threads of a daemon go on, and answer."""
+    os.kill(pid, signal.SIGSTOP)
+    def states():
+        for path in glob.glob(f'/proc/{pid}/task/*/stat'):
+            with open(path) as f:
+                yield f.read().rpartition(') ')[2][0]
+    eventually(lambda: set(states()) <= {'T', 't'})
 
 
 def came(fd):
