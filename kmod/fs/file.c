@@ -250,8 +250,8 @@ static int pvfs_file_open(struct inode *inode, struct file *file)
  * @file: the file, or directory
  * @id: the owner of the record locks
  *
- * Errors of writing back are told here, too, as far as they are known; not as told, for the open file may be others' as well, who sync it
- * later: a child that ends, or execs, looks at nothing that close says.
+ * Errors of writing back are told here, too, as far as they are known; not as told, for the open file may be
+ * others' as well, who sync it later: a child that ends, or execs, looks at nothing that close says.
  */
 int pvfs_file_flush(struct file *file, fl_owner_t id)
 {

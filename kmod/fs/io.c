@@ -1,17 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * io.c - one transfer between memory and the iods: cut by stripe, all iods asked at once, gathered.
- *
- * A range of a file touches each datafile in one contiguous run, whose bytes are spread over the
- * memory in pieces of a stripe unit. A part is such a run, or as much of it as one request may
- * carry:
- *
- *   memory (file order)   |u0  |u1  |u2  |u3  |u4  |u5  |      3 datafiles
- *   part 0 (datafile 0)    u0             u3                   one request, bio_vecs in that order
- *   part 1 (datafile 1)         u1             u4
- *   part 2 (datafile 2)              u2             u5
- *
- * Dirty pages from all over the file are a list: what a datafile has of them is a part.
+ * io.c - one transfer between memory and the iods: cut by stripe (io_cut.c), all iods asked at once, gathered.
  *
  * Nothing is copied here: bio_vecs point into the caller's pages. Memory for the bookkeeping is
  * bounded: small transfers take it from a pool, big ones are limited in number, and requests are
@@ -21,7 +10,7 @@
 #include <linux/mempool.h>
 #include <linux/pagemap.h>
 #include <linux/slab.h>
-#include "vfs.h"
+#include "io_part.h"
 #include "../../common/runs.h"
 
 #define SMALL_MEM 24			/* bio_vecs in a small transfer */
@@ -40,23 +29,7 @@
 /* bytes of a WRITE_LIST's body without its runs, more than enough, and of a run without dimensions */
 #define LIST_BODY 256u
 #define LIST_RUN 17u
-/* bytes of one, so that its runs fit, a page each */
-#define LIST_PART (1u << 20)
-
-struct pvfs_io_part {
-	struct pvfs_io *io;
-	struct pvfs_request *req;
-	u32 df;
-	u64 off;		/* in the datafile */
-	u32 len;
-	u32 first;		/* where its first byte is in the transfer */
-	struct bio_vec *bv;
-	unsigned int nbv;
-	u32 filled;		/* while being built */
-	int err;
-	u32 got;		/* read: bytes that came */
-	struct pvfs_ts wtime;	/* write: when it was made */
-};
+#define LIST_PAUSE HZ			/* without lists, if there was no memory for one */
 
 /* A small transfer with all it needs. */
 struct small_io {
@@ -88,6 +61,7 @@ int pvfs_io_room_init(struct pvfs_volume *vol)
 
 	atomic_set(&room->big, BIG_MAX);
 	atomic_set(&room->ahead, AHEAD_MAX);
+	room->lists = jiffies;
 	atomic_set(&room->permits[false], PERMITS);
 	atomic_set(&room->permits[true], PERMITS);
 	init_waitqueue_head(&room->io_wait);
@@ -229,22 +203,25 @@ struct pvfs_io *pvfs_io_get(struct inode *inode, bool write, loff_t pos, size_t 
 
 /**
  * pvfs_io_get_list - a transfer of pages of the page cache, to be written to where they are in the file
- * @inode: the file, striped in units of a page or more
- * @n: pages, 1 .. PVFS_IO_LIST_MAX
+ * @inode: a striped file
+ * @n: pages
  *
- * The caller fills mem with them, in the order of the file, nmem, pos (of the first) and len (of all). What
- * is not next to each other goes to an iod in one message all the same.
+ * The caller fills mem with them, or as many as there is room for, in the order of the file, nmem, pos (of the first) and
+ * len (of all). What is not next to each other goes to an iod in one message all the same, or in a few.
  *
- * Return: the transfer; NULL: not now.
+ * Return: the transfer; NULL: not now, or not of this file.
  */
 struct pvfs_io *pvfs_io_get_list(struct inode *inode, unsigned int n)
 {
-	struct pvfs_room *room = &PVFS_VOL(inode)->room;
+	struct pvfs_volume *vol = PVFS_VOL(inode);
+	struct pvfs_room *room = &vol->room;
 	struct pvfs_io *io;
 
-	if (atomic_dec_if_positive(&room->big) < 0)
+	n = min(n, pvfs_io_list_room(READ_ONCE(PVFS_I(inode)->layout.pcount), READ_ONCE(PVFS_I(inode)->layout.ssize),
+				     vol->wsize));
+	if (!n || time_before(jiffies, READ_ONCE(room->lists)) || atomic_dec_if_positive(&room->big) < 0)
 		return NULL;
-	io = io_big_get(room, n, n, n);
+	io = io_big_get(room, n, n, PVFS_IO_LIST_PARTS);
 	if (!io)
 		return NULL;
 	io->list = true;
@@ -268,157 +245,6 @@ void pvfs_io_put(struct pvfs_io *io)
 	} else {
 		mempool_free(container_of(io, struct small_io, io), room->ios);
 	}
-}
-
-/* ---------------------------------------------------------------- cutting */
-
-/* A place in io->mem. */
-struct cursor {
-	const struct bio_vec *bv;
-	u32 skip;		/* bytes of it that are behind us */
-};
-
-/*
- * Steps over @n bytes. Return: how many bio_vecs they are in, which are written to @out unless it
- * is NULL.
- */
-static unsigned int io_advance(struct cursor *c, u32 n, struct bio_vec *out)
-{
-	unsigned int count = 0;
-
-	while (n) {
-		u32 here = min(n, c->bv->bv_len - c->skip);
-
-		if (out)
-			out[count] = (struct bio_vec){
-				.bv_page = c->bv->bv_page,
-				.bv_offset = c->bv->bv_offset + c->skip,
-				.bv_len = here,
-			};
-		count++;
-		n -= here;
-		c->skip += here;
-		if (c->skip == c->bv->bv_len) {
-			c->bv++;
-			c->skip = 0;
-		}
-	}
-	return count;
-}
-
-/*
- * Finds the parts; if there is no room for all, the transfer becomes shorter. Two walks over the
- * stripe units, first to count, then to fill: @fill. They go the same way because the second stops
- * where the first did.
- */
-static void io_cut(struct pvfs_io *io, u32 xsize, bool fill)
-{
-	struct cursor c = { .bv = io->mem };
-	unsigned int nbv = 0, unit = 0, seen = 0;
-	u32 done = 0;
-
-	memset(io->last_part, 0xff, io->part_room * sizeof(*io->last_part));
-	while (done < io->len) {
-		unsigned int turn = unit++ % io->layout.pcount;
-		struct pvfs_extent e;
-
-		if (turn >= io->part_room)
-			goto out;
-		pvfs_stripe_map(&io->layout, io->pos + done, io->len - done, &e);
-		while (e.len) {
-			unsigned int at = io->last_part[turn];
-			struct cursor before = c;
-			struct pvfs_io_part *p;
-			unsigned int count;
-			u32 n;
-
-			if (at == U16_MAX || io->part[at].filled == xsize)
-				at = seen;
-			if (at == io->part_room)
-				goto out;
-			p = &io->part[at];
-			if (at == seen) {
-				if (!fill)
-					*p = (struct pvfs_io_part){ .io = io, .df = e.df,
-								    .off = e.off,
-								    .first = done };
-				p->filled = 0;
-				p->bv = fill ? io->bv + nbv : NULL;
-				nbv += fill ? p->nbv : 0;
-			}
-			n = min_t(u64, e.len, xsize - p->filled);
-			if (fill) {
-				p->bv += io_advance(&c, n, p->bv);
-			} else {
-				count = io_advance(&c, n, NULL);
-				if (nbv + count > io->bv_room) {
-					c = before;
-					goto out;
-				}
-				nbv += count;
-				p->nbv += count;
-				p->len += n;
-			}
-			if (at == seen) {
-				io->last_part[turn] = at;
-				seen++;
-			}
-			p->filled += n;
-			e.len -= n;
-			e.off += n;
-			done += n;
-		}
-	}
-out:
-	io->nparts = seen;
-	io->len = done;
-}
-
-/* The same, of a list: a part is what a datafile has of it, or as much of that as one request may carry. */
-static void io_cut_list(struct pvfs_io *io, u32 xsize, bool fill)
-{
-	unsigned int nbv = 0, seen = 0, i, at;
-	struct pvfs_io_part *p;
-	struct pvfs_extent e;
-	u32 done = 0;
-
-	for (i = 0; i < io->nmem; i++) {
-		const struct bio_vec *mem = &io->mem[i];
-
-		pvfs_stripe_map(&io->layout, page_offset(mem->bv_page), mem->bv_len, &e);
-		for (at = seen; at && io->part[at - 1].df != e.df; at--)
-			;
-		if (!at || io->part[at - 1].filled + e.len > min(xsize, LIST_PART)) {
-			p = &io->part[seen++];
-			if (!fill)
-				*p = (struct pvfs_io_part){ .io = io, .df = e.df, .first = done };
-			p->filled = 0;
-			p->bv = fill ? io->bv + nbv : NULL;
-			nbv += fill ? p->nbv : 0;
-		} else {
-			p = &io->part[at - 1];
-		}
-		if (fill) {
-			*p->bv++ = *mem;
-		} else {
-			p->nbv++;
-			p->len += mem->bv_len;
-		}
-		p->filled += mem->bv_len;
-		done += mem->bv_len;
-	}
-	io->nparts = seen;
-}
-
-static void io_plan(struct pvfs_io *io, u32 xsize)
-{
-	void (*cut)(struct pvfs_io *io, u32 xsize, bool fill) = io->list ? io_cut_list : io_cut;
-	unsigned int i;
-
-	cut(io, xsize, false);
-	cut(io, xsize, true);
-	for (i = 0; i < io->nparts; i++)
-		io->part[i].bv -= io->part[i].nbv;
 }
 
 /* ---------------------------------------------------------------- asking */
@@ -480,8 +306,12 @@ static void io_part_submit(struct pvfs_io *io, struct pvfs_io_part *p, bool asyn
 		req = pvfs_req_alloc(iod, op, room);
 	if (IS_ERR(req)) {
 		p->req = NULL;
-		/* No memory for a list: its pages stay dirty, for another time. */
-		p->err = io->list ? -EINTR : PTR_ERR(req);
+		p->err = PTR_ERR(req);
+		/* No memory for its body: the pages stay dirty, and go without one when they come again. */
+		if (io->list) {
+			p->err = -EINTR;
+			WRITE_ONCE(vol->room.lists, jiffies + LIST_PAUSE);
+		}
 		return;
 	}
 	if (io->list) {
@@ -583,14 +413,14 @@ static int io_prepare(struct pvfs_io *io)
 	/* In a new session the lock is gone, and the end may be elsewhere. */
 	if (io->append && !(io->appender && pvfs_append_holds(io->appender)))
 		return -EAGAIN;
-	/* It was laid out anew since they were gathered: see pvfs_io_get_list(). */
-	if (io->list && io->layout.ssize < PAGE_SIZE)
+	/* It was laid out anew since they were gathered. */
+	if (io->list && !pvfs_io_list_room(io->layout.pcount, io->layout.ssize, vol->wsize))
 		return -EINTR;
 	spin_lock(&pi->lock);
 	io->trunc_gen = pi->attr.trunc_gen;
 	io->size = i_size_read(io->inode);
 	spin_unlock(&pi->lock);
-	io_plan(io, io->write ? vol->wsize : vol->rsize);
+	pvfs_io_plan(io, io->write ? vol->wsize : vol->rsize);
 	/* One more: for the GETATTR that may be made beside a read. */
 	err = pvfs_io_permits_get(PVFS_VOL(io->inode), io->nparts + 1, io->fill);
 	if (err)
@@ -671,7 +501,7 @@ static void io_part_done(struct pvfs_io_part *p, const struct pvfs_request *req)
 	p->err = req->err;
 	if (!p->err)
 		p->err = io->write ? io_part_write_done(io, p, req) : io_part_read_done(io, p, req);
-	else if (p->err == -ENOSPC)
+	else if (p->err == -ENOSPC || p->err == -EDQUOT)
 		pvfs_iod_tells_room(req->server, 0);
 	if (p->err == -ESHUTDOWN || p->err == -EAGAIN)	/* an iod has no cause to say "again" */
 		p->err = -EIO;
@@ -750,9 +580,14 @@ static bool io_lacks(const struct pvfs_io *io, const struct pvfs_io_part *p)
 /* Where a write ends in the file. */
 static u64 io_end(const struct pvfs_io *io)
 {
-	const struct bio_vec *last = &io->mem[io->nmem - 1];
+	const struct bio_vec *mem = io->mem;
+	u32 done = mem->bv_len;
 
-	return io->list ? page_offset(last->bv_page) + last->bv_len : io->pos + io->len;
+	if (!io->list)
+		return io->pos + io->len;
+	for (; done < io->len; done += mem->bv_len)
+		mem++;
+	return page_offset(mem->bv_page) + mem->bv_len;
 }
 
 /* All parts are answered, for good: the results. Does not sleep. */
@@ -775,7 +610,8 @@ static int io_gather(struct pvfs_io *io)
 				io->wtime = p->wtime;
 			continue;
 		}
-		if (p->first < io->good || !io->err)
+		/* What was not asked for is not told as what failed elsewhere. */
+		if (p->first < io->good || !io->err || (io->list && p->err == -EINTR))
 			io->err = p->err;
 		io->good = min(io->good, p->first);
 		if (p->err == -ESTALE)
@@ -983,12 +819,12 @@ void pvfs_io_zero(struct pvfs_io *io, u64 limit)
 		io_zero_behind(io, limit);
 	for (i = 0; i < io->nparts; i++) {
 		const struct pvfs_io_part *p = &io->part[i];
-		struct cursor c = { .bv = p->bv };
+		struct pvfs_io_cursor c = { .bv = p->bv };
 		u32 at = p->got;
 
 		if (p->err || at == p->len)
 			continue;
-		io_advance(&c, at, NULL);
+		pvfs_io_advance(&c, at, NULL);
 		while (at < p->len) {
 			u64 pos = pvfs_stripe_file_off(&io->layout, p->df, p->off + at);
 			u32 n = c.bv->bv_len - c.skip;

@@ -25,8 +25,8 @@
 #define BEHIND_STEP (256u << 10)	/* of that, before others, and how much is dirty, are looked at */
 /* Beyond that an iod's file system may have its end, and write(2) is to say so. */
 #define BEHIND_END (1ll << 40)
-#define WB_FEW 8u			/* pages sent at a time, if there is no memory */
-#define WB_REQUESTS 64u
+#define WB_MANY 1024u			/* pages that are gathered, */
+#define WB_FEW (PVFS_STUFF_MAX / PAGE_SIZE)	/* if there is memory for more than that: it is a whole head */
 #define WB_OUT 8			/* transfers of a file, if there are many: no more before there are so few */
 
 /* ---------------------------------------------------------------- from write(2) */
@@ -285,7 +285,7 @@ struct writeback {
 	struct writeback_control *wbc;
 	struct bio_vec *page;		/* the last may be cut off by the end of the file */
 	unsigned int n, room;
-	unsigned int list;		/* so many need not be next to each other; 0: all have to be */
+	bool list;			/* they need not be next to each other */
 	bool again;			/* pvfs_resend_again() of all of them */
 	bool head;			/* in its turn: see wb_head() */
 	int err;			/* -EINTR: killed, what is left stays dirty */
@@ -420,13 +420,13 @@ static struct pvfs_io *wb_io(const struct writeback *wb, unsigned int at)
 	unsigned int row = wb_row(wb, at), left = wb->n - at, i;
 	struct pvfs_io *io = NULL;
 
-	left = min(left, wb->list);
-	if (row < left)
+	/* Of a list that is shorter than the first row the row is more. */
+	if (wb->list && row < left)
 		io = pvfs_io_get_list(wb->inode, left);
 	if (!io)
 		io = pvfs_io_get(wb->inode, true, page_offset(wb->page[at].bv_page), row * PAGE_SIZE, true);
 	io->pos = page_offset(wb->page[at].bv_page);
-	io->nmem = io->list ? left : min3(row, io->mem_room, (unsigned int)(io->len / PAGE_SIZE));
+	io->nmem = io->list ? min(left, io->mem_room) : min3(row, io->mem_room, (unsigned int)(io->len / PAGE_SIZE));
 	memcpy(io->mem, wb->page + at, io->nmem * sizeof(*io->mem));
 	for (io->len = i = 0; i < io->nmem; i++)
 		io->len += io->mem[i].bv_len;
@@ -478,6 +478,21 @@ static void wb_skip(struct folio *folio)
 	folio_end_writeback(folio);
 }
 
+/* Room for more than a few pages, if there are more, and memory. */
+static void wb_grow(struct writeback *wb)
+{
+	struct bio_vec *page;
+
+	if (wb->page != wb->few)
+		return;
+	page = kmalloc_array(WB_MANY, sizeof(*page), GFP_NOFS | __GFP_NORETRY | __GFP_NOWARN);
+	if (!page)
+		return;
+	memcpy(page, wb->few, wb->n * sizeof(*page));
+	wb->page = page;
+	wb->room = WB_MANY;
+}
+
 /* @folio: locked, and no longer dirty; not locked on return. */
 static void wb_add(struct writeback *wb, struct folio *folio)
 {
@@ -491,6 +506,8 @@ static void wb_add(struct writeback *wb, struct folio *folio)
 		folio_unlock(folio);
 		return;
 	}
+	if (wb->n == wb->room)
+		wb_grow(wb);
 	if (wb->n && (wb->n == wb->room || wb->again != again ||
 		      (!wb->list && !wb_follows(&wb->page[wb->n - 1], pos))))
 		wb_submit(wb);
@@ -549,30 +566,16 @@ static int wb_head(struct writeback *wb, struct address_space *mapping, struct w
 	return err;
 }
 
-/* Pages of a list, each whole in one request, so that it is no more than some requests, which have to be had all at once. */
-static unsigned int wb_list_max(const struct pvfs_volume *vol)
-{
-	if (vol->wsize < PAGE_SIZE)
-		return 0;
-	return clamp(WB_REQUESTS * (vol->wsize >> PAGE_SHIFT), WB_REQUESTS, PVFS_IO_LIST_MAX);
-}
-
 int pvfs_writepages(struct address_space *mapping, struct writeback_control *wbc)
 {
-	struct writeback wb = { .inode = mapping->host, .wbc = wbc };
+	struct writeback wb = { .inode = mapping->host, .wbc = wbc, .room = WB_FEW };
 	int err;
 
-	wb.page = kmalloc_array(PVFS_IO_LIST_MAX, sizeof(*wb.page), GFP_NOFS | __GFP_NORETRY | __GFP_NOWARN);
-	wb.room = PVFS_IO_LIST_MAX;
-	if (!wb.page) {
-		wb.page = wb.few;
-		wb.room = WB_FEW;
-	}
+	wb.page = wb.few;
 	if (pvfs_stuffed(wb.inode)) {
 		err = wb_head(&wb, mapping, wbc);
 	} else {
-		if (READ_ONCE(PVFS_I(wb.inode)->layout.ssize) >= PAGE_SIZE)
-			wb.list = wb_list_max(PVFS_VOL(wb.inode));
+		wb.list = true;
 		err = write_cache_pages(mapping, wbc, wb_page, &wb);
 		wb_submit(&wb);
 	}
