@@ -8,10 +8,11 @@
  * words, and if that is too much, of this volume. When it was written the iod has told anew. So all that was
  * taken fits, as far as it depends on this client.
  *
- * Else the call goes to the iods, and what was taken before goes first, of whatever file: it has counted on
+ * Else the call goes to the iods, and what was taken before for these goes first, of whatever file: it has counted on
  * the room that this call would use.
  */
 #include <linux/backing-dev.h>
+#include <linux/bitmap.h>
 #include <linux/jiffies.h>
 #include <linux/vmstat.h>
 #include "vfs.h"
@@ -23,7 +24,7 @@
 #define FULL_OLD_S 60
 #define FULL_OLD (4u << 20)
 /* A call that is under way on another CPU, and what the kernel has not added up yet there, bytes. */
-#define FULL_PER_CPU (1u << 20)
+#define FULL_PER_CPU max(1ul << 20, 256 * PAGE_SIZE)
 
 /* Beside what is known to be dirty there may be so much. */
 static u64 full_unseen(void)
@@ -31,13 +32,12 @@ static u64 full_unseen(void)
 	return (u64)num_online_cpus() * FULL_PER_CPU;
 }
 
-/* What the iods that get bytes of a range have told, the least of it. */
-static u64 full_room(struct inode *inode, u64 pos, u64 len)
+/* Which iods get bytes of a range: a bit for each. */
+static void full_iods(struct inode *inode, u64 pos, u64 len, unsigned long *iods)
 {
 	struct pvfs_volume *vol = PVFS_VOL(inode);
 	struct pvfs_inode *pi = PVFS_I(inode);
 	struct pvfs_layout layout;
-	u64 room = U64_MAX, when;
 	struct pvfs_extent e;
 	unsigned int i;
 	u64 at;
@@ -45,11 +45,23 @@ static u64 full_room(struct inode *inode, u64 pos, u64 len)
 	spin_lock(&pi->lock);
 	layout = pi->layout;
 	spin_unlock(&pi->lock);
+	bitmap_zero(iods, vol->niods);
 	for (at = round_down(pos, layout.ssize), i = 0; at < pos + len && i < layout.pcount;
 	     at += layout.ssize, i++) {
 		pvfs_stripe_map(&layout, at, 1, &e);
-		room = min(room, pvfs_iod_room(pvfs_io_iod(vol, &layout, e.df), &when));
-		if (time_after64(get_jiffies_64(), when + FULL_OLD_S * HZ))
+		__set_bit(pvfs_stripe_iod(&layout, e.df, vol->niods), iods);
+	}
+}
+
+/* What they have told, the least of it. @aged: if that is old, it is not much. */
+static u64 full_room(const struct pvfs_volume *vol, const unsigned long *iods, bool aged)
+{
+	u64 room = U64_MAX, when;
+	unsigned long i;
+
+	for_each_set_bit(i, iods, vol->niods) {
+		room = min(room, pvfs_iod_room(vol->iods[i], &when));
+		if (aged && time_after64(get_jiffies_64(), when + FULL_OLD_S * HZ))
 			room = min(room, FULL_OLD + full_unseen());
 	}
 	return room;
@@ -79,6 +91,21 @@ u64 pvfs_full_dirty(const struct pvfs_volume *vol, bool exact)
 	return pages << PAGE_SHIFT;
 }
 
+/* Is there less room than what is dirty, and @len bytes? */
+static bool full_short(const struct pvfs_volume *vol, const unsigned long *iods, u64 len, bool aged)
+{
+	u64 more = len + full_unseen(), dirty;
+
+	/* First what is dirty: what no longer is when that is looked at, the iod has told of by then (io.c). */
+	dirty = global_node_page_state(NR_FILE_DIRTY) + global_node_page_state(NR_WRITEBACK);
+	smp_rmb();
+	if (full_room(vol, iods, aged) >= (dirty << PAGE_SHIFT) + more)
+		return false;
+	dirty = pvfs_full_dirty(vol, false);
+	smp_rmb();
+	return full_room(vol, iods, aged) < dirty + more;
+}
+
 /**
  * pvfs_full_soon - might bytes not fit, that are written to the page cache now?
  * @inode: the file
@@ -89,14 +116,23 @@ u64 pvfs_full_dirty(const struct pvfs_volume *vol, bool exact)
  */
 bool pvfs_full_soon(struct inode *inode, u64 pos, u64 len)
 {
-	u64 more = len + full_unseen(), machine, room;
+	DECLARE_BITMAP(iods, PVFS_IOD_MAX);
 
 	if (pvfs_stuffed(inode))
 		return false;
-	machine = global_node_page_state(NR_FILE_DIRTY) + global_node_page_state(NR_WRITEBACK);
-	machine <<= PAGE_SHIFT;
-	room = full_room(inode, pos, len);
-	return room < machine + more && room < pvfs_full_dirty(PVFS_VOL(inode), false) + more;
+	full_iods(inode, pos, len, iods);
+	return full_short(PVFS_VOL(inode), iods, len, true);
+}
+
+/* Has a file, that is open, anything in the page cache that one of these iods is to get? */
+static bool full_counts_on(struct inode *inode, const unsigned long *iods)
+{
+	DECLARE_BITMAP(own, PVFS_IOD_MAX);
+
+	if (pvfs_stuffed(inode) || !pvfs_unwritten(inode))
+		return false;
+	full_iods(inode, 0, LLONG_MAX, own);
+	return bitmap_intersects(own, iods, PVFS_VOL(inode)->niods);
 }
 
 /**
@@ -105,19 +141,25 @@ bool pvfs_full_soon(struct inode *inode, u64 pos, u64 len)
  * @pos: of the first byte
  * @len: bytes
  *
- * Then all that write(2) has left in the page cache, of any file of the volume, is written first. It waits for iods
- * and for the manager, as fsync does, so not under the APPEND lock. Errors are told by fsync and close.
+ * Then what write(2) has left in the page cache for the same iods, of any file of the volume, is written first. That waits
+ * for iods and for the manager, as fsync does, so not under the APPEND lock; and not at all while a server is away, which need
+ * not be one of these: then fsync may have to tell. Nor because an iod was silent for long, as nothing is kept for so
+ * long. Errors are told by fsync and close.
  *
  * Return: 0 or -EINTR (killed meanwhile).
  */
 int pvfs_full_settle(struct inode *inode, u64 pos, u64 len)
 {
 	struct pvfs_volume *vol = PVFS_VOL(inode);
+	DECLARE_BITMAP(iods, PVFS_IOD_MAX);
 	struct inode *each;
 	struct pvfs_walk w;
 	int err = 0;
 
-	if (!pvfs_full_soon(inode, pos, len) || !pvfs_full_dirty(vol, true))
+	if (pvfs_stuffed(inode))
+		return 0;
+	full_iods(inode, pos, len, iods);
+	if (!full_short(vol, iods, len, false) || !pvfs_full_dirty(vol, true) || !pvfs_volume_up(vol))
 		return 0;
 	/* What is closed is open until it is written: late.c. */
 	pvfs_walk_begin(&w, &vol->open_lock, &vol->open_list, offsetof(struct pvfs_inode, opens.listed));
@@ -125,7 +167,7 @@ int pvfs_full_settle(struct inode *inode, u64 pos, u64 len)
 		each = pvfs_walk_next(&w);
 		if (!each)
 			break;
-		if (!pvfs_stuffed(each) && pvfs_behind_settle(each))
+		if (full_counts_on(each, iods) && pvfs_behind_settle(each))
 			err = -EINTR;
 		pvfs_iput_later(each);
 	}

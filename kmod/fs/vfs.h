@@ -15,9 +15,9 @@
  *   mmap.c       mappings that are stored to         ahead.c   reading ahead of who does not read on
  *   writeback.c  writing to the page cache, and from there
  *   full.c       will that fit
- *   late.c       what dying tasks leave to be written
+ *   late.c       what closes and dying tasks leave to be written
  *   space.c      fallocate, holes
- *   io.c         one transfer between memory and the iods
+ *   io.c         one transfer between memory and the iods, io_cut.c which parts it has
  *   head.c       the same for files whose bytes are with the mgr
  *   draft.c      new ones
  *   unstable.c   what is yet to be synced            sync.c    syncing it
@@ -755,13 +755,11 @@ int pvfs_meta_removexattr(struct inode *inode, const char *name);
 #define PVFS_IO_MAX (8u << 20)		/* bytes of one transfer */
 /* up to here the bookkeeping is of one size and from a pool */
 #define PVFS_IO_SMALL (64u << 10)
-#define PVFS_IO_LIST_MAX 1024u		/* pages of a list */
 
 /*
  * One transfer: a contiguous range of a file, and memory that holds it, or a list of pages. Made by
- * pvfs_io_get() or pvfs_io_get_list(),
- * filled by the caller (mem, nmem, len), moved by pvfs_io_run() or by pvfs_io_start() and
- * pvfs_io_finish(), given back by pvfs_io_put().
+ * pvfs_io_get() or pvfs_io_get_list(), filled by the caller (mem, nmem, len), moved by pvfs_io_run() or by
+ * pvfs_io_start() and pvfs_io_finish(), given back by pvfs_io_put().
  */
 struct pvfs_io_part;
 
@@ -889,9 +887,9 @@ void pvfs_deferred_forget(struct pvfs_volume *vol);
 
 /* ---------------------------------------------------------------- late.c */
 
-bool pvfs_dying(void);
 #define PVFS_LATE_MAX 64		/* files of a volume that are written for nobody who waits */
 
+bool pvfs_dying(void);
 bool pvfs_late_room(const struct pvfs_volume *vol);
 bool pvfs_late_behind(struct inode *inode);
 bool pvfs_late_due(struct inode *inode);

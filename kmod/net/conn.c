@@ -20,7 +20,6 @@
 #include "trace.h"
 
 #define CREDITS_KEPT 8u		/* of a channel to the mgr: see conn_may_send() */
-#define OVERTAKES (HZ / 10)	/* how long a reply may be on its way beside later ones */
 
 static bool conn_may_move(enum pvfs_conn_state from, enum pvfs_conn_state to)
 {
@@ -961,25 +960,6 @@ struct pvfs_server *pvfs_server_new(struct pvfs_volume *vol, u8 role, u32 index,
 		INIT_DELAYED_WORK(&c->again_work, conn_again_work);
 	}
 	return s;
-}
-
-void pvfs_iod_tells_room(struct pvfs_server *s, u64 room)
-{
-	u64 now = get_jiffies_64();
-	s64 old = atomic64_read(&s->room);
-
-	/* Replies overtake each other: if it is more than a moment ago, it may be from before that. */
-	do {
-		if (room > (u64)old && now - READ_ONCE(s->room_told) < OVERTAKES)
-			return;
-	} while (!atomic64_try_cmpxchg(&s->room, &old, room));
-	WRITE_ONCE(s->room_told, now);
-}
-
-u64 pvfs_iod_room(const struct pvfs_server *s, u64 *when)
-{
-	*when = READ_ONCE(s->room_told);
-	return atomic64_read(&s->room);
 }
 
 void pvfs_server_free(struct pvfs_server *s)

@@ -193,6 +193,7 @@ struct pvfs_room {
 	mempool_t *ios;			/* io.c: small transfers that never fail */
 	atomic_t big;			/* big transfers that may begin yet */
 	atomic_t ahead;			/* transfers that may go on alone yet */
+	unsigned long lists;		/* no list before that, jiffies: there was no memory for one */
 	atomic_t permits[2];		/* requests that transfers may make yet; and those that give */
 	wait_queue_head_t io_wait;	/* big, or one of the permits, grew */
 };
@@ -338,6 +339,7 @@ struct pvfs_volume {
 	u64 lock_ids;			/* the last owner's or ticket's number */
 	atomic_t lock_calls;		/* that exist; 0 wakes async_wait */
 	u32 aborts;	/* umount -f came so often, or umount has no patience; under locks_lock */
+	unsigned long forced;		/* when umount -f came the last time, jiffies; 0: never */
 	bool locks_dead;		/* unmounting, and the mgr does not answer: they fail */
 	bool idmapped;			/* was seen through a mount that maps ids; never reset */
 

@@ -21,6 +21,7 @@
 #include "conn.h"
 
 #define SLOTS_KEPT 8u		/* of a session: see volume_slot_try() */
+#define OVERTAKES (HZ / 10)	/* how long a reply may be on its way beside later ones */
 #define CLOSE_WAIT_MS 10000	/* for closes that are on their way at unmount */
 #define LEAVE_MS msecs_to_jiffies(200)	/* that unmounting leaves to recovery at a time */
 #define IODTAB_MAX (512u << 10)	/* bytes of the iod table */
@@ -662,4 +663,23 @@ bool pvfs_volume_up(const struct pvfs_volume *vol)
 	for (i = 0; i < vol->niods && up; i++)
 		up = READ_ONCE(vol->iods[i]->nup);
 	return up;
+}
+
+void pvfs_iod_tells_room(struct pvfs_server *s, u64 room)
+{
+	u64 now = get_jiffies_64();
+	s64 old = atomic64_read(&s->room);
+
+	/* Replies overtake each other: if it is more than a moment ago, it may be from before that. */
+	do {
+		if (room > (u64)old && now - READ_ONCE(s->room_told) < OVERTAKES)
+			return;
+	} while (!atomic64_try_cmpxchg(&s->room, &old, room));
+	WRITE_ONCE(s->room_told, now);
+}
+
+u64 pvfs_iod_room(const struct pvfs_server *s, u64 *when)
+{
+	*when = READ_ONCE(s->room_told);
+	return atomic64_read(&s->room);
 }

@@ -13,7 +13,7 @@
 . "${0%/*}/bad_resent.sh"
 . "${0%/*}/bad_full.sh"
 
-plan 116
+plan 117
 KEY=key
 TIMEO=timeo=30
 conf=/run/pvfs-cluster/volume/pvfs.conf
@@ -988,6 +988,7 @@ check "full disk under the iods" full_iod
 full_files
 check "... write says it, of small calls, too, and all that was taken is there" full_small
 check "... of several files, and beside large calls" full_several
+check "... beside an iod that hangs" full_beside_hung
 check "... when others take the room fsync says it, and then write" full_by_others
 rmdir "$M/small"
 check "full disk under the mgr" full_mgr

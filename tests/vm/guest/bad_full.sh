@@ -145,6 +145,45 @@ full_several()
 	END
 }
 
+# Who writes to a nearly full iod waits for what others have kept for that one, not for what another iod, which hangs, is to get.
+full_beside_hung()
+{
+	full_python <<-'END'
+		import subprocess, threading
+		iod = int(subprocess.check_output(['pgrep', '-f', 'pvfs-iod --index 0']))
+		def new_at(iod, name):
+		    path = f'{mine}/{name}'
+		    os.close(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL))
+		    os.setxattr(path, 'pvfs.layout', f'base={iod} pcount=1 ssize=65536'.encode())
+		    return os.open(path, os.O_RDWR)
+		kept, other = new_at(0, 'kept'), new_at(1, 'other')
+		fill(6 << 20)
+		reset()
+		# Its lease may come a moment after the first open's CLOSE.
+		eventually(lambda: (os.pwrite(kept, bytes(4096), 0), counted('written_behind') > 0)[-1])
+		os.pwrite(kept, bytes_of(2 << 20), 0)
+		assert counted('written_behind') >= 2 << 20
+		large = bytes_of(4 << 20, 5)
+		wrote = []
+		t = threading.Thread(target=lambda: wrote.append(os.pwrite(other, large, 0)))
+		freeze(iod)
+		try:
+		    t.start()
+		    eventually(lambda: wrote)
+		finally:
+		    os.kill(iod, signal.SIGCONT)
+		    t.join()
+		same(wrote, [len(large)])
+		same((came(kept), came(other)), (0, 0))
+		same(os.pread(other, len(large), 0), large)
+		same(os.pread(kept, 2 << 20, 0), bytes_of(2 << 20))
+		for fd, name in (kept, 'kept'), (other, 'other'):
+		    os.close(fd)
+		    os.unlink(f'{mine}/{name}')
+		os.unlink(f'{mine}/fill')
+	END
+}
+
 # Others take the room when bytes have been taken for it: then fsync says so, and from then on write(2) itself.
 full_by_others()
 {
