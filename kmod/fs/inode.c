@@ -298,6 +298,8 @@ void pvfs_iput_later(struct inode *inode)
 		iput(inode);
 		return;
 	}
+	if (atomic_add_unless(&inode->i_count, -1, 1))
+		return;
 	atomic_inc(&use->vol->closing);
 	pvfs_use_iput(use);
 }
@@ -308,6 +310,9 @@ void pvfs_iput_later(struct inode *inode)
  */
 static bool closes_give_up(struct pvfs_volume *vol, int *wrote, unsigned int *waited)
 {
+	/* umount -f was just asked for: that is who says so. */
+	unsigned long when = READ_ONCE(vol->forced);
+	bool forced = when && time_before(jiffies, when + msecs_to_jiffies(2 * CLOSE_WAIT_MS));
 	u64 dirty = pvfs_full_dirty(vol, true);
 	int now = atomic_read(&vol->wrote);
 
@@ -315,9 +320,9 @@ static bool closes_give_up(struct pvfs_volume *vol, int *wrote, unsigned int *wa
 	*wrote = now;
 	if (!dirty)
 		return true;
-	if (*waited < WRITE_WAIT_MS)
+	if (*waited < WRITE_WAIT_MS && !forced)
 		return false;
-	pr_err("%s: unmounted although an I/O daemon does not answer: about %llu KiB that were written and not synced are lost\n",
+	pr_err("%s: unmounted although a server does not answer: about %llu KiB that were written and not synced are lost\n",
 	       vol->opts.volume, dirty >> 10);
 	return true;
 }

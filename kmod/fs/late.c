@@ -15,7 +15,7 @@
  * then on what it asks on its way out goes on alone, see pvfs_exit_hurry(): pages stay in the
  * mapping, dirty or being written, a draft stays with the inode, and the open, without which the
  * iods would refuse them, is given back after that. What fails is noted in the mapping, for who has
- * the file open and syncs it.
+ * the file open and syncs it, and in the log, as there may be nobody.
  *
  * What was written under a WRITE lease goes the same way behind its last close, as whoever asks for the file waits for that
  * wherever he is. There nobody waits here, either, unless that is so of many files already.
@@ -44,12 +44,18 @@ static void late_work(struct work_struct *work)
 {
 	struct late *late = container_of(work, struct late, work);
 	struct inode *inode = late->inode;
+	errseq_t since = filemap_sample_wb_err(inode->i_mapping);
+	int err;
 
 	pvfs_draft_settle(inode);
 	if (late->flags & PVFS_O_WRITE)
 		pvfs_wlease_leave(inode);
 	pvfs_cache_write(inode, 0, LLONG_MAX);
 	pvfs_unstable_settle(inode);
+	err = filemap_check_wb_err(inode->i_mapping, since);
+	if (err)
+		pr_warn_ratelimited("%s: inode %llu: something that was written and closed is lost: error %d\n",
+				    PVFS_VOL(inode)->opts.volume, PVFS_I(inode)->fid.ino, err);
 	if (late->flags)
 		pvfs_close_at_mgr(PVFS_VOL(inode), &PVFS_I(inode)->fid, late->flags, inode);
 	smp_store_release(&late->done, true);	/* pairs with late_done() */

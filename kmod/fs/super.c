@@ -330,8 +330,11 @@ static int pvfs_show_options(struct seq_file *m, struct dentry *root)
  */
 void pvfs_umount_begin(struct super_block *sb)
 {
-	pvfs_locks_abort(sb->s_fs_info);
-	pvfs_volume_abort(sb->s_fs_info);
+	struct pvfs_volume *vol = sb->s_fs_info;
+
+	WRITE_ONCE(vol->forced, jiffies);
+	pvfs_locks_abort(vol);
+	pvfs_volume_abort(vol);
 }
 
 /*

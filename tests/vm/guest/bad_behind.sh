@@ -127,7 +127,7 @@ behind_unmounted()
 	local f
 
 	"$cluster" mount $P
-	for f in written stored; do one_iod_file "$P/striped/$f"; done
+	for f in written stored forced; do one_iod_file "$P/striped/$f"; done
 	by_hand
 	"$cluster" kill iod0 STOP
 	python3 - $P/striped <<-'END'
@@ -149,8 +149,22 @@ behind_unmounted()
 	by_itself
 	for f in written stored; do
 		starts_with "$M/striped/$f" $f
-		rm "$M/striped/$f"
 	done
+	# Who will not wait is told what that costs.
+	"$cluster" mount $P
+	by_hand
+	behind_python $P/striped "$M/striped" "$(echo /proc/fs/pvfs/vol-*)" "$(pgrep -f 'pvfs-iod --index 0')" <<-'END'
+		from behind import *
+		fd = held('forced', os.O_WRONLY)
+		freeze(int(sys.argv[4]))
+		os.write(fd, bytes_of(4096))
+	END
+	background "$cluster" umount -f $P
+	ended 60
+	"$cluster" kill iod0 CONT
+	by_itself
+	dmesg | grep "pvfs: vol: inode $(stat -c %i "$M/striped/forced"): something that was written and closed is lost: error -"
+	rm "$M"/striped/{written,stored,forced}
 }
 
 # close does not wait for an iod that is away, unless it is to (flush=close), nor do those who want other files meanwhile. Of many
@@ -161,9 +175,7 @@ behind_closed()
 	"$cluster" mount -o flush=close /mnt/laid
 	by_hand
 	behind_python "$M/striped" $P/striped "$S" /mnt/laid/striped "$(pgrep -f 'pvfs-iod --index 0')" <<-'END'
-		import glob
 		import re
-		import signal
 		import threading
 		from behind import *
 		waiting, iod = sys.argv[4], int(sys.argv[5])
@@ -194,7 +206,7 @@ behind_closed()
 		        os.close(fd)
 		        told.append(fd)
 		threads = [threading.Thread(target=close, args=x) for x in ((fds, closed), ([waits], waited))]
-		os.kill(iod, signal.SIGSTOP)
+		freeze(iod)
 		try:
 		    for t in threads:
 		        t.start()
