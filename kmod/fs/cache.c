@@ -8,7 +8,7 @@
  * (pvfs_cache_check()), while there is a lease on that version, or to write, which is when read(2) takes
  * them (pvfs_cache_reads()), and after a write of this client (pvfs_cache_drop()); a write of another client
  * shows in a mapping at the next open. What is stored in a mapping, or written under a lease, goes to the
- * iods at msync, munmap, fsync, close and exit (late.c), before a read or write of this client that may touch
+ * iods at msync and fsync, at or behind munmap, close and exit (late.c), before a read or write of this client that may touch
  * it and goes past the cache, and when memory is wanted.
  *
  * Without a lease, and in large calls, write(2) goes past the cache. So that a page which was filled before

@@ -3,10 +3,10 @@
  * writeback.c - what is written to the page cache, and how it comes to the iods.
  *
  * write(2) leaves its bytes in the page cache while there is a WRITE lease (wlease.c), a shared mapping
- * always. They go to the iods a batch of neighbouring pages at a time, several at once, nobody waiting for
- * each: when the kernel's flusher finds them old or too many, at fsync, close, and where cache.c says.
- * What could not be written is told by fsync and close, once to each who has the file open; from then on
- * the file is written through, so that write(2) says why not.
+ * always. They go to the iods up to 4 MiB at a time, what is not next to each other as a list, several at once, nobody
+ * waiting for each: when there is so much in a row, when the kernel's flusher finds them old or too many, at fsync, behind
+ * close and munmap, and where cache.c says. What could not be written is told by fsync, and close as far as it is known then,
+ * once to each who has the file open; from then on the file is written through, so that write(2) says why not.
  *
  * What does not go to the cache, but to the iods at once: large calls, which a copy costs more than it
  * gains; those of descriptors with O_DIRECT or O_SYNC; what would leave a hole, as only the iods know what
