@@ -230,9 +230,9 @@ static int namei_both(struct inode *inode, struct dentry *first, struct dentry *
  * may still be on other names of the inode that are in use: they are asked about like the first, and
  * all are gone when the VFS begins anew.
  *
- * What may not replace is refused whatever it is that is there. And what is to be replaced need not
- * be known: the mgr goes by the names. But the two names of an exchange must both be known; and a
- * directory's, which is right, is not given up, as something may be mounted there.
+ * What is to be replaced, or must not be, need not be known: the mgr goes by the names. But the two
+ * names of an exchange must both be known; and a directory's, which is right, is not given up, as
+ * something may be mounted there.
  *
  * @version: the inode's, as it came with @dentry's name.
  *
@@ -248,7 +248,7 @@ static int namei_renamed_meanwhile(struct inode *inode, struct dentry *dentry, u
 
 	if ((flags & LOOKUP_RENAME_TARGET) && !S_ISDIR(inode->i_mode))
 		gone = -EAGAIN;
-	if ((flags & (LOOKUP_PARENT | LOOKUP_EXCL)) || likely(!namei_in_rename()))
+	if ((flags & LOOKUP_PARENT) || likely(!namei_in_rename()))
 		return 0;
 	WRITE_ONCE(dentry->d_fsdata, current);
 	while (!err && unlikely(first = namei_found_before(inode, dentry))) {
@@ -257,7 +257,10 @@ static int namei_renamed_meanwhile(struct inode *inode, struct dentry *dentry, u
 		if (err == -ENOENT) {
 			d_drop(first);
 			any = true;
-			err = 0;
+			/* It is found once more, by the LOOKUP that follows. */
+			err = gone == -EAGAIN ? gone : 0;
+			if (err)
+				WRITE_ONCE(first->d_fsdata, current);
 		} else if (err == -EAGAIN) {
 			/* The first may be the inode's still, and is asked about when we come again. */
 			WRITE_ONCE(first->d_fsdata, current);
@@ -478,6 +481,7 @@ static struct dentry *pvfs_lookup(struct inode *dir, struct dentry *dentry, unsi
 	struct inode *inode = NULL;
 	struct pvfs_found found;
 	struct dentry *alias;
+	bool directory;
 	int err;
 
 	if (dentry->d_name.len > PVFS_NAME_MAX)
@@ -495,8 +499,12 @@ again:
 			pvfs_fresh_leave(inode, &found.ask);
 		err = namei_renamed_meanwhile(inode, dentry, flags, found.attr.version);
 		if (err) {
+			directory = S_ISDIR(inode->i_mode);
 			iput(inode);
 			inode = NULL;
+			/* Nothing need be known of it. */
+			if (err == -EAGAIN && (flags & LOOKUP_RENAME_TARGET) && !directory)
+				return NULL;
 			if (err == -EAGAIN)
 				goto again;
 			return ERR_PTR(err);

@@ -410,6 +410,34 @@ static void race_rename(void)
 	}
 }
 
+/* A file that has one of two names at any time: who renames it and must not replace finds it, or not; never both. */
+static void race_noreplace(void)
+{
+	static const char *const name[] = { "n0", "n1" };
+	unsigned int i, done = 0;
+	int status, err;
+	pid_t pid;
+
+	ops_make("n0", 10, 1);
+	fflush(stdout);
+	pid = fork();
+	OK(pid);
+	if (!pid) {
+		for (i = 0; i < 400; i++)
+			if (rename(o(name[i % 2]), o(name[!(i % 2)])) && errno != ENOENT)
+				_exit(errno);
+		_exit(0);
+	}
+	for (i = 0; !waitpid(pid, &status, WNOHANG); i++) {
+		err = renameat2(AT_FDCWD, name[i % 2], AT_FDCWD, name[!(i % 2)], RENAME_NOREPLACE) ? errno : 0;
+		if (err && err != ENOENT)
+			FAIL("rename %u says that it is there: %s", i, strerror(err));
+		done += !err;
+	}
+	EQ(status, 0);
+	WANT(done);
+}
+
 const struct ops_check ops_two[] = {
 	{ "two mounts: writes", writes },
 	{ "two mounts: sizes while both write", sizes },
@@ -424,5 +452,6 @@ const struct ops_check ops_two[] = {
 	{ "two mounts: maps", maps },
 	{ "two mounts: exclusive creates race", race_create },
 	{ "two mounts: renames race", race_rename },
+	{ "two mounts: renames race, which must not replace", race_noreplace },
 	{ NULL, NULL }
 };
