@@ -12,7 +12,7 @@
 
 #define PVFS_MAGIC		0x53465650u	/* "PVFS" as little-endian bytes */
 #define PVFS_HDR_VERSION	1		/* of the framing below */
-#define PVFS_PROTO_VERSION	10		/* of the operations; exchanged in AUTH */
+#define PVFS_PROTO_VERSION	11		/* of the operations; exchanged in AUTH */
 #define PVFS_PORT_MGR		7100
 #define PVFS_PORT_IOD		7101		/* the first iod of a node */
 
@@ -194,6 +194,7 @@ enum pvfs_role {
 #define PVFS_AF_WLEASE		0x200u	/* nor what it writes to it: it has a WRITE lease */
 #define PVFS_AF_KEPT		0x400u	/* LEASE came before the WRITE lease went that a CLOSE has ended */
 #define PVFS_AF_OUT		0x800u	/* of CREATE, OPEN: the session is out of the file, or is being told to go */
+#define PVFS_AF_LASTS		0x1000u	/* of TURN: nobody comes in to write before that is recalled */
 
 /* pvfs_session_open_req.flags */
 #define PVFS_SO_LEASES		0x1u	/* the client answers RECALL: it may be given leases */
@@ -234,6 +235,7 @@ enum pvfs_role {
 
 /* pvfs_turn_req.flags */
 #define PVFS_TN_ALONE		0x1u	/* all others are to go out; with a WRITE lease */
+#define PVFS_TN_READ		0x2u	/* those of them who may write; with a lease to read that lasts */
 
 /* pvfs_flush_req.flags */
 #define PVFS_FL_RECALLED	0x1u	/* because of a RECALL: the lease has been given up */

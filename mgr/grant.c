@@ -117,12 +117,21 @@ void mgr_draft_note(struct mgr_op *op, const struct mgr_inode *in)
 							      .settle = settle };
 }
 
-void mgr_yield_note(struct mgr_op *op, u64 ino)
+void mgr_yield_note(struct mgr_op *op, u64 ino, bool writers)
 {
 	struct mgr_noted *n = op->recalls ? note(op, ino) : NULL;
 
-	if (n)
-		n->yield = true;
+	if (!n)
+		return;
+	n->yield = true;
+	n->writers = writers;
+}
+
+void mgr_lasting_note(struct mgr_op *op, u64 ino)
+{
+	/* What it opens for others its own session is to hear of as well. */
+	if (mgr_leases_lasting(&op->m->leases, ino, op->for_others ? 0 : mgr_op_session(op)))
+		mgr_lease_note(op, ino, op->for_others);
 }
 
 bool mgr_takes_leases(struct mgr *m, u64 session)
@@ -138,10 +147,10 @@ bool mgr_takes_leases(struct mgr *m, u64 session)
 	return ret;
 }
 
-bool mgr_yield_may(struct mgr *m, u64 ino, u64 but)
+bool mgr_yield_may(struct mgr *m, u64 ino, u64 but, bool writers)
 {
 	u64 ids[MGR_IN_MAX];
-	u32 i, n = min(mgr_opens_in(&m->opens, ino, but, ids, MGR_IN_MAX), MGR_IN_MAX);
+	u32 i, n = min(mgr_opens_in(&m->opens, ino, but, writers, ids, MGR_IN_MAX), MGR_IN_MAX);
 
 	for (i = 0; i < n; i++)
 		if (!mgr_takes_leases(m, ids[i]))
@@ -157,7 +166,7 @@ static bool in_the_way(struct mgr_op *op, const struct mgr_noted *n, u64 now)
 
 	if (n->settle)
 		return mgr_leases_writer(l, n->ino, session);
-	if (n->yield && mgr_opens_in(&op->m->opens, n->ino, session, NULL, 0))
+	if (n->yield && mgr_opens_in(&op->m->opens, n->ino, session, n->writers, NULL, 0))
 		return true;
 	if (n->yield && !n->change)
 		return mgr_leases_drafted(l, n->ino, session, now);
@@ -321,6 +330,67 @@ static void write_end(struct mgr_op *op, u64 ino, u64 session, bool (*over)(void
 void mgr_write_trim(struct mgr_op *op, u64 ino, u64 session)
 {
 	write_end(op, ino, session, writes_no_more);
+}
+
+/* ---- leases to read that last ---- */
+
+static bool read_alone(void *arg)
+{
+	struct mgr_opens_view v = opens_of(arg);
+
+	return v.open && !v.out && !v.writers_in;
+}
+
+static bool opened_no_more(void *arg)
+{
+	return !opens_of(arg).open;
+}
+
+static bool reads_no_more(void *arg)
+{
+	struct mgr_opens_view v = opens_of(arg);
+
+	return !v.open || v.out;
+}
+
+bool mgr_lasting_turn(struct mgr_op *op, u64 ino)
+{
+	struct writing w = { .m = op->m, .ino = ino, .session = mgr_op_session(op) };
+
+	if (!mgr_leases_last(&op->m->leases, ino, w.session, mgr_mono_ms(), read_alone, &w))
+		return false;
+	/* As in mgr_lease_begin(). */
+	if (!atomic_load(&op->s->dead))
+		return true;
+	mgr_leases_drop(&op->m->leases, ino, w.session);
+	return false;
+}
+
+/* @over: as mgr_leases_unlast() takes it */
+static void lasting_end(struct mgr *m, u64 ino, u64 session, bool (*over)(void *arg))
+{
+	struct writing w = { .m = m, .ino = ino, .session = session };
+	u64 asked = atomic_load(&m->recalls.born);
+
+	/* As in write_end(). */
+	if (mgr_leases_unlast(&m->leases, ino, session, mgr_mono_ms(), over, &w))
+		mgr_recall_answered(m, session, &ino, 1, 0, asked);
+}
+
+void mgr_lasting_over(struct mgr_op *op, u64 ino)
+{
+	lasting_end(op->m, ino, mgr_op_session(op), NULL);
+}
+
+void mgr_lasting_back(struct mgr_op *op, u64 ino)
+{
+	lasting_end(op->m, ino, mgr_op_session(op), reads_no_more);
+}
+
+void mgr_open_trim(struct mgr *m, u64 ino, u64 session)
+{
+	lasting_end(m, ino, session, opened_no_more);
+	mgr_yield_trim(m, ino, session);
 }
 
 void mgr_write_back(struct mgr_op *op, u64 ino)

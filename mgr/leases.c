@@ -92,6 +92,11 @@ static bool kept(const struct mgr_lease *e)
 	return e->draft || e->write;
 }
 
+static u64 lease_end(const struct mgr_lease *e)
+{
+	return e->write || e->lasts ? MGR_LEASE_NEVER : e->read_end;
+}
+
 /* Leaves its inode in place. */
 static void lease_free(struct mgr_leases *l, struct mgr_lease *e)
 {
@@ -100,6 +105,7 @@ static void lease_free(struct mgr_leases *l, struct mgr_lease *e)
 	mgr_held_del(&l->of, &e->held, e->session);
 	atomic_fetch_sub(&l->kept, kept(e));
 	atomic_fetch_sub(&l->writes, e->write);
+	atomic_fetch_sub(&l->lasting, e->lasts);
 	free(e);
 	atomic_fetch_sub_explicit(&l->count, 1, memory_order_relaxed);
 }
@@ -135,7 +141,15 @@ static void lease_mark(struct mgr_leases *l, struct mgr_lease *e, bool draft, bo
 	e->draft = draft;
 	e->write = write;
 	atomic_fetch_add(&l->kept, kept(e) - was);
-	e->end = write ? MGR_LEASE_NEVER : e->read_end;
+	e->end = lease_end(e);
+}
+
+/* The same. */
+static void lease_mark_lasts(struct mgr_leases *l, struct mgr_lease *e, bool lasts)
+{
+	atomic_fetch_add(&l->lasting, lasts - e->lasts);
+	e->lasts = lasts;
+	e->end = lease_end(e);
 }
 
 static void lease_move(struct mgr_lease *e)
@@ -223,7 +237,7 @@ bool mgr_leases_grant(struct mgr_leases *l, u64 ino, u64 session, u64 now, u64 e
 		e = lease_new(l, s, f, session);
 	if (e) {
 		e->read_end = end;
-		e->end = e->write ? MGR_LEASE_NEVER : end;
+		e->end = lease_end(e);
 		lease_order(f, e);
 	}
 	inode_trim(f);
@@ -248,10 +262,12 @@ void mgr_leases_drop_read(struct mgr_leases *l, u64 ino, u64 session)
 	struct mgr_lease_stripe *s = stripe_lock(l, ino);
 	struct mgr_lease *e = lease_find(s, ino, session);
 
-	if (e && e->write)
+	if (e && e->write) {
 		e->read_end = 0;
-	else if (e)
+		lease_mark_lasts(l, e, false);
+	} else if (e) {
 		lease_del(l, e);
+	}
 	pthread_mutex_unlock(&s->lock);
 }
 
@@ -270,8 +286,8 @@ void mgr_leases_draft(struct mgr_leases *l, u64 ino, u64 session, bool on)
 }
 
 /* Stripe lock held. One that is not to be believed by itself: it has expired. */
-static struct mgr_lease *lease_for_write(struct mgr_leases *l, struct mgr_lease_stripe *s, u64 ino,
-					 u64 session, bool room)
+static struct mgr_lease *lease_get(struct mgr_leases *l, struct mgr_lease_stripe *s, u64 ino, u64 session,
+				   bool room)
 {
 	struct mgr_leased *f = room ? inode_get(s, ino) : NULL;
 	struct mgr_lease *e;
@@ -314,7 +330,7 @@ bool mgr_leases_write(struct mgr_leases *l, u64 ino, u64 session, u64 now, bool 
 		ret = true;
 	} else if (!alone) {
 		ret = draft;
-	} else if (e || (e = lease_for_write(l, s, ino, session, room))) {
+	} else if (e || (e = lease_get(l, s, ino, session, room))) {
 		/* Seen by who opens it from here on: @kept is looked at first, and then there is the lock. */
 		lease_mark(l, e, false, true);
 		lease_move(e);
@@ -410,6 +426,79 @@ bool mgr_leases_unwrite(struct mgr_leases *l, u64 ino, u64 session, u64 now, boo
 	return gone;
 }
 
+bool mgr_leases_last(struct mgr_leases *l, u64 ino, u64 session, u64 now, bool (*may)(void *arg), void *arg)
+{
+	bool room = !full(l) || make_room(l, now), ret = false;
+	struct mgr_lease_stripe *s = stripe_lock(l, ino);
+	struct mgr_lease *e = lease_find(s, ino, session) ?: lease_get(l, s, ino, session, room);
+
+	if (!e)
+		goto out;
+	ret = e->lasts;
+	if (!ret) {
+		/* Seen by who comes in from here on: @lasting is looked at first, and then there is the lock. */
+		lease_mark_lasts(l, e, true);
+		ret = may(arg);
+		if (!ret)
+			lease_mark_lasts(l, e, false);
+		lease_move(e);
+	}
+	if (e->end <= now)
+		lease_del(l, e);
+out:
+	pthread_mutex_unlock(&s->lock);
+	atomic_fetch_add_explicit(ret ? &l->granted : &l->refused, 1, memory_order_relaxed);
+	return ret;
+}
+
+static bool is_lasting(const struct mgr_lease *e)
+{
+	return e->lasts;
+}
+
+bool mgr_leases_lasts(struct mgr_leases *l, u64 ino, u64 session)
+{
+	return lease_of(l, &l->lasting, ino, session, is_lasting);
+}
+
+bool mgr_leases_lasting(struct mgr_leases *l, u64 ino, u64 but)
+{
+	struct mgr_lease_stripe *s;
+	struct mgr_leased *f;
+	struct mgr_lease *e;
+
+	if (!atomic_load(&l->lasting))
+		return false;
+	s = stripe_lock(l, ino);
+	f = inode_find(s, ino);
+	for (e = f ? TAILQ_FIRST(&f->list) : NULL; e; e = TAILQ_NEXT(e, in_inode))
+		if (e->lasts && e->session != but)
+			break;
+	pthread_mutex_unlock(&s->lock);
+	return e;
+}
+
+bool mgr_leases_unlast(struct mgr_leases *l, u64 ino, u64 session, u64 now, bool (*over)(void *arg), void *arg)
+{
+	struct mgr_lease_stripe *s;
+	struct mgr_lease *e;
+	bool gone = false;
+
+	if (!atomic_load(&l->lasting))
+		return false;
+	s = stripe_lock(l, ino);
+	e = lease_find(s, ino, session);
+	if (e && e->lasts && (!over || over(arg))) {
+		lease_mark_lasts(l, e, false);
+		lease_move(e);
+		gone = e->end <= now;
+		if (gone)
+			lease_del(l, e);
+	}
+	pthread_mutex_unlock(&s->lock);
+	return gone;
+}
+
 u64 mgr_leases_end(struct mgr_leases *l, u64 ino, u64 session)
 {
 	struct mgr_lease_stripe *s = stripe_lock(l, ino);
@@ -463,7 +552,7 @@ u32 mgr_leases_held(struct mgr_leases *l, u64 ino, u64 but, u64 now, struct mgr_
 		if (e->end <= now || (but && e->session == but))
 			continue;
 		if (n < room)
-			ret[n] = (struct mgr_lease_holder){ e->session, e->end, e->write };
+			ret[n] = (struct mgr_lease_holder){ e->session, e->end, e->write, kept(e) };
 		n++;
 	}
 	pthread_mutex_unlock(&s->lock);
@@ -483,7 +572,7 @@ u32 mgr_leases_holders(struct mgr_leases *l, u64 ino, u64 after, u64 now, struct
 			continue;
 		if (n < room)
 			ret[n] = (struct mgr_holder){
-				.session = e->session, .end = e->write ? 0 : e->end,
+				.session = e->session, .end = e->end == MGR_LEASE_NEVER ? 0 : e->end,
 				.flags = PVFS_HD_LEASE | (e->draft ? PVFS_HD_DRAFT : 0) |
 					 (e->write ? PVFS_HD_WRITE : 0),
 			};

@@ -12,6 +12,10 @@
  * it writes to a striped file that nobody else has open, under a WRITE lease, for as long as it
  * lives. Who reads such an inode for another session waits (mgr_draft_note()).
  *
+ * A session that reads a file through a mapping has a lease to read that lasts: for as long as it lives, and
+ * has the file open. Nobody who may write is in the file then. It is noted before it is looked who is in, and
+ * who comes in is in before he looks for such leases.
+ *
  * A WRITE lease is noted before it is looked who has the file open, and an open is counted before
  * the inode is read and looked for WRITE leases: so either the one that grants sees the open, or the
  * one that opens sees the lease.
@@ -41,10 +45,11 @@ struct mgr_lease {
 	struct mgr_leased *on;
 	struct mgr_held held;
 	u64 session;
-	u64 end;		/* monotonic ms; MGR_LEASE_NEVER when it is a WRITE lease */
+	u64 end;		/* monotonic ms; MGR_LEASE_NEVER when it is a WRITE lease, or lasts */
 	u64 read_end;		/* when that to believe ends, which it may be as well */
 	bool draft;		/* others are not told of the inode before it is recalled */
 	bool write;		/* a WRITE lease: the same */
+	bool lasts;		/* nobody comes in to write before it is recalled */
 };
 
 /* Inodes whose number says so; all fields are protected by the lock. */
@@ -58,6 +63,7 @@ struct mgr_lease_stripe {
 struct mgr_lease_holder {
 	u64 session, end;
 	bool write;
+	bool kept;		/* that, or a draft */
 };
 
 struct mgr_leases {
@@ -66,6 +72,7 @@ struct mgr_leases {
 	u32 max;
 	atomic_uint kept;		/* leases that are drafts or WRITE leases */
 	atomic_uint writes;		/* WRITE leases, for statistics */
+	atomic_uint lasting;		/* those to read that last */
 	atomic_uint count;		/* expired ones that nobody came across too */
 	atomic_uint hand;		/* the inodes that are cleared of them next, when it is full */
 	atomic_ullong granted, refused, write_granted;	/* for statistics */
@@ -82,7 +89,7 @@ void mgr_leases_fini(struct mgr_leases *l);
  * Return: false: the table is full, or there is no memory.
  */
 bool mgr_leases_grant(struct mgr_leases *l, u64 ino, u64 session, u64 now, u64 end);
-/* When it expires, MGR_LEASE_NEVER of a WRITE lease, 0: there is none. */
+/* When it expires, MGR_LEASE_NEVER of a WRITE lease and one that lasts, 0: there is none. */
 u64 mgr_leases_end(struct mgr_leases *l, u64 ino, u64 session);
 void mgr_leases_drop(struct mgr_leases *l, u64 ino, u64 session);
 /* The same but for a WRITE lease: what the session was told it does not believe any more. */
@@ -119,6 +126,20 @@ u64 mgr_leases_writer(struct mgr_leases *l, u64 ino, u64 but);
  */
 bool mgr_leases_unwrite(struct mgr_leases *l, u64 ino, u64 session, u64 now, bool (*over)(void *arg),
 			void *arg);
+
+/**
+ * mgr_leases_last - a session has a lease to read that lasts, from now on
+ * @may: asked unless it has one already, when it is noted and seen by all: is nobody in the file who may write?
+ * Called with the inode's stripe locked
+ *
+ * Return: whether it has one.
+ */
+bool mgr_leases_last(struct mgr_leases *l, u64 ino, u64 session, u64 now, bool (*may)(void *arg), void *arg);
+bool mgr_leases_lasts(struct mgr_leases *l, u64 ino, u64 session);
+/* Has another session than @but one? */
+bool mgr_leases_lasting(struct mgr_leases *l, u64 ino, u64 but);
+/* It does not last any more. As mgr_leases_unwrite(). */
+bool mgr_leases_unlast(struct mgr_leases *l, u64 ino, u64 session, u64 now, bool (*over)(void *arg), void *arg);
 
 /**
  * mgr_leases_held - who has a lease on an inode; looks at nobody else

@@ -100,6 +100,8 @@ static int open_fn(struct mgr_op *op, void *arg)
 	/* No name is left: only who has it open may open it again. */
 	if (!in->nlink && !o->had)
 		return -ESTALE;
+	if (write)
+		mgr_lasting_note(op, in->ino);
 	if (!write || (in->flags & (MGR_IF_UNCERTAIN | MGR_IF_STUFFED)))
 		return 0;
 	in->flags |= MGR_IF_UNCERTAIN;
@@ -135,7 +137,7 @@ static void uncount(struct mgr_op *op, u64 session, u64 ino, u32 flags)
 
 	if (flags & PVFS_O_WRITE)
 		mgr_write_trim(op, ino, session);
-	mgr_yield_trim(op->m, ino, session);
+	mgr_open_trim(op->m, ino, session);
 	if (released)
 		mgr_orphan_release(op, ino, session);
 }
@@ -683,7 +685,7 @@ static int close_one(struct mgr_op *op, const struct pvfs_closing *req, bool *ke
 	} else {
 		released = mgr_opens_del(&op->m->opens, session, ino, req->flags);
 	}
-	mgr_yield_trim(op->m, ino, session);
+	mgr_open_trim(op->m, ino, session);
 	/*
 	 * Unknown to us (we were restarted, or this is a second run): there may be an orphan record
 	 * all the same.
@@ -784,6 +786,7 @@ int mgr_op_report(struct mgr_op *op, const struct pvfs_report_req *req, struct p
 		return err;
 	/* Who waited reads the size after this; all that was reported is in it. */
 	if (req->flags & PVFS_RP_RECALLED) {
+		mgr_lasting_over(op, req->fid.ino);
 		mgr_write_over(op, req->fid.ino);
 		mgr_head_known(op, req->fid.ino);
 	}

@@ -119,6 +119,8 @@ static int reclaim_fn(struct mgr_op *op, void *arg)
 		if (err)
 			return err;
 	}
+	if ((r->req->flags & PVFS_O_WRITE) && !(r->req->flags & PVFS_O_OUT))
+		mgr_lasting_note(op, in->ino);
 	/* Of a stuffed file nothing is written that we don't hear of. */
 	if ((r->req->flags & PVFS_O_WRITE) && !(in->flags & MGR_IF_STUFFED)) {
 		/*
@@ -186,7 +188,7 @@ int mgr_op_reclaim(struct mgr_op *op, const struct pvfs_reclaim_req *req,
 	if (err) {
 		mgr_opens_add(&op->m->opens, op->s, req->fid.ino, req->flags, 0, true);
 		mgr_write_trim(op, req->fid.ino, mgr_op_session(op));
-		mgr_yield_trim(op->m, req->fid.ino, mgr_op_session(op));
+		mgr_open_trim(op->m, req->fid.ino, mgr_op_session(op));
 		return err;
 	}
 	if (same && !op->outside)

@@ -9,6 +9,9 @@
  * over for the other when one is answered (mgr_opens_turn_in()).
  *
  * Those that wait do so in line (recall.h). Only who has the file open for writing is given a WRITE lease.
+ *
+ * Who only reads, through a mapping, need not be alone, but without anybody who may write (READ): he is given a
+ * lease to read that lasts, and who may write comes in when those have been recalled.
  */
 #include "mgr.h"
 #include <sys/stat.h>
@@ -19,6 +22,8 @@ struct turn {
 	const struct pvfs_turn_req *req;
 	struct pvfs_attr *attr;
 	bool ask;		/* all others are to go out */
+	bool writers;		/* only those of them who may write */
+	bool writes;		/* the session may, too */
 	struct mgr_inode in;
 };
 
@@ -31,7 +36,9 @@ static int look_fn(struct mgr_op *op, void *arg)
 	if (!err && !S_ISREG(t->in.mode))
 		err = -EINVAL;
 	if (!err && t->ask)
-		mgr_yield_note(op, t->in.ino);
+		mgr_yield_note(op, t->in.ino, t->writers);
+	if (!err && t->writes)
+		mgr_lasting_note(op, t->in.ino);
 	return err;
 }
 
@@ -144,7 +151,7 @@ static int take(struct mgr_op *op, struct turn *t)
 	return err;
 }
 
-/* Of what is under a WRITE lease nothing may be cut or unstuffed behind it. */
+/* Of what is under such a lease nothing may be cut or unstuffed behind it. */
 static int finish_change(struct mgr_op *op, struct turn *t)
 {
 	struct mgr_inode in;
@@ -154,6 +161,11 @@ static int finish_change(struct mgr_op *op, struct turn *t)
 		return mgr_unstuff(op, &t->req->fid, &in);
 	err = mgr_trim_finish(op, t->in.ino);
 	return err && err != -ERESTART ? -EAGAIN : err;
+}
+
+static bool takes_leases(struct mgr_op *op)
+{
+	return atomic_load_explicit(&op->s->leases, memory_order_relaxed);
 }
 
 static int alone(struct mgr_op *op, struct turn *t)
@@ -170,8 +182,7 @@ static int alone(struct mgr_op *op, struct turn *t)
 			continue;
 		}
 		/* Nor is there a WRITE lease for who takes none, or writes nothing. */
-		if (!v.self || !atomic_load_explicit(&op->s->leases, memory_order_relaxed) ||
-		    !mgr_yield_may(op->m, ino, mgr_op_session(op)))
+		if (!v.self || !takes_leases(op) || !mgr_yield_may(op->m, ino, mgr_op_session(op), false))
 			return let_in(op, t, false);
 		/* Who has it already is waited for by whoever comes in. */
 		t->ask = !holds(op, t);
@@ -179,6 +190,50 @@ static int alone(struct mgr_op *op, struct turn *t)
 		if (!err && (t->in.flags & (MGR_IF_TRIM | MGR_IF_SPILL)))
 			err = finish_change(op, t);
 		err = err ?: take(op, t);
+	}
+	return err;
+}
+
+/* With all others out who may write. */
+static int show(struct mgr_op *op, struct turn *t)
+{
+	u64 ino = t->req->fid.ino;
+	int err;
+
+	if (!turn_in(op, t, true))
+		return -EAGAIN;
+	if (!mgr_lasting_turn(op, ino))
+		return turn_off(op, t, -EAGAIN);
+	t->ask = false;
+	err = mgr_run(op, look_fn, t, MGR_RUN_READ);
+	if (!err && (t->in.flags & (MGR_IF_TRIM | MGR_IF_SPILL)))
+		err = -EAGAIN;
+	err = err ?: mgr_size_attr(op, &t->in, NULL, t->attr);
+	err = err ?: answered(op, t);
+	if (!err) {
+		if (mgr_leases_lasts(&op->m->leases, ino, mgr_op_session(op)))
+			t->attr->flags |= PVFS_AF_LASTS;
+		return 0;
+	}
+	/* As in take(). */
+	turn_off(op, t, err);
+	mgr_lasting_back(op, ino);
+	return err;
+}
+
+static int shown(struct mgr_op *op, struct turn *t)
+{
+	unsigned int tries;
+	int err = -EAGAIN;
+
+	for (tries = 0; tries < TRIES && err == -EAGAIN; tries++) {
+		if (!takes_leases(op) || !mgr_yield_may(op->m, t->req->fid.ino, mgr_op_session(op), true))
+			return let_in(op, t, false);
+		t->ask = t->writers = true;
+		err = mgr_run(op, look_fn, t, MGR_RUN_READ);
+		if (!err && (t->in.flags & (MGR_IF_TRIM | MGR_IF_SPILL)))
+			err = finish_change(op, t);
+		err = err ?: show(op, t);
 	}
 	return err;
 }
@@ -194,6 +249,8 @@ static int tell(struct mgr_op *op, struct turn *t)
 	/* Also while it is recalled, which the client finds by itself: else it took itself for refused. */
 	if (!err && holds(op, t))
 		t->attr->flags |= PVFS_AF_WLEASE;
+	if (!err && mgr_leases_lasts(&op->m->leases, t->req->fid.ino, mgr_op_session(op)))
+		t->attr->flags |= PVFS_AF_LASTS;
 	return err;
 }
 
@@ -212,10 +269,12 @@ static int look(struct mgr_op *op, struct turn *t)
 int mgr_op_turn(struct mgr_op *op, const struct pvfs_turn_req *req, struct pvfs_turn_rep *rep)
 {
 	struct turn t = { .req = req, .attr = &rep->attr };
+	struct mgr_opens_view v;
 	bool fresh, has;
 	int err;
 
-	if ((req->flags & ~PVFS_TN_ALONE) || !req->seq)
+	if ((req->flags & ~(PVFS_TN_ALONE | PVFS_TN_READ)) || !req->seq ||
+	    req->flags == (PVFS_TN_ALONE | PVFS_TN_READ))
 		return -EINVAL;
 	/* Who has it open, and who is in, has to be known. */
 	if (mgr_locks_in_grace(op->m))
@@ -233,11 +292,18 @@ int mgr_op_turn(struct mgr_op *op, const struct pvfs_turn_req *req, struct pvfs_
 	 * Who has a WRITE lease may have pages to write back: it goes out when it says so, and waits for nobody.
 	 * Or it has not heard of the lease, and said that it is out already.
 	 */
-	if (has && !(req->flags & PVFS_TN_ALONE))
+	if (has && !(req->flags & PVFS_TN_ALONE)) {
 		mgr_yield_anew(op, req->fid.ino);
-	else if (fresh && !has)
+	} else if (fresh && !has) {
 		mgr_yield_came(op, req->fid.ino);
+		mgr_lasting_over(op, req->fid.ino);
+	}
 	if (!has && !mgr_line_first(op, req->fid.ino, &err))
 		return err;
+	view(op, &t, &v);
+	t.writes = v.self;
+	/* Who has a WRITE lease reads under that. */
+	if ((req->flags & PVFS_TN_READ) && !has)
+		return shown(op, &t);
 	return req->flags & PVFS_TN_ALONE ? alone(op, &t) : let_in(op, &t, false);
 }

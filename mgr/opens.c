@@ -395,7 +395,7 @@ void mgr_opens_out(struct mgr_opens *o, u64 ino, u64 session)
 	pthread_mutex_unlock(lock);
 }
 
-u32 mgr_opens_in(struct mgr_opens *o, u64 ino, u64 but, u64 *ids, u32 room)
+u32 mgr_opens_in(struct mgr_opens *o, u64 ino, u64 but, bool writers, u64 *ids, u32 room)
 {
 	pthread_mutex_t *lock = stripe_lock(o, ino);
 	struct mgr_ofile *f = ofile_find(o, ino);
@@ -403,7 +403,7 @@ u32 mgr_opens_in(struct mgr_opens *o, u64 ino, u64 but, u64 *ids, u32 room)
 	u32 n = 0;
 
 	for (p = f ? f->opens : NULL; p; p = p->next) {
-		if (p->out || p->session == but)
+		if (p->out || p->session == but || (writers && !open_writes(p)))
 			continue;
 		if (n < room)
 			ids[n] = p->session;
@@ -431,6 +431,7 @@ void mgr_opens_view(struct mgr_opens *o, u64 ino, u64 session, struct mgr_opens_
 		} else {
 			v->open_elsewhere = true;
 			v->in_elsewhere |= !p->out;
+			v->writers_in |= !p->out && open_writes(p);
 		}
 		if (!open_writes(p))
 			continue;

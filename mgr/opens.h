@@ -76,6 +76,7 @@ struct mgr_opens_view {
 	bool open;		/* the asking session has it open in any way */
 	bool open_elsewhere;	/* another has */
 	bool in_elsewhere;	/* another has, and is not out of it */
+	bool writers_in;	/* such a one has it open for writing */
 	bool out;		/* as in the asking session's struct mgr_open */
 	bool reclaimed;		/* the asking session has had it open since before a restart */
 	bool orphan, tracked;
@@ -137,8 +138,11 @@ bool mgr_opens_turn_in(struct mgr_opens *o, u64 ino, u64 session, u64 seq, bool 
 bool mgr_opens_turn_end(struct mgr_opens *o, u64 ino, u64 session, u64 seq);
 /* It has gone out of the file. */
 void mgr_opens_out(struct mgr_opens *o, u64 ino, u64 session);
-/* Sessions but @but that have it open and are not out of it. Return: how many, perhaps more than @room. */
-u32 mgr_opens_in(struct mgr_opens *o, u64 ino, u64 but, u64 *ids, u32 room);
+/*
+ * Sessions but @but that have it open and are not out of it; @writers: for writing. Return: how many, perhaps
+ * more than @room.
+ */
+u32 mgr_opens_in(struct mgr_opens *o, u64 ino, u64 but, bool writers, u64 *ids, u32 room);
 
 void mgr_opens_view(struct mgr_opens *o, u64 ino, u64 session, struct mgr_opens_view *v);
 

@@ -408,7 +408,7 @@ static int wait_for(struct mgr_recalls *r, struct mgr_parked *p, struct mgr_reca
  */
 static int wait_settled(struct mgr *m, struct mgr_parked *p, u64 ino, u64 but, struct recall_batch **list)
 {
-	struct mgr_lease_holder h = { mgr_leases_writer(&m->leases, ino, but), MGR_LEASE_NEVER, true };
+	struct mgr_lease_holder h = { mgr_leases_writer(&m->leases, ino, but), MGR_LEASE_NEVER, true, true };
 	struct mgr_recalls *r = &m->recalls;
 	int err;
 
@@ -425,16 +425,17 @@ static int wait_settled(struct mgr *m, struct mgr_parked *p, u64 ino, u64 but, s
  * Until all but @but are out. One that takes no leases is never asked: then nobody is, and the request finds
  * that out.
  */
-static int wait_alone(struct mgr *m, struct mgr_parked *p, u64 ino, u64 but, struct recall_batch **list)
+static int wait_alone(struct mgr *m, struct mgr_parked *p, const struct mgr_noted *noted, u64 but,
+		      struct recall_batch **list)
 {
-	u64 ids[MGR_IN_MAX];
-	u32 i, n = min(mgr_opens_in(&m->opens, ino, but, ids, MGR_IN_MAX), MGR_IN_MAX);
+	u64 ids[MGR_IN_MAX], ino = noted->ino;
+	u32 i, n = min(mgr_opens_in(&m->opens, ino, but, noted->writers, ids, MGR_IN_MAX), MGR_IN_MAX);
 	int err = 0;
 
-	if (!mgr_yield_may(m, ino, but))
+	if (!mgr_yield_may(m, ino, but, noted->writers))
 		return 0;
 	for (i = 0; i < n && !err; i++) {
-		struct mgr_lease_holder h = { ids[i], MGR_LEASE_NEVER, false };
+		struct mgr_lease_holder h = { ids[i], MGR_LEASE_NEVER, false, false };
 
 		err = wait_for(&m->recalls, p, yield_find(&m->recalls, ino, ids[i]), YIELD, ino, &h, list);
 	}
@@ -728,12 +729,13 @@ int mgr_recall_park(struct mgr *m, const struct mgr_op *op, u64 session, struct 
 		if (behind || op->noted[i].line)
 			continue;
 		if (op->noted[i].yield)
-			err = wait_alone(m, p, op->noted[i].ino, session, &list);
+			err = wait_alone(m, p, &op->noted[i], session, &list);
 		n = mgr_leases_held(&m->leases, op->noted[i].ino, mgr_noted_exempt(&op->noted[i], session),
 				    now, held, HOLDERS_MAX);
 		for (k = 0; k < min(n, HOLDERS_MAX) && !err; k++)
-			/* Who goes out has no lease any more. */
-			if (!op->noted[i].yield || !yield_find(r, op->noted[i].ino, held[k].session))
+			/* Who goes out has no lease any more; and who reads may do so, beside others. */
+			if (!op->noted[i].yield || (!yield_find(r, op->noted[i].ino, held[k].session) &&
+						    (!op->noted[i].writers || op->noted[i].change || held[k].kept)))
 				err = wait_for(r, p, recall_find(r, op->noted[i].ino, held[k].session), RECALL,
 					       op->noted[i].ino, &held[k], &list);
 	}

@@ -64,6 +64,7 @@ struct mgr_noted {
 	bool own;		/* the asking session's lease goes too */
 	bool settle;		/* it is only told of: a WRITE lease on it is settled, and stays */
 	bool yield;		/* all others are to go out of it */
+	bool writers;		/* only those of them that may write */
 	bool line;		/* only that those before it in line are through */
 };
 
@@ -132,15 +133,17 @@ void mgr_lease_note(struct mgr_op *op, u64 ino, bool own);
  * it may be one of a session that has yet to come back, nothing is told of it.
  */
 void mgr_draft_note(struct mgr_op *op, const struct mgr_inode *in);
-/* All other sessions are to be out of the file before the request goes on. */
-void mgr_yield_note(struct mgr_op *op, u64 ino);
+/* All other sessions, or those that may write, are to be out of the file before the request goes on. */
+void mgr_yield_note(struct mgr_op *op, u64 ino, bool writers);
+/* Who may write comes in: others' leases to read that last must go. */
+void mgr_lasting_note(struct mgr_op *op, u64 ino);
 /*
  * A TURN that may have to wait: is nobody before it in the inode's line? If somebody is, it is to end with
  * *@ret_err. Else, and wherever it is parked from here on, it has its place.
  */
 bool mgr_line_first(struct mgr_op *op, u64 ino, int *ret_err);
 /* May those that are in it, but @but, be asked to go out? Not who takes no leases. */
-bool mgr_yield_may(struct mgr *m, u64 ino, u64 but);
+bool mgr_yield_may(struct mgr *m, u64 ino, u64 but, bool writers);
 bool mgr_takes_leases(struct mgr *m, u64 session);
 /*
  * After a restart: may it be a draft, or under a WRITE lease, of another session that has not said so
@@ -186,6 +189,12 @@ bool mgr_write_of_draft(struct mgr_op *op, u64 ino);
 bool mgr_write_turn(struct mgr_op *op, u64 ino);
 /* It is out after all, and was not told: it has none. */
 void mgr_write_back(struct mgr_op *op, u64 ino);
+/* The session, which is in the file, may get a lease to read that lasts, as who may write is out. Return: it has one. */
+bool mgr_lasting_turn(struct mgr_op *op, u64 ino);
+/* It is out after all, and was not told: it has none. */
+void mgr_lasting_back(struct mgr_op *op, u64 ino);
+/* The session has gone out by itself. */
+void mgr_lasting_over(struct mgr_op *op, u64 ino);
 /* Has the session one that nobody waits for? */
 bool mgr_write_told(struct mgr_op *op, u64 ino);
 /* A session has one open for writing of the file less: with the last its WRITE lease goes. */
@@ -225,7 +234,8 @@ void mgr_settle_trim(struct mgr *m, u64 ino, u64 session);
 bool mgr_recall_barred(struct mgr *m, u64 ino);
 /* Was an inode settled for who waited for that? NULL: for nobody. */
 bool mgr_recall_settled(const struct mgr_parked *p, u64 ino);
-/* A session has one open of the file less: who has it not open need not go out. */
+/* A session has one open of the file less: who has it not open has no lease that lasts, and need not go out. */
+void mgr_open_trim(struct mgr *m, u64 ino, u64 session);
 void mgr_yield_trim(struct mgr *m, u64 ino, u64 session);
 /* Sends what must be sent again, gives up on what has expired. @now: monotonic ms. */
 void mgr_recall_tick(struct mgr *m, u64 now);

@@ -15,7 +15,8 @@ static void asks(void **state)
 	struct pvfs_fid fid = h.at.fid;
 	u64 ino = h.at.fid.ino, round;
 
-	assert_int_equal(turn(&t->b, h.at.fid, 2, 1, NULL), -EINVAL);
+	assert_int_equal(turn(&t->b, h.at.fid, PVFS_TN_ALONE | PVFS_TN_READ, 1, NULL), -EINVAL);
+	assert_int_equal(turn(&t->b, h.at.fid, 4, 1, NULL), -EINVAL);
 	fid.gen++;
 	assert_int_equal(alone(&t->b, fid, 7, NULL), -ESTALE);
 	assert_int_equal(turn(&t->b, h.at.fid, 0, 0, NULL), -EINVAL);

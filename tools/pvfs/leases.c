@@ -167,7 +167,8 @@ static void add_row(struct out *o, const char *name, const struct pvfs_who *w)
 	const char *turn = w->flags & PVFS_WHO_OUT ? "out" : w->readers || w->writers ? "in" : "-";
 	char seconds[32] = "-";
 
-	if ((w->flags & PVFS_WHO_LEASE) && !(w->flags & PVFS_WHO_WRITE))
+	/* Others last: a file is mapped, or written. */
+	if ((w->flags & PVFS_WHO_LEASE) && w->lease_ms)
 		snprintf(seconds, sizeof(seconds), "%.1f", w->lease_ms / 1e3);
 	out_row(o);
 	out_name(o, 0, name);
