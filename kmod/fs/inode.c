@@ -73,6 +73,7 @@ void pvfs_evict_inode(struct inode *inode)
 	struct pvfs_volume *vol = PVFS_VOL(inode);
 	struct pvfs_inode *pi = PVFS_I(inode);
 
+	pvfs_turn_evict(inode);
 	truncate_inode_pages_final(&inode->i_data);
 	clear_inode(inode);
 	pvfs_locks_evict(inode);

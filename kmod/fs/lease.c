@@ -126,16 +126,23 @@ void pvfs_recall_note(struct pvfs_volume *vol, u64 ino)
 }
 
 /**
- * pvfs_session_lasts - the mgr can't have given up on this client
+ * pvfs_session_end - until when the mgr can't have given up on this client
  * @vol: the volume
  *
- * It counts from when it was asked to renew the session.
+ * It counts from when it was asked to renew the session, as it is again and again.
+ *
+ * Return: boot time, ns.
  */
-bool pvfs_session_lasts(const struct pvfs_volume *vol)
+u64 pvfs_session_end(const struct pvfs_volume *vol)
 {
 	u32 ms = READ_ONCE(vol->lease_ms);
 
-	return pvfs_boot_ns() < READ_ONCE(vol->renewed) + (u64)(ms - ms / 8) * NSEC_PER_MSEC;
+	return READ_ONCE(vol->renewed) + (u64)(ms - ms / 8) * NSEC_PER_MSEC;
+}
+
+bool pvfs_session_lasts(const struct pvfs_volume *vol)
+{
+	return pvfs_boot_ns() < pvfs_session_end(vol);
 }
 
 /* ---------------------------------------------------------------- taking */
@@ -408,6 +415,7 @@ void pvfs_unlease(struct inode *inode)
 	WRITE_ONCE(pi->own.pending, pi->own.pending + 1);
 	lease_drop(pi);
 	spin_unlock(&pi->lock);
+	pvfs_turn_unshow(inode);
 }
 
 void pvfs_unlease_end(struct inode *inode)
@@ -446,7 +454,7 @@ struct inode *pvfs_find_ino(struct super_block *sb, u64 ino)
  *
  * Context: where replies are received; does not sleep.
  *
- * Return: 0; -EAGAIN: not of a draft, or a file under a WRITE lease, yet; or -EBADMSG.
+ * Return: 0; -EAGAIN: not of a draft, or a file that is mapped or under a WRITE lease, yet; or -EBADMSG.
  */
 int pvfs_leases_recalled(struct pvfs_volume *vol, const struct pvfs_recall_req *req)
 {
@@ -473,7 +481,8 @@ int pvfs_leases_recalled(struct pvfs_volume *vol, const struct pvfs_recall_req *
 			lease_drop(PVFS_I(inode));
 			spin_unlock(&PVFS_I(inode)->lock);
 			pvfs_deferred_recalled(inode);
-			if (pvfs_draft_recalled(inode) || pvfs_wlease_recalled(inode))
+			if (pvfs_draft_recalled(inode) || pvfs_wlease_recalled(inode) ||
+			    pvfs_turn_recalled(inode))
 				answer = -EAGAIN;
 		}
 		rcu_read_unlock();

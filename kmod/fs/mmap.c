@@ -3,9 +3,8 @@
  * mmap.c - mappings of files: made, stored to for the first time, closed. What is in their pages is the page
  * cache's (cache.c); who may have such pages while others have the file open, too, is turn.c's.
  *
- * A mapping that nobody may store through, and a private one, is the kernel's own. Of the others it is known how
- * many there are, and which of their pages were stored to: page_mkwrite makes those dirty, see cache.c for
- * when it may.
+ * A private one is the kernel's own. Of the others it is known how many there are, and which of their pages were
+ * stored to: page_mkwrite makes those dirty, see cache.c for when it may.
  */
 #include <linux/mm.h>
 #include <linux/pagemap.h>
@@ -50,7 +49,7 @@ static void pvfs_vma_close(struct vm_area_struct *vma)
 	/* Else an exiting task, or another's memory: see late.c. */
 	bool lives = vma->vm_mm == current->mm || current->in_execve;
 
-	if (!pvfs_late_behind(inode)) {
+	if ((vma->vm_flags & VM_MAYWRITE) && !pvfs_late_behind(inode)) {
 		if (lives && !pvfs_dying())
 			pvfs_cache_write(inode, 0, LLONG_MAX);
 		else if (pvfs_late_due(inode))
@@ -85,8 +84,7 @@ int pvfs_file_mmap(struct file *file, struct vm_area_struct *vma)
 
 	if (err)
 		return err;
-	/* VM_MAYWRITE is there if the file is open for writing: mprotect(2) may come later. */
-	if (!(vma->vm_flags & VM_SHARED) || !(vma->vm_flags & VM_MAYWRITE))
+	if (!(vma->vm_flags & VM_MAYSHARE))
 		return generic_file_readonly_mmap(file, vma);
 	file_accessed(file);
 	vma->vm_ops = &pvfs_vm_ops;

@@ -102,6 +102,8 @@ static int opens_reclaim_inode(struct inode *inode, bool recovery)
 
 	/* Before there is a capability of another session. */
 	wlease = pvfs_wlease_reclaims(inode, &gen);
+	if (!wlease)
+		pvfs_turn_unshow(inode);
 	also = pvfs_draft_reclaims(inode) | (wlease ? PVFS_O_WLEASE : 0);
 	out = pvfs_turn_reclaims(inode, also) ? PVFS_O_OUT : 0;
 	for (class = 1; class < ARRAY_SIZE(pi->opens.n); class++) {

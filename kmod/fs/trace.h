@@ -41,14 +41,15 @@ TRACE_EVENT(pvfs_yield, TP_PROTO(dev_t dev, u64 ino, int answer), TP_ARGS(dev, i
 		      __entry->ino, __entry->answer));
 
 /* @flags: of the attributes that came, if the answer counts. */
-TRACE_EVENT(pvfs_turn, TP_PROTO(dev_t dev, u64 ino, bool alone, u32 flags, int err),
-	    TP_ARGS(dev, ino, alone, flags, err),
-	    TP_STRUCT__entry(__field(dev_t, dev) __field(u64, ino) __field(bool, alone) __field(u32, flags)
+TRACE_EVENT(pvfs_turn, TP_PROTO(dev_t dev, u64 ino, u32 want, u32 flags, int err),
+	    TP_ARGS(dev, ino, want, flags, err),
+	    TP_STRUCT__entry(__field(dev_t, dev) __field(u64, ino) __field(u32, want) __field(u32, flags)
 			     __field(int, err)),
-	    TP_fast_assign(__entry->dev = dev; __entry->ino = ino; __entry->alone = alone;
+	    TP_fast_assign(__entry->dev = dev; __entry->ino = ino; __entry->want = want;
 			   __entry->flags = flags; __entry->err = err;),
 	    TP_printk("dev %d:%d ino %llu%s flags %#x err %d", MAJOR(__entry->dev), MINOR(__entry->dev),
-		      __entry->ino, __entry->alone ? " alone" : "", __entry->flags, __entry->err));
+		      __entry->ino, __entry->want & 1 ? " alone" : __entry->want ? " read" : "",
+		      __entry->flags, __entry->err));
 
 /* Since its first RECALL. */
 TRACE_EVENT(pvfs_draft_told, TP_PROTO(dev_t dev, u64 ino, u32 bytes, u64 us), TP_ARGS(dev, ino, bytes, us),

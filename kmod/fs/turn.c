@@ -15,6 +15,12 @@
  *         +------------------------------------------------ out <-------------------------+
  *                                                             unmapped, thrown away (left)
  *
+ * A mapping that nobody may store through needs less: that nobody else may write. So its pages are there under a
+ * WRITE lease; or under one to read, which comes with the open or an answer, for as long as that lasts; or when
+ * the manager was asked (TURN with READ) to have those go out who may write: then until it recalls that, or may have
+ * given up on this client. They are taken out of the mapping when that is over, and stay in the page cache, as they are
+ * of a version.
+ *
  * Reads and writes that go to the iods, and to the mgr for a head, are counted from pvfs_turn_enter() to
  * pvfs_turn_leave(); faults while they find or fill a page, which is locked from then until it is mapped.
  * Neither waits for another client, or takes a page fault, in between: a YIELD waits for them.
@@ -36,6 +42,9 @@
 #define FAULT_PAUSE_MS 1
 #define UNSURE_PAUSE_MS 100
 #define FORGET_TRIES 1000u		/* 10 ms each */
+#define SHOWN_ON (~0ull)		/* as if there were no turns */
+
+static void turn_ends_work(struct work_struct *work);
 
 /**
  * pvfs_turn_init - of a new inode, which is zero
@@ -44,6 +53,16 @@
 void pvfs_turn_init(struct pvfs_turn *t)
 {
 	mutex_init(&t->asks);
+	INIT_DELAYED_WORK(&t->ends, turn_ends_work);
+}
+
+/**
+ * pvfs_turn_evict - an inode is on its way out: nothing of it is mapped any more
+ * @inode: the inode
+ */
+void pvfs_turn_evict(struct inode *inode)
+{
+	cancel_delayed_work_sync(&PVFS_I(inode)->turn.ends);
 }
 
 /* The first use of a turn: from here on it lasts so long. */
@@ -76,6 +95,7 @@ static void turn_close(struct pvfs_turn *t)
 {
 	WRITE_ONCE(t->out, true);
 	WRITE_ONCE(t->again, 0);
+	WRITE_ONCE(t->lasts, false);
 	smp_mb();			/* pairs with turn_count() */
 }
 
@@ -110,9 +130,10 @@ static int turn_forget(struct inode *inode)
 
 /*
  * By itself, as who asks for a turn has to be out. What is being given up, the mgr is to have heard of: else that
- * could be taken for the turn that comes. Return: 0; -EAGAIN: there is a WRITE lease; or -EINTR.
+ * could be taken for the turn that comes. @keeps: pages stay in the page cache. Return: 0; -EAGAIN: there is a WRITE
+ * lease; or -EINTR.
  */
-static int turn_go_out(struct inode *inode)
+static int turn_go_out(struct inode *inode, bool keeps)
 {
 	struct pvfs_inode *pi = PVFS_I(inode);
 	struct pvfs_turn *t = &pi->turn;
@@ -121,7 +142,7 @@ static int turn_go_out(struct inode *inode)
 	for (;;) {
 		spin_lock(&pi->lock);
 		held = pi->wl.state == PVFS_WL_HELD;
-		giving = pi->wl.state == PVFS_WL_GIVING || pi->wl.told || t->round;
+		giving = pi->wl.state == PVFS_WL_GIVING || pi->wl.told || t->round || t->hide;
 		left = t->left;
 		if (!held && !giving)
 			turn_close(t);
@@ -137,7 +158,13 @@ static int turn_go_out(struct inode *inode)
 	if (left)
 		return 0;
 	if (wait_var_event_killable(&t->ios, !atomic_read(&t->ios)) ||
-	    wait_var_event_killable(&t->faults, !atomic_read(&t->faults)) || turn_forget(inode))
+	    wait_var_event_killable(&t->faults, !atomic_read(&t->faults)))
+		return -EINTR;
+	if (keeps) {
+		pvfs_turn_hide(inode);
+		return 0;
+	}
+	if (turn_forget(inode))
 		return -EINTR;
 	spin_lock(&pi->lock);
 	t->left = t->out;
@@ -202,15 +229,18 @@ bool pvfs_turn_kept(const struct inode *inode)
 /**
  * pvfs_turn_yield_begin - by who gives up what there is: is the file to be left as well?
  * @inode: the file; pvfs_inode.lock is held
+ * @hide: set to whether what is mapped of it, of who may not write, is to be taken away
  *
  * Return: the round of the YIELD, from which on nothing is begun; 0: there was none.
  */
-u64 pvfs_turn_yield_begin(struct inode *inode)
+u64 pvfs_turn_yield_begin(struct inode *inode, bool *hide)
 {
-	struct pvfs_inode *pi = PVFS_I(inode);
-	if (pi->turn.round)
-		turn_close(&pi->turn);
-	return pi->turn.round;
+	struct pvfs_turn *t = &PVFS_I(inode)->turn;
+
+	*hide = t->hide;
+	if (t->round)
+		turn_close(t);
+	return t->round;
 }
 
 /**
@@ -223,6 +253,125 @@ void pvfs_turn_faults_wait(struct inode *inode)
 
 	/* Nobody kills a work item; but it may have to wait for as long as an iod is away. */
 	wait_var_event_killable(&t->faults, !atomic_read(&t->faults));
+}
+
+/* ---------------------------------------------------------------- what is shown to who may not write */
+
+/* Until when may pages be mapped of who may not write, or longer? Boot time, ns; SHOWN_ON; 0: not any more. */
+static u64 turn_shows(struct inode *inode)
+{
+	const struct pvfs_volume *vol = PVFS_VOL(inode);
+	struct pvfs_inode *pi = PVFS_I(inode);
+	u64 now = pvfs_boot_ns(), end = 0;
+
+	if (!vol->opts.cache)
+		return SHOWN_ON;
+	if (pvfs_wlease_maps(inode) || READ_ONCE(pi->turn.lasts))
+		end = pvfs_session_end(vol);
+	if (now >= end && pvfs_inode_leased(inode))
+		end = READ_ONCE(pi->lease.end);
+	/* Refused: as if there were no turns, for a while. */
+	if (now >= end && READ_ONCE(pi->wl.state) == PVFS_WL_NONE)
+		end = READ_ONCE(pi->turn.again);
+	return now < end ? end : 0;
+}
+
+/* A fault, counted, is about to map some. */
+static bool turn_show(struct inode *inode)
+{
+	struct pvfs_turn *t = &PVFS_I(inode)->turn;
+	u64 end = turn_shows(inode), now = pvfs_boot_ns();
+
+	if (!end)
+		return false;
+	WRITE_ONCE(t->shown, true);
+	if (end != SHOWN_ON && !delayed_work_pending(&t->ends))
+		queue_delayed_work(PVFS_VOL(inode)->vfs_wq, &t->ends,
+				   end > now ? nsecs_to_jiffies(end - now) + 1 : 0);
+	return true;
+}
+
+/**
+ * pvfs_turn_hide - take pages out of mappings; they stay in the page cache
+ * @inode: the file; no fault that begins finds a lease
+ */
+void pvfs_turn_hide(struct inode *inode)
+{
+	struct pvfs_inode *pi = PVFS_I(inode);
+	struct pvfs_turn *t = &pi->turn;
+
+	spin_lock(&pi->lock);
+	WRITE_ONCE(t->lasts, false);
+	WRITE_ONCE(t->shown, false);
+	t->hide = false;
+	t->hiding++;
+	spin_unlock(&pi->lock);
+	smp_mb();			/* pairs with turn_count() */
+	cancel_delayed_work(&t->ends);
+	pvfs_turn_faults_wait(inode);
+	unmap_mapping_range(inode->i_mapping, 0, 0, 0);
+	spin_lock(&pi->lock);
+	t->hiding--;
+	spin_unlock(&pi->lock);
+}
+
+/**
+ * pvfs_turn_unshow - the lease under which pages are mapped has ended, by ourselves or with the mgr or the session
+ * @inode: the file
+ *
+ * As pvfs_turn_hide(), but nothing is waited for: what a fault that is under way maps, a work item takes away.
+ */
+void pvfs_turn_unshow(struct inode *inode)
+{
+	struct pvfs_inode *pi = PVFS_I(inode);
+
+	if (!atomic_read(&pi->turn.maps))
+		return;
+	spin_lock(&pi->lock);
+	WRITE_ONCE(pi->turn.lasts, false);
+	spin_unlock(&pi->lock);
+	unmap_mapping_range(inode->i_mapping, 0, 0, 0);
+	mod_delayed_work(PVFS_VOL(inode)->vfs_wq, &pi->turn.ends, 0);
+}
+
+static void turn_ends_work(struct work_struct *work)
+{
+	struct pvfs_inode *pi = container_of(to_delayed_work(work), struct pvfs_inode, turn.ends);
+	struct inode *inode = &pi->vfs_inode;
+	u64 end = turn_shows(inode), now = pvfs_boot_ns();
+
+	if (!end)
+		pvfs_turn_hide(inode);
+	else if (end != SHOWN_ON)
+		queue_delayed_work(PVFS_VOL(inode)->vfs_wq, &pi->turn.ends,
+				   end > now ? nsecs_to_jiffies(end - now) + 1 : 0);
+}
+
+/**
+ * pvfs_turn_recalled - RECALL names an inode: have taken away what is shown of it
+ * @inode: the inode, found under RCU; there is no lease to read any more
+ *
+ * Context: where replies are received; does not sleep.
+ *
+ * Return: there may be some: not yet, is the answer.
+ */
+bool pvfs_turn_recalled(struct inode *inode)
+{
+	struct pvfs_inode *pi = PVFS_I(inode);
+	struct pvfs_turn *t = &pi->turn;
+	bool ret, asks;
+
+	if (!atomic_read(&t->maps))
+		return false;
+	spin_lock(&pi->lock);
+	smp_mb();			/* pairs with turn_count() */
+	asks = t->lasts || t->shown || atomic_read(&t->faults);
+	ret = asks || t->hide || t->hiding;
+	t->hide |= asks;
+	spin_unlock(&pi->lock);
+	if (asks)
+		pvfs_wlease_yield(inode);
+	return ret;
 }
 
 /**
@@ -352,8 +501,8 @@ void pvfs_turn_opened(struct inode *inode, u32 flags, const struct pvfs_ask *ask
 /* ---------------------------------------------------------------- coming in */
 
 /*
- * May mapped pages be touched, by who is in? Not under a lease to read: others may have one, too, of a stuffed file,
- * and the mgr hears nothing of what is stored. What is not here is for a fault to see to.
+ * May mapped pages be touched, and stored to, by who is in? Not under a lease to read: others may have one, too, of a
+ * stuffed file, and the mgr hears nothing of what is stored. What is not here is for a fault to see to.
  */
 static bool turn_leased(struct inode *inode)
 {
@@ -367,35 +516,47 @@ static bool turn_leased(struct inode *inode)
 }
 
 /*
- * Asks to be let in, or to be @alone. Return: 0: that may be so now, and is to be looked at again; -EINTR or
- * another -errno.
+ * Asks to be let in; @want: PVFS_TN_ALONE: with all others out; PVFS_TN_READ: with those out who may write. Return: 0:
+ * that may be so now, and is to be looked at again; -EINTR or another -errno.
  */
-static int turn_ask(struct inode *inode, bool alone)
+static int turn_ask(struct inode *inode, u32 want)
 {
 	struct pvfs_volume *vol = PVFS_VOL(inode);
 	struct pvfs_inode *pi = PVFS_I(inode);
 	struct pvfs_turn *t = &pi->turn;
-	bool stands = false;
+	bool stands = false, keeps;
 	struct pvfs_ask ask;
 	u32 flags = 0;
 	int err = 0;
 
 	/* No signal would end it: what the kernel has yet to store there is lost (a robust futex, a cleared tid). */
-	if (alone && (current->flags & PF_EXITING))
+	if (want && (current->flags & PF_EXITING))
 		return -EIO;
 	if (mutex_lock_killable(&t->asks))
 		return -EINTR;
 	/* Somebody else has asked. */
-	if (!READ_ONCE(t->out) && (!alone || turn_leased(inode)))
+	if (!READ_ONCE(t->out) &&
+	    (!want || (want == PVFS_TN_READ ? turn_shows(inode) != 0 : turn_leased(inode))))
 		goto out;
-	err = turn_go_out(inode);
+	/* Without the mgr nobody can be asked to go out; what the iods have may be looked at all the same. */
+	if (want == PVFS_TN_READ && !READ_ONCE(t->out) && !pvfs_volume_mgr_there(vol) &&
+	    READ_ONCE(pi->wl.state) == PVFS_WL_NONE) {
+		spin_lock(&pi->lock);
+		pi->cache_version = 0;
+		WRITE_ONCE(t->again, pvfs_boot_ns() + TURN_PAUSE_MS * (u64)NSEC_PER_MSEC);
+		spin_unlock(&pi->lock);
+		goto out;
+	}
+	/* What it has of the file is of a version, if nobody here writes. */
+	keeps = want == PVFS_TN_READ && !READ_ONCE(pi->wl.writers);
+	err = turn_go_out(inode, keeps);
 	if (err == -EAGAIN && !READ_ONCE(t->out)) {
 		err = turn_wait_held(inode);
 		goto out;
 	}
 	/* The open that brought it said that the file was left before: it is enough to be in. */
 	if (err == -EAGAIN) {
-		alone = false;
+		want = 0;
 		err = 0;
 	}
 	if (err)
@@ -410,8 +571,7 @@ static int turn_ask(struct inode *inode, bool alone)
 	t->asked = pvfs_boot_ns();
 	spin_unlock(&pi->lock);
 	pvfs_count(vol, PVFS_CNT_TURNS, 1);
-	err = pvfs_meta_turn(inode, alone ? PVFS_TN_ALONE : 0, atomic64_inc_return(&vol->leases.turns), &flags,
-			     &ask);
+	err = pvfs_meta_turn(inode, want, atomic64_inc_return(&vol->leases.turns), &flags, &ask);
 	up(&vol->leases.turn_room);
 	spin_lock(&pi->lock);
 	if (!err && pvfs_ask_stands(vol, pi->fid.ino, &ask)) {
@@ -419,19 +579,24 @@ static int turn_ask(struct inode *inode, bool alone)
 		t->left = false;
 		WRITE_ONCE(t->fresh, true);
 		t->hold = pvfs_boot_ns() + TURN_FRESH_MS * (u64)NSEC_PER_MSEC;
+		/* While somebody may write, though he is out, the version need not say what he has written. */
+		if (keeps && (flags & PVFS_AF_WRITERS))
+			pi->cache_version = 0;
+		/* Where an iod is not asked how long the file is it is not known to be so long. */
+		WRITE_ONCE(t->lasts, (flags & PVFS_AF_LASTS) && !(flags & PVFS_AF_SIZE_UNKNOWN));
 		WRITE_ONCE(t->out, false);
 	}
 	spin_unlock(&pi->lock);
 	if (stands)
 		pvfs_wlease_take(inode, flags, &ask);
-	if (stands && alone && !(flags & PVFS_AF_WLEASE))
+	if (stands && want && !(flags & (PVFS_AF_WLEASE | PVFS_AF_LASTS)))
 		WRITE_ONCE(t->again, pvfs_boot_ns() + TURN_PAUSE_MS * (u64)NSEC_PER_MSEC);
 	spin_lock(&pi->lock);
 	t->asking = false;
 	spin_unlock(&pi->lock);
-	trace_pvfs_turn(inode->i_sb->s_dev, pi->fid.ino, alone, stands ? flags : 0, err);
+	trace_pvfs_turn(inode->i_sb->s_dev, pi->fid.ino, want, stands ? flags : 0, err);
 	/* Where an iod that does not answer would know how long the file is. */
-	if (stands && (flags & PVFS_AF_WLEASE) && (flags & PVFS_AF_SIZE_UNKNOWN)) {
+	if (stands && (flags & (PVFS_AF_WLEASE | PVFS_AF_LASTS)) && (flags & PVFS_AF_SIZE_UNKNOWN)) {
 		pvfs_pause_ms(UNSURE_PAUSE_MS);
 		err = vol->opts.soft ? -EIO : fatal_signal_pending(current) ? -EINTR : 0;
 	}
@@ -472,7 +637,7 @@ int pvfs_turn_enter(struct inode *inode)
 	int err;
 
 	while (!pvfs_turn_try(inode)) {
-		err = turn_ask(inode, false);
+		err = turn_ask(inode, 0);
 		if (err)
 			return err;
 	}
@@ -517,13 +682,19 @@ void pvfs_turn_leave(struct inode *inode)
 
 /* ---------------------------------------------------------------- faults */
 
+/* What a fault asks for, if need be: who may store through the mapping may do so at any time. */
+static u32 turn_fault_want(const struct vm_fault *vmf)
+{
+	return vmf->vma->vm_flags & VM_MAYWRITE ? PVFS_TN_ALONE : PVFS_TN_READ;
+}
+
 /* @wait: pages of another version may be thrown away. Return: true, with turn_fault_end() to follow. */
-static bool turn_fault_begin(struct inode *inode, bool wait)
+static bool turn_fault_begin(struct inode *inode, u32 want, bool wait)
 {
 	struct pvfs_inode *pi = PVFS_I(inode);
 	struct pvfs_turn *t = &pi->turn;
 
-	if (turn_count(t, &t->faults) && turn_leased(inode) &&
+	if (turn_count(t, &t->faults) && (want == PVFS_TN_READ ? turn_show(inode) : turn_leased(inode)) &&
 	    (wait ? pvfs_cache_check(inode) : READ_ONCE(pi->cache_version) == READ_ONCE(pi->attr.version))) {
 		turn_used(pi);
 		return true;
@@ -547,13 +718,14 @@ vm_fault_t pvfs_turn_fault(struct vm_fault *vmf)
 {
 	bool nowait = fault_flag_allow_retry_first(vmf->flags) && (vmf->flags & FAULT_FLAG_RETRY_NOWAIT);
 	struct inode *inode = file_inode(vmf->vma->vm_file);
+	u32 want = turn_fault_want(vmf);
 	struct file *file;
 	vm_fault_t ret;
 
 	/* Where it lets go of the process's memory, that may be unmapped, and the file closed. */
 	file = get_file(vmf->vma->vm_file);
 	for (;;) {
-		if (turn_fault_begin(inode, !nowait)) {
+		if (turn_fault_begin(inode, want, !nowait)) {
 			ret = filemap_fault(vmf);
 			turn_fault_end(inode);
 			break;
@@ -563,10 +735,10 @@ vm_fault_t pvfs_turn_fault(struct vm_fault *vmf)
 			break;
 		if (fault_flag_allow_retry_first(vmf->flags)) {
 			pvfs_fault_unlock(vmf);
-			turn_ask(inode, true);	/* if that fails it does so once more */
+			turn_ask(inode, want);	/* if that fails it does so once more */
 			break;
 		}
-		if (turn_ask(inode, true) || fatal_signal_pending(current)) {
+		if (turn_ask(inode, want) || fatal_signal_pending(current)) {
 			ret = VM_FAULT_SIGBUS;
 			break;
 		}
@@ -589,7 +761,7 @@ vm_fault_t pvfs_turn_map_pages(struct vm_fault *vmf, pgoff_t first, pgoff_t last
 	struct inode *inode = file_inode(vmf->vma->vm_file);
 	vm_fault_t ret;
 
-	if (!turn_fault_begin(inode, false))
+	if (!turn_fault_begin(inode, turn_fault_want(vmf), false))
 		return 0;
 	ret = filemap_map_pages(vmf, first, last);
 	turn_fault_end(inode);

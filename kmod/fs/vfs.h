@@ -151,7 +151,12 @@ struct pvfs_turn {
 	bool fresh;			/* let in, and nothing was begun yet. Read without the lock too */
 	atomic_t ios;			/* reads and writes that go past the page cache, under way */
 	atomic_t faults;		/* that find, or fill, a page */
-	atomic_t maps;			/* mappings, shared, of who may write */
+	atomic_t maps;			/* mappings, shared */
+	bool lasts;			/* who may write comes in when that was recalled. Read without the lock too */
+	bool shown;			/* who may not write may have pages mapped. The same */
+	bool hide;			/* recalled: these are to be taken away */
+	u32 hiding;			/* they are just being */
+	struct delayed_work ends;	/* does so when the lease has run out; it has no reference */
 	u64 asked, hold;		/* boot time, ns: since when, and until when it is kept */
 	u64 again;			/* the same: a turn that was refused. Without the lock */
 	u64 round;			/* of the YIELD that is to be answered; 0: none */
@@ -407,6 +412,7 @@ void pvfs_unlease_end(struct inode *inode);
 struct inode *pvfs_find_ino(struct super_block *sb, u64 ino);
 bool pvfs_ask_stands(struct pvfs_volume *vol, u64 ino, const struct pvfs_ask *ask);
 void pvfs_recall_note(struct pvfs_volume *vol, u64 ino);
+u64 pvfs_session_end(const struct pvfs_volume *vol);
 bool pvfs_session_lasts(const struct pvfs_volume *vol);
 
 /* ---------------------------------------------------------------- wlease.c */
@@ -446,9 +452,13 @@ static inline bool pvfs_wlease_lost(const struct inode *inode)
 /* ---------------------------------------------------------------- turn.c */
 
 void pvfs_turn_init(struct pvfs_turn *t);
+void pvfs_turn_evict(struct inode *inode);
 bool pvfs_turn_reclaims(struct inode *inode, bool wlease);
 bool pvfs_turn_kept(const struct inode *inode);
-u64 pvfs_turn_yield_begin(struct inode *inode);
+bool pvfs_turn_recalled(struct inode *inode);
+void pvfs_turn_hide(struct inode *inode);
+void pvfs_turn_unshow(struct inode *inode);
+u64 pvfs_turn_yield_begin(struct inode *inode, bool *hide);
 void pvfs_turn_faults_wait(struct inode *inode);
 void pvfs_turn_yield(struct inode *inode, u64 round);
 void pvfs_turn_yield_end(struct inode *inode, u64 round);

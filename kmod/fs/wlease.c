@@ -384,13 +384,15 @@ void pvfs_wlease_work(struct work_struct *work)
 	struct pvfs_inode *pi = container_of(to_delayed_work(work), struct pvfs_inode, wl.work);
 	struct inode *inode = &pi->vfs_inode;
 	struct pvfs_volume *vol = PVFS_VOL(inode);
-	bool give, given, kept, lost, none, tell;
+	bool give, given, kept, lost, none, tell, hide = false;
 	u64 round = 0, wanted;
 
 	spin_lock(&pi->lock);
 	kept = pi->wl.state != PVFS_WL_GIVING && pvfs_turn_kept(inode);
 	if (!kept) {
-		round = pvfs_turn_yield_begin(inode);
+		round = pvfs_turn_yield_begin(inode, &hide);
+		/* Nothing is taken any more: REPORT would end it. */
+		pi->wl.told |= hide;
 		/* All that has begun under it, or beside it, ends; nothing new does. */
 		if ((round || pi->wl.recalled) && pi->wl.state == PVFS_WL_HELD)
 			wlease_set(pi, PVFS_WL_GIVING);
@@ -400,7 +402,7 @@ void pvfs_wlease_work(struct work_struct *work)
 	lost = pi->wl.lost;
 	spin_unlock(&pi->lock);
 	/* Somebody else has done it; or it comes again, unless another has come, with its own reference. */
-	none = !kept && !give && !round && !lost;
+	none = !kept && !give && !round && !lost && !hide;
 	if (none || (kept && !queue_delayed_work(vol->vfs_wq, &pi->wl.work, msecs_to_jiffies(KEPT_POLL_MS))))
 		pvfs_use_iput(pi->use);
 	if (none || kept)
@@ -411,13 +413,15 @@ void pvfs_wlease_work(struct work_struct *work)
 		pvfs_turn_faults_wait(inode);
 		wlease_throw_away(inode);
 	}
+	if (hide)
+		pvfs_turn_hide(inode);
 	pvfs_turn_yield(inode, round);
 	spin_lock(&pi->lock);
 	/* Who has made it so since then has this run again. */
 	given = give && pi->wl.state == PVFS_WL_GIVING;
 	wanted = given ? pi->wl.wanted : 0;
 	pi->wl.wanted = given ? 0 : pi->wl.wanted;
-	tell = given || round;
+	tell = given || round || hide;
 	pi->wl.told |= tell;
 	spin_unlock(&pi->lock);
 	if (tell) {
@@ -635,7 +639,7 @@ bool pvfs_wlease_closing(struct inode *inode, u64 *kept)
 {
 	struct pvfs_inode *pi = PVFS_I(inode);
 	struct pvfs_wlease *wl = &pi->wl;
-	bool ret = true;
+	bool ret = true, ended = false;
 
 	*kept = 0;
 	spin_lock(&pi->lock);
@@ -648,9 +652,12 @@ bool pvfs_wlease_closing(struct inode *inode, u64 *kept)
 			if (wlease_mine(wl, PVFS_VOL(inode)) && !wl->lost && pi->cache_version == pi->attr.version)
 				*kept = pi->cache_version;
 			wlease_set(pi, PVFS_WL_NONE);
+			ended = true;
 		}
 	}
 	spin_unlock(&pi->lock);
+	if (ended)
+		pvfs_turn_unshow(inode);
 	return ret;
 }
 

@@ -13,7 +13,7 @@
 . "${0%/*}/bad_resent.sh"
 . "${0%/*}/bad_full.sh"
 
-plan 117
+plan 119
 KEY=key
 TIMEO=timeo=30
 conf=/run/pvfs-cluster/volume/pvfs.conf
@@ -962,6 +962,8 @@ try "written behind over a restart of the mgr: that goes on" behind_restart
 try "... to a small file" behind_head_restart
 try "written behind by a client that was given up: it is lost, and told once to each" behind_evicted
 try "... also when an fsync was under way" behind_evicted fsync
+try "mapped by who may only read, and is cut off: what others write he sees" shown_cut_off
+try "... also when they had it open before" shown_cut_off lasts
 try "... to a small file" behind_head_evicted
 try "a lease of a third session stands over a restart of the mgr" behind_third_session
 try "two clients with all their credits wait for each other's files" behind_crossed 0 250

@@ -540,6 +540,38 @@ behind_evicted()
 	long_leases
 }
 
+# Who may only read has mapped a file, and is cut off: what others write then, when his lease has run out, he does not see
+# as it was. $1: somebody has it open for writing all the time, so that he was alone with it, and his session has to end.
+shown_cut_off()
+{
+	local f=striped/shown
+
+	short_leases
+	head -c 8192 /dev/zero | tr '\0' a >"$M/$f"
+	sync "$M/$f"
+	[ -z "${1-}" ] || exec 7<>"$M/$f"
+	through_gate $NEVER 1 ask -o nconnect=1
+	hand $G/striped "$M/striped" /proc/fs/pvfs/vol-2
+	does 'import mmap; fd = os.open(mine + "/shown", os.O_RDONLY); m = mmap.mmap(fd, 8192, access=mmap.ACCESS_READ); same(m[:1], b"a")'
+	does "assert (counted('turns') > 0) == bool('${1-}'), counted('turns')"
+	kill -STOP $gate
+	if [ -n "${1-}" ]; then
+		within 100 bash -c 'printf other >&7'
+		exec 7<&-
+	else
+		printf other | within 100 dd of="$M/$f" conv=notrunc status=none
+	fi
+	begins 'got = m[:5]'
+	kill -CONT $gate
+	did
+	does 'same((got, m[:5]), (b"other", b"other"))'
+	hand_ends
+	umount $G
+	kill $gate
+	rm "$M/$f"
+	long_leases
+}
+
 # The mgr has given up on the client behind the relay, which knows it.
 given_up()
 {

@@ -9,7 +9,7 @@
 . "${0%/*}/counts_behind.sh"
 
 calls=$tools/calls
-plan 148
+plan 149
 
 # An attribute of the mount M: the value of option $1.
 option()

@@ -297,6 +297,45 @@ behind_at_once()
 	END
 }
 
+# What who may only read has mapped.
+behind_shown()
+{
+	behind_python <<-'END'
+	import mmap
+	from behind import *
+	fd = new('striped/shown', os.O_WRONLY)
+	os.write(fd, b'old' + bytes(4093))
+	os.close(fd)
+	def mapped():
+	    fd = os.open(mine + '/striped/shown', os.O_RDONLY)
+	    try:
+	        return mmap.mmap(fd, 4096, access=mmap.ACCESS_READ)
+	    finally:
+	        os.close(fd)
+	same(mapped()[:3], b'old')
+	calm()
+	def again():
+	    reset()
+	    m = mapped()
+	    same(m[:3], b'old')
+	    sent()
+	    return m
+	m = eventually(again)
+	# Another, who can't be asked to go out, opens it.
+	fd = os.open(other + '/striped/shown', os.O_WRONLY)
+	os.pwrite(fd, b'new', 0)
+	same(m[:3], b'new')
+	sent(REPORT=1, TURN=1, READ=1)
+	os.close(fd)
+	reset()
+	eventually(lambda: (m[:3], counted('turns') == 1)[-1])
+	# Now nobody may write.
+	time.sleep(1.5)
+	same(m[:3], b'new')
+	same(requests().get('TURN'), 1)
+	END
+}
+
 behind_uncached()
 {
 	local S=/proc/fs/pvfs/vol-3
@@ -838,6 +877,7 @@ counts_behind()
 	check "... on and on: from the first 4 MiB on, nobody waiting for it" behind_early
 	check "... 4 MiB, O_SYNC, O_DIRECT: to the iods at once" behind_at_once
 	check "... cache=none: a WRITE each" behind_uncached
+	check "mapped by who may only read: 0; a TURN when another writes" behind_shown
 	check "... another reads it, or opens it: a RECALL, and it is right" behind_asked_for
 	check "... another stats it: what was not written, and a REPORT; the lease stays, and the next writes are 0" behind_settled
 	check "... 200 stats beside 10,000 appends: each has what was written before, and the lease stays" \

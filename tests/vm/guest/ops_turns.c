@@ -46,7 +46,7 @@ static void ended(pid_t pid)
 }
 
 /* Until *@p is @want. */
-static void await(volatile uint32_t *p, uint32_t want)
+static void await(const volatile uint32_t *p, uint32_t want)
 {
 	time_t end = time(NULL) + PATIENCE;
 
@@ -435,6 +435,114 @@ static void killed(void)
 	EQ(q[5000], 77);
 }
 
+static const unsigned char *map_only_read(const char *path, size_t len, int *fd)
+{
+	void *p;
+
+	*fd = ops_open(path, O_RDONLY, 0);
+	p = mmap(NULL, len, PROT_READ, MAP_SHARED, *fd, 0);
+	WANT(p != MAP_FAILED);
+	return p;
+}
+
+static void same_bytes(const volatile unsigned char *p, const unsigned char *model, off_t at, size_t n)
+{
+	for (; n; at++, n--)
+		if (p[at] != model[at])
+			FAIL("byte %lld is %u, should be %u", (long long)at, p[at], model[at]);
+}
+
+/* Who may not store looks on: he sees what anybody writes, stores or cuts, through either mount, at once. */
+static void looks_on(size_t len)
+{
+	unsigned char *model = malloc(len), *stored, buf[2 * PAGE];
+	int look[2], write[2] = { -1, -1 }, i, k;
+	const unsigned char *p[2];
+
+	ops_make("f", len, 1);
+	p[0] = map_only_read("f", len, &look[0]);
+	p[1] = map_only_read(theirs("f"), len, &look[1]);
+	ops_fill(model, len, 0, 1);
+	for (i = 1; i <= 50; i++) {
+		size_t n = 1 + ops_random() % (len < sizeof(buf) ? len : sizeof(buf));
+		off_t at = ops_random() % (len - n + 1);
+		int by = ops_random() % 2;
+
+		if (write[by] < 0)
+			write[by] = ops_open(by ? theirs("f") : "f", O_RDWR, 0);
+		switch (ops_random() % 3) {
+		case 0:
+			stored = map(write[by], len);
+			memset(stored + at, i, n);
+			memset(model + at, i, n);
+			OK(munmap(stored, len));
+			break;
+		default:
+			ops_fill(buf, n, at, i);
+			ops_pwrite(write[by], buf, n, at);
+			memcpy(model + at, buf, n);
+		}
+		for (k = 0; k < 2; k++) {
+			same_bytes(p[k], model, at, n);
+			same_bytes(p[k], model, ops_random() % len, 1);
+		}
+		/* Mostly one of them has it open, or none. */
+		if (ops_random() % 2) {
+			OK(close(write[by]));
+			write[by] = -1;
+		}
+	}
+	OK(truncate(theirs("f"), len / 2));
+	OK(truncate(theirs("f"), len));
+	memset(model + len / 2, 0, len - len / 2);
+	for (k = 0; k < 2; k++)
+		same_bytes(p[k], model, 0, len);
+	free(model);
+}
+
+static void looks_on_striped(void)
+{
+	looks_on(ROUND);
+}
+
+static void looks_on_small(void)
+{
+	looks_on(3000);
+}
+
+/* One waits in such a mapping, the other in a read, and each answers with a write; the file stays open. */
+static void looks_and_writes(void)
+{
+	time_t end = time(NULL) + PATIENCE;
+	const volatile uint32_t *p;
+	uint32_t i, got;
+	pid_t pid;
+	int fd, w;
+
+	w = ops_open("f", O_RDWR | O_CREAT, 0644);
+	OK(ftruncate(w, ROUND));
+	pid = ops_fork();
+	if (!pid) {
+		w = ops_open(theirs("f"), O_RDWR, 0);
+		for (i = 0; i < 20; i++) {
+			do {
+				EQ(pread(w, &got, 4, 0), 4);
+				WANT(time(NULL) < end);
+			} while (got != 2 * i + 1);
+			got++;
+			ops_pwrite(w, &got, 4, 0);
+		}
+		exit(0);
+	}
+	p = (const void *)map_only_read("f", PAGE, &fd);
+	for (i = 0; i < 20; i++) {
+		got = 2 * i + 1;
+		ops_pwrite(w, &got, 4, 0);
+		await(p, 2 * i + 2);
+	}
+	ended(pid);
+}
+
 const struct ops_check ops_turns[] = {
 	{ "two mounts: what one maps, the other sees: striped", loads_striped },
 	{ "two mounts: what one maps, the other sees: small", loads_small },
@@ -448,5 +556,8 @@ const struct ops_check ops_turns[] = {
 	{ "two mounts: transfers from and to the file's own pages", to_itself },
 	{ "two mounts: maps beside truncation, allocation, copies", beside_changes },
 	{ "two mounts: maps of who is killed", killed },
+	{ "two mounts: maps of who may only read: striped", looks_on_striped },
+	{ "two mounts: maps of who may only read: small", looks_on_small },
+	{ "two mounts: a word to and fro, by a map of who may only read", looks_and_writes },
 	{ NULL, NULL }
 };
