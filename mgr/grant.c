@@ -360,9 +360,17 @@ bool mgr_lasting_turn(struct mgr_op *op, u64 ino)
 	if (!mgr_leases_last(&op->m->leases, ino, w.session, mgr_mono_ms(), read_alone, &w))
 		return false;
 	/* As in mgr_lease_begin(). */
-	if (!atomic_load(&op->s->dead))
+	if (atomic_load(&op->s->dead)) {
+		mgr_leases_drop(&op->m->leases, ino, w.session);
+		return false;
+	}
+	/*
+	 * Who waits outside of the line would have it recalled at once, and wait again; and the answer to a RECALL
+	 * that is under way would end it.
+	 */
+	if (!mgr_turn_barred(op->m, ino, w.session))
 		return true;
-	mgr_leases_drop(&op->m->leases, ino, w.session);
+	mgr_leases_unlast(&op->m->leases, ino, w.session, mgr_mono_ms(), NULL, NULL);
 	return false;
 }
 

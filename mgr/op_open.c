@@ -33,6 +33,7 @@ struct opening {
 	u32 flags;
 	u64 unleased;			/* inode that the session gave its lease up on */
 	bool had;			/* the session had it open already */
+	bool wrote;			/* and for writing, and was in */
 	struct mgr_inode in;
 	struct pvfs_attr *attr;
 	struct pvfs_cap *cap;
@@ -100,8 +101,12 @@ static int open_fn(struct mgr_op *op, void *arg)
 	/* No name is left: only who has it open may open it again. */
 	if (!in->nlink && !o->had)
 		return -ESTALE;
-	if (write)
+	if (write) {
 		mgr_lasting_note(op, in->ino);
+		/* In the grace nobody has told of such yet; beside who may write already there were none. */
+		op->unsure |= (in->flags & MGR_IF_UNCERTAIN) && op->recalls && !op->only_kept && !o->wrote &&
+			      mgr_leases_in_grace(op->m);
+	}
 	if (!write || (in->flags & (MGR_IF_UNCERTAIN | MGR_IF_STUFFED)))
 		return 0;
 	in->flags |= MGR_IF_UNCERTAIN;
@@ -242,6 +247,7 @@ static int open_existing(struct mgr_op *op, struct opening *o)
 		lease = mgr_lease_begin(op, o->fid.ino);
 	mgr_opens_view(&op->m->opens, o->fid.ino, mgr_op_session(op), &v);
 	o->had = v.open;
+	o->wrote = v.self && !v.out;
 	err = count_open(op, o->fid.ino, o->flags, o->sharers);
 	if (err)
 		return err;

@@ -302,8 +302,10 @@ int mgr_op_turn(struct mgr_op *op, const struct pvfs_turn_req *req, struct pvfs_
 		return err;
 	view(op, &t, &v);
 	t.writes = v.self;
-	/* Who has a WRITE lease reads under that. */
 	if ((req->flags & PVFS_TN_READ) && !has)
 		return shown(op, &t);
+	/* Who has a WRITE lease reads under that, if it is not giving it up. */
+	if ((req->flags & PVFS_TN_READ) && !mgr_write_told(op, req->fid.ino))
+		return -EAGAIN;
 	return req->flags & PVFS_TN_ALONE ? alone(op, &t) : let_in(op, &t, false);
 }

@@ -47,6 +47,7 @@ struct mgr_parked {
 	u32 nsettled;
 	TAILQ_ENTRY(mgr_parked) place;		/* in the line of @line, if that is not 0 */
 	u64 line, session;
+	bool lined;				/* it was in one all the time */
 	bool behind;				/* not the first there: it waits for that */
 };
 
@@ -54,7 +55,7 @@ struct mgr_parked {
 struct mgr_bar {
 	LIST_ENTRY(mgr_bar) link;
 	u64 ino;
-	u32 n;					/* parked requests that want it so */
+	u32 n, lined;				/* parked requests that want it so; those in line */
 };
 
 /* Inodes of one session for one message. */
@@ -89,6 +90,21 @@ bool mgr_recall_barred(struct mgr *m, u64 ino)
 	pthread_mutex_lock(&m->recalls.lock);
 	ret = bar_find(&m->recalls, ino);
 	pthread_mutex_unlock(&m->recalls.lock);
+	return ret;
+}
+
+static struct mgr_recall *recall_find(struct mgr_recalls *r, u64 ino, u64 session);
+
+bool mgr_turn_barred(struct mgr *m, u64 ino, u64 session)
+{
+	struct mgr_recalls *r = &m->recalls;
+	struct mgr_bar *b;
+	bool ret;
+
+	pthread_mutex_lock(&r->lock);
+	b = bar_find(r, ino);
+	ret = (b && b->n > b->lined) || recall_find(r, ino, session);
+	pthread_mutex_unlock(&r->lock);
 	return ret;
 }
 
@@ -326,12 +342,12 @@ static bool is_in(struct mgr *m, const struct mgr_recall *c)
 /* Puts it into a message. Without memory: the tick tries again. */
 static void batch_add(struct mgr_recalls *r, struct recall_batch **list, struct mgr_recall *c)
 {
-	bool open = c->kind == RECALL && !(c->write && c->again);
+	bool open = c->kind == RECALL && !c->again;
 	struct recall_batch *b;
 
 	/*
-	 * One answer is for all that is in it, and of WRITE leases that is: not yet. Of several one may be stuck
-	 * for long, and another have nothing to give up: those that were answered so go by themselves. And so
+	 * One answer is for all that is in it, and of WRITE leases, or what is mapped, that is: not yet. Of several one
+	 * may be stuck for long, and another have nothing to give up: those that were answered so go by themselves. And so
 	 * do settles and yields, which are in a hurry.
 	 */
 	for (b = open ? *list : NULL; b; b = b->next)
@@ -442,7 +458,7 @@ static int wait_alone(struct mgr *m, struct mgr_parked *p, const struct mgr_note
 	return err;
 }
 
-static int bar(struct mgr_recalls *r, u64 ino)
+static int bar(struct mgr_recalls *r, u64 ino, bool lined)
 {
 	struct mgr_bar *b = bar_find(r, ino);
 
@@ -455,14 +471,18 @@ static int bar(struct mgr_recalls *r, u64 ino)
 		atomic_fetch_add(&r->barred, 1);
 	}
 	b->n++;
+	b->lined += lined;
 	return 0;
 }
 
-static void unbar(struct mgr_recalls *r, u64 ino)
+static void unbar(struct mgr_recalls *r, u64 ino, bool lined)
 {
 	struct mgr_bar *b = bar_find(r, ino);
 
-	if (!b || --b->n)
+	if (!b)
+		return;
+	b->lined -= lined;
+	if (--b->n)
 		return;
 	LIST_REMOVE(b, link);
 	free(b);
@@ -676,7 +696,7 @@ static void park_free(struct mgr_recalls *r, struct mgr_parked *p, struct mgr_pa
 
 	line_leave(r, p, ready);
 	for (i = 0; i < p->nnoted; i++)
-		unbar(r, p->noted[i].ino);
+		unbar(r, p->noted[i].ino, p->lined);
 	free(p);
 }
 
@@ -706,6 +726,7 @@ int mgr_recall_park(struct mgr *m, const struct mgr_op *op, u64 session, struct 
 		return -ENOMEM;
 	p->call = call;
 	p->session = session;
+	p->lined = op->line;
 	if (op->parked) {
 		memcpy(p->settled, op->parked->settled, sizeof(p->settled));
 		p->nsettled = op->parked->nsettled;
@@ -721,7 +742,7 @@ int mgr_recall_park(struct mgr *m, const struct mgr_op *op, u64 session, struct 
 			err = wait_settled(m, p, op->noted[i].ino, session, &list);
 			continue;
 		}
-		err = bar(r, op->noted[i].ino);
+		err = bar(r, op->noted[i].ino, op->line);
 		if (err)
 			break;
 		p->noted[p->nnoted++] = op->noted[i];
@@ -771,7 +792,8 @@ static void expire(struct mgr *m, struct mgr_recall *c, struct mgr_parked **read
 
 	mgr_leases_drop(&m->leases, c->ino, c->session);
 	atomic_fetch_add_explicit(&m->recalls.expired, 1, memory_order_relaxed);
-	if (s && atomic_exchange(&s->leases, false))
+	/* That it is not yet done is an answer, too. */
+	if (s && !c->again && atomic_exchange(&s->leases, false))
 		pvfs_warn("session %llu of %s: does not answer a recall: it gets no leases any more",
 			  (unsigned long long)s->id, s->host);
 	if (s)

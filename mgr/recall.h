@@ -232,6 +232,8 @@ void mgr_yield_anew(struct mgr_op *op, u64 ino);
 void mgr_settle_trim(struct mgr *m, u64 ino, u64 session);
 /* Does somebody wait until all leases on it are given up? */
 bool mgr_recall_barred(struct mgr *m, u64 ino);
+/* The same, of who is in no line; or is the session itself being asked? */
+bool mgr_turn_barred(struct mgr *m, u64 ino, u64 session);
 /* Was an inode settled for who waited for that? NULL: for nobody. */
 bool mgr_recall_settled(const struct mgr_parked *p, u64 ino);
 /* A session has one open of the file less: who has it not open has no lease that lasts, and need not go out. */

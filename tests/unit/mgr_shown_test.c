@@ -70,13 +70,17 @@ static void opened(void **state)
 	assert_int_equal(do_open(&t->plain, h.at.fid, RW, &at), -EINPROGRESS);
 	park(&t->plain, ino);
 	recalled(t, ino);
-	/* Barred: it does not come back to the one that has given it up. */
+	/* Barred: it does not come back to the one that has given it up, or is just being asked. */
+	assert_int_equal(shown(&t->b, h.at.fid, 2, &at), -EAGAIN);
+	assert_false(lasts(t, &t->b, ino));
 	assert_int_equal(report(&t->a, h.at.fid, NULL, PVFS_RP_RECALLED), 0);
 	assert_false(lasts(t, &t->a, ino));
 	assert_int_equal(seen.nresumed, 1);
 	assert_int_equal(do_open(&t->plain, h.at.fid, RW, &at), 0);
 	over(t);
-	assert_true(in(t, &t->a, ino) && in(t, &t->b, ino));
+	assert_true(in(t, &t->a, ino) && !in(t, &t->b, ino));
+	assert_int_equal(shown(&t->b, h.at.fid, 2, &at), 0);
+	assert_false(at.flags & PVFS_AF_LASTS);
 	/* Who takes no leases cannot be asked to go out. */
 	assert_int_equal(shown(&t->a, h.at.fid, 2, &at), 0);
 	assert_false(at.flags & PVFS_AF_LASTS);
@@ -219,6 +223,33 @@ static void ends(void **state)
 	assert_int_equal(mgr_leases_held(&m->leases, ino, 0, mgr_mono_ms(), NULL, 0), 0);
 }
 
+/* A lease that runs out while its holder is taking pages away: it has answered, and gets others. */
+static void takes_long(void **state)
+{
+	struct wl *t = *state;
+	struct mgr *m = t->f->m;
+	struct mgr_session *s;
+	struct pvfs_attr at;
+	struct hf h = make_striped(&t->plain, "f", 0);
+	u64 ino = h.at.fid.ino;
+	int i;
+
+	assert_int_equal(do_close(&t->plain, h.at.fid, RW, NULL), 0);
+	for (i = 0; i < 2; i++) {
+		assert_int_equal(do_open(&t->a, h.at.fid, PVFS_O_READ, &at), 0);
+		assert_true(at.flags & PVFS_AF_LEASE);
+		assert_int_equal(do_truncate(&t->plain, h.at.fid, 5 + i, NULL, &at), -EINPROGRESS);
+		park(&t->plain, ino);
+		mgr_recall_told(m, t->a.session, &ino, 1, i ? -ENOTCONN : -EAGAIN);
+		mgr_recall_tick(m, mgr_mono_ms() + LEASE_MS + 1);
+		assert_int_equal(seen.nresumed, 1);
+		over(t);
+		s = mgr_session_lookup(m, t->a.session);
+		assert_int_equal(atomic_load(&s->leases), !i);
+		mgr_session_put(s);
+	}
+}
+
 static bool yes(void *arg)
 {
 	return true;
@@ -258,7 +289,7 @@ static void kinds(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		T(opened), T(comes_in), T(beside_alone), T(ends), T(kinds),
+		T(opened), T(comes_in), T(beside_alone), T(ends), T(takes_long), T(kinds),
 	};
 
 	cmocka_set_message_output(CM_OUTPUT_TAP);
