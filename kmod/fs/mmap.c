@@ -55,7 +55,7 @@ static void pvfs_vma_close(struct vm_area_struct *vma)
 		else if (pvfs_late_due(inode))
 			pvfs_late_write(inode, 0, pvfs_dying());
 	}
-	atomic_dec(&PVFS_I(inode)->turn.maps);
+	pvfs_turn_unmapped(inode);
 }
 
 static void pvfs_vma_open(struct vm_area_struct *vma)

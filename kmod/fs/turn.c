@@ -23,7 +23,8 @@
  *
  * Reads and writes that go to the iods, and to the mgr for a head, are counted from pvfs_turn_enter() to
  * pvfs_turn_leave(); faults while they find or fill a page, which is locked from then until it is mapped.
- * Neither waits for another client, or takes a page fault, in between: a YIELD waits for them.
+ * Neither waits for another client, or takes a page fault, in between: a YIELD waits for them. Those of who may only
+ * read are not waited for, as they may wait for an iod, or a lock: they look once more when they have the page.
  *
  * That a turn is of use, however many want one, it is not given up before it was used, or TURN_FRESH_MS are
  * over, and TURN_HOLD_MS more.
@@ -167,6 +168,7 @@ static int turn_go_out(struct inode *inode, bool keeps)
 	if (turn_forget(inode))
 		return -EINTR;
 	spin_lock(&pi->lock);
+	WRITE_ONCE(t->shown, false);
 	t->left = t->out;
 	spin_unlock(&pi->lock);
 	return 0;
@@ -291,9 +293,33 @@ static bool turn_show(struct inode *inode)
 	return true;
 }
 
+/*
+ * A fault that has found its page has that locked, until it is in the mapping, and looked for the lease when it had. It
+ * does not wait for anything then. Others, which are still to be filled, find no lease.
+ */
+static void turn_wait_mapping(struct inode *inode)
+{
+	struct pvfs_turn *t = &PVFS_I(inode)->turn;
+	struct folio_batch batch;
+	pgoff_t at = 0;
+	unsigned int i;
+
+	wait_var_event(&t->shows, !atomic_read(&t->shows));
+	folio_batch_init(&batch);
+	while (filemap_get_folios(inode->i_mapping, &at, ULONG_MAX, &batch)) {
+		for (i = 0; i < folio_batch_count(&batch); i++)
+			if (folio_test_locked(batch.folios[i]) && folio_test_uptodate(batch.folios[i]))
+				folio_wait_locked(batch.folios[i]);
+		folio_batch_release(&batch);
+		cond_resched();
+	}
+}
+
 /**
  * pvfs_turn_hide - take pages out of mappings; they stay in the page cache
- * @inode: the file; no fault that begins finds a lease
+ * @inode: the file; no fault that looks finds a lease any more
+ *
+ * Context: waits for no iod, and for no fault that does, or waits for a lock.
  */
 void pvfs_turn_hide(struct inode *inode)
 {
@@ -303,12 +329,14 @@ void pvfs_turn_hide(struct inode *inode)
 	spin_lock(&pi->lock);
 	WRITE_ONCE(t->lasts, false);
 	WRITE_ONCE(t->shown, false);
+	WRITE_ONCE(t->again, 0);
 	t->hide = false;
 	t->hiding++;
 	spin_unlock(&pi->lock);
-	smp_mb();			/* pairs with turn_count() */
+	smp_mb();			/* pairs with turn_look_end(), turn_count() */
 	cancel_delayed_work(&t->ends);
-	pvfs_turn_faults_wait(inode);
+	unmap_mapping_range(inode->i_mapping, 0, 0, 0);
+	turn_wait_mapping(inode);
 	unmap_mapping_range(inode->i_mapping, 0, 0, 0);
 	spin_lock(&pi->lock);
 	t->hiding--;
@@ -319,19 +347,39 @@ void pvfs_turn_hide(struct inode *inode)
  * pvfs_turn_unshow - the lease under which pages are mapped has ended, by ourselves or with the mgr or the session
  * @inode: the file
  *
- * As pvfs_turn_hide(), but nothing is waited for: what a fault that is under way maps, a work item takes away.
+ * As pvfs_turn_hide(), but no page is waited for: what a fault has just found, a work item takes away.
  */
 void pvfs_turn_unshow(struct inode *inode)
 {
 	struct pvfs_inode *pi = PVFS_I(inode);
 
-	if (!atomic_read(&pi->turn.maps))
-		return;
 	spin_lock(&pi->lock);
 	WRITE_ONCE(pi->turn.lasts, false);
 	spin_unlock(&pi->lock);
+	if (!atomic_read(&pi->turn.maps))
+		return;
 	unmap_mapping_range(inode->i_mapping, 0, 0, 0);
 	mod_delayed_work(PVFS_VOL(inode)->vfs_wq, &pi->turn.ends, 0);
+}
+
+/**
+ * pvfs_turn_unmapped - a shared mapping is gone
+ * @inode: the file
+ *
+ * The next is made without the pages of this one, and asks anew.
+ */
+void pvfs_turn_unmapped(struct inode *inode)
+{
+	struct pvfs_inode *pi = PVFS_I(inode);
+
+	if (!atomic_dec_and_test(&pi->turn.maps))
+		return;
+	spin_lock(&pi->lock);
+	if (!atomic_read(&pi->turn.maps)) {
+		WRITE_ONCE(pi->turn.lasts, false);
+		WRITE_ONCE(pi->turn.shown, false);
+	}
+	spin_unlock(&pi->lock);
 }
 
 static void turn_ends_work(struct work_struct *work)
@@ -361,11 +409,11 @@ bool pvfs_turn_recalled(struct inode *inode)
 	struct pvfs_turn *t = &pi->turn;
 	bool ret, asks;
 
-	if (!atomic_read(&t->maps))
-		return false;
 	spin_lock(&pi->lock);
+	if (!atomic_read(&t->maps))
+		WRITE_ONCE(t->lasts, false);
 	smp_mb();			/* pairs with turn_count() */
-	asks = t->lasts || t->shown || atomic_read(&t->faults);
+	asks = atomic_read(&t->maps) && (t->lasts || t->shown || atomic_read(&t->shows));
 	ret = asks || t->hide || t->hiding;
 	t->hide |= asks;
 	spin_unlock(&pi->lock);
@@ -688,15 +736,21 @@ static u32 turn_fault_want(const struct vm_fault *vmf)
 	return vmf->vma->vm_flags & VM_MAYWRITE ? PVFS_TN_ALONE : PVFS_TN_READ;
 }
 
-/* @wait: pages of another version may be thrown away. Return: true, with turn_fault_end() to follow. */
-static bool turn_fault_begin(struct inode *inode, u32 want, bool wait)
+/* @wait: pages of another version may be thrown away. */
+static bool turn_version(struct inode *inode, bool wait)
 {
 	struct pvfs_inode *pi = PVFS_I(inode);
-	struct pvfs_turn *t = &pi->turn;
 
-	if (turn_count(t, &t->faults) && (want == PVFS_TN_READ ? turn_show(inode) : turn_leased(inode)) &&
-	    (wait ? pvfs_cache_check(inode) : READ_ONCE(pi->cache_version) == READ_ONCE(pi->attr.version))) {
-		turn_used(pi);
+	return wait ? pvfs_cache_check(inode) : READ_ONCE(pi->cache_version) == READ_ONCE(pi->attr.version);
+}
+
+/* Return: true, with turn_fault_end() to follow. */
+static bool turn_fault_begin(struct inode *inode, bool wait)
+{
+	struct pvfs_turn *t = &PVFS_I(inode)->turn;
+
+	if (turn_count(t, &t->faults) && turn_leased(inode) && turn_version(inode, wait)) {
+		turn_used(PVFS_I(inode));
 		return true;
 	}
 	turn_uncount(&t->faults);
@@ -706,6 +760,31 @@ static bool turn_fault_begin(struct inode *inode, u32 want, bool wait)
 static void turn_fault_end(struct inode *inode)
 {
 	turn_uncount(&PVFS_I(inode)->turn.faults);
+}
+
+/* The same of who may only read. Nobody waits until it is over, so it has to be looked once more then. */
+static bool turn_look_begin(struct inode *inode, bool wait)
+{
+	if (READ_ONCE(PVFS_I(inode)->turn.out) || !turn_show(inode) || !turn_version(inode, wait))
+		return false;
+	turn_used(PVFS_I(inode));
+	return true;
+}
+
+static vm_fault_t turn_look_end(struct vm_fault *vmf, vm_fault_t ret)
+{
+	struct inode *inode = file_inode(vmf->vma->vm_file);
+
+	if (!(ret & VM_FAULT_LOCKED))
+		return ret;
+	smp_mb();			/* pairs with pvfs_turn_hide(), which finds the page locked */
+	if (!READ_ONCE(PVFS_I(inode)->turn.out) && turn_show(inode) && turn_version(inode, false))
+		return ret;
+	/* It comes again. */
+	unlock_page(vmf->page);
+	put_page(vmf->page);
+	vmf->page = NULL;
+	return (ret & ~VM_FAULT_LOCKED) | VM_FAULT_NOPAGE;
 }
 
 /**
@@ -725,7 +804,11 @@ vm_fault_t pvfs_turn_fault(struct vm_fault *vmf)
 	/* Where it lets go of the process's memory, that may be unmapped, and the file closed. */
 	file = get_file(vmf->vma->vm_file);
 	for (;;) {
-		if (turn_fault_begin(inode, want, !nowait)) {
+		if (want == PVFS_TN_READ && turn_look_begin(inode, !nowait)) {
+			ret = turn_look_end(vmf, filemap_fault(vmf));
+			break;
+		}
+		if (want == PVFS_TN_ALONE && turn_fault_begin(inode, !nowait)) {
 			ret = filemap_fault(vmf);
 			turn_fault_end(inode);
 			break;
@@ -759,11 +842,16 @@ vm_fault_t pvfs_turn_fault(struct vm_fault *vmf)
 vm_fault_t pvfs_turn_map_pages(struct vm_fault *vmf, pgoff_t first, pgoff_t last)
 {
 	struct inode *inode = file_inode(vmf->vma->vm_file);
-	vm_fault_t ret;
+	struct pvfs_turn *t = &PVFS_I(inode)->turn;
+	vm_fault_t ret = 0;
 
-	if (!turn_fault_begin(inode, turn_fault_want(vmf), false))
-		return 0;
-	ret = filemap_map_pages(vmf, first, last);
-	turn_fault_end(inode);
+	if (turn_fault_want(vmf) == PVFS_TN_READ) {
+		if (turn_count(t, &t->shows) && turn_look_begin(inode, false))
+			ret = filemap_map_pages(vmf, first, last);
+		turn_uncount(&t->shows);
+	} else if (turn_fault_begin(inode, false)) {
+		ret = filemap_map_pages(vmf, first, last);
+		turn_fault_end(inode);
+	}
 	return ret;
 }

@@ -154,6 +154,7 @@ struct pvfs_turn {
 	atomic_t maps;			/* mappings, shared */
 	bool lasts;			/* who may write comes in when that was recalled. Read without the lock too */
 	bool shown;			/* who may not write may have pages mapped. The same */
+	atomic_t shows;			/* faults that are just mapping such pages, and do not sleep */
 	bool hide;			/* recalled: these are to be taken away */
 	u32 hiding;			/* they are just being */
 	struct delayed_work ends;	/* does so when the lease has run out; it has no reference */
@@ -456,6 +457,7 @@ void pvfs_turn_evict(struct inode *inode);
 bool pvfs_turn_reclaims(struct inode *inode, bool wlease);
 bool pvfs_turn_kept(const struct inode *inode);
 bool pvfs_turn_recalled(struct inode *inode);
+void pvfs_turn_unmapped(struct inode *inode);
 void pvfs_turn_hide(struct inode *inode);
 void pvfs_turn_unshow(struct inode *inode);
 u64 pvfs_turn_yield_begin(struct inode *inode, bool *hide);

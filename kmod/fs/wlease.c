@@ -92,7 +92,7 @@ void pvfs_wlease_take(struct inode *inode, u32 flags, const struct pvfs_ask *ask
 		return;
 	spin_lock(&pi->lock);
 	/* While REPORT is under way, or pages are thrown away, what it ends might be this one. */
-	if (!wl->writers || wl->state == PVFS_WL_GIVING || wl->told || wl->lost || pi->attr.stale ||
+	if (!wl->writers || wl->state == PVFS_WL_GIVING || wl->told || pi->turn.hide || wl->lost || pi->attr.stale ||
 	    !pvfs_ask_stands(vol, pi->fid.ino, ask))
 		goto out;
 	if (wl->state == PVFS_WL_NONE || !wlease_mine(wl, vol)) {
@@ -394,7 +394,7 @@ void pvfs_wlease_work(struct work_struct *work)
 		/* Nothing is taken any more: REPORT would end it. */
 		pi->wl.told |= hide;
 		/* All that has begun under it, or beside it, ends; nothing new does. */
-		if ((round || pi->wl.recalled) && pi->wl.state == PVFS_WL_HELD)
+		if ((round || hide || pi->wl.recalled) && pi->wl.state == PVFS_WL_HELD)
 			wlease_set(pi, PVFS_WL_GIVING);
 		pi->wl.recalled = false;
 	}

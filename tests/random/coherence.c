@@ -11,7 +11,7 @@
  *	-r	how many rounds (default 20), each with new files
  *	-n	operations of each worker in a round (default 60)
  *	-p	files, appends or names only
- *	-m	files are stored to through mappings, too, on all sides
+ *	-m	files are stored to through mappings, too, on all sides, and looked at through those that can't be stored to
  *	-x	falsifies one result of the last round: block, size, name, append or prefix. The run must fail.
  *
  * HOST:PORT:DIR is a directory of another machine, where `far serve` runs (far_main.c). The workers

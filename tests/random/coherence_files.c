@@ -20,6 +20,8 @@ static bool lacks[NKINDS];
 
 static unsigned char block_mem[CO_BLOCK] __attribute__((aligned(CO_BLOCK)));
 static int source_fd = -1;		/* the worker's own file */
+/* the files, mapped by a descriptor that may only read, for as long as a round lasts; or NULL */
+static void *looked_at[CO_FILES];
 
 static off_t where(int block)
 {
@@ -90,10 +92,10 @@ static void on_bus(int sig)
 	siglongjmp(beyond, 1);
 }
 
-/* A block of a file, opened and mapped for one operation. Return: it, or NULL. */
-static volatile uint64_t *map_block(int file, int block, int prot)
+/* A block of a file, opened (@flags) and mapped for one operation. Return: it, or NULL. */
+static volatile uint64_t *map_block(int file, int block, int flags, int prot)
 {
-	int fd = open_again(file, O_RDWR);
+	int fd = open_again(file, flags);
 	void *p = fd < 0 ? MAP_FAILED : mmap(NULL, CO_BLOCK, prot, MAP_SHARED, fd, where(block));
 
 	if (p == MAP_FAILED)
@@ -111,10 +113,31 @@ static void unmap_block(volatile uint64_t *p)
 		co_broken("munmap");
 }
 
+/* The same, which stays. */
+static volatile uint64_t *look_at_block(int file, int block)
+{
+	int fd;
+
+	if (!looked_at[file]) {
+		fd = open_again(file, O_RDONLY);
+		looked_at[file] = mmap(NULL, CO_BLOCKS * CO_STRIDE, PROT_READ, MAP_SHARED, fd, 0);
+		if (looked_at[file] == MAP_FAILED) {
+			co_broken("mmap");
+			looked_at[file] = NULL;
+		}
+		if (fd >= 0)
+			close(fd);
+	}
+	signal(SIGBUS, on_bus);
+	return looked_at[file] ? (uint64_t *)((char *)looked_at[file] + where(block)) : NULL;
+}
+
 static void read_mapping(int file, int block)
 {
+	bool stays = rnd_one_in(&co.rnd, 2), may_store = rnd_one_in(&co.rnd, 2);
 	struct co_rec *r = co_start(CO_READ, file, block, 0);
-	volatile uint64_t *p = map_block(file, block, PROT_READ);
+	volatile uint64_t *p = stays ? look_at_block(file, block) :
+				       map_block(file, block, may_store ? O_RDWR : O_RDONLY, PROT_READ);
 
 	if (!p)
 		return;
@@ -126,13 +149,16 @@ static void read_mapping(int file, int block)
 		r->result = 0;
 	}
 	co_end(r);
-	unmap_block(p);
+	if (stays)
+		signal(SIGBUS, SIG_DFL);
+	else
+		unmap_block(p);
 }
 
 static void store_mapping(int file, int block)
 {
 	struct co_rec *r = co_start(CO_STORE, file, block, co_version());
-	volatile uint64_t *p = map_block(file, block, PROT_READ | PROT_WRITE);
+	volatile uint64_t *p = map_block(file, block, O_RDWR, PROT_READ | PROT_WRITE);
 	volatile int i;
 
 	if (!p)
@@ -317,6 +343,13 @@ void co_files_look(int file)
 
 void co_files_end(void)
 {
+	int i;
+
+	for (i = 0; i < CO_FILES; i++) {
+		if (looked_at[i])
+			munmap(looked_at[i], CO_BLOCKS * CO_STRIDE);
+		looked_at[i] = NULL;
+	}
 	if (source_fd >= 0)
 		close(source_fd);
 	source_fd = -1;

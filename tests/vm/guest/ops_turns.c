@@ -510,6 +510,66 @@ static void looks_on_small(void)
 	looks_on(3000);
 }
 
+/* He maps it anew, and knows nothing from the last time, whether he has had it open since or not. */
+static void looks_anew(void)
+{
+	const volatile unsigned char *p;
+	int w, fd = -1, i, k;
+	unsigned char c;
+
+	ops_make("f", ROUND, 1);
+	w = ops_open(theirs("f"), O_RDWR, 0);
+	for (i = 0; i < 8; i++) {
+		for (k = 1; k <= 2; k++) {
+			c = 10 * i + k;
+			ops_pwrite(w, &c, 1, 5);
+			if (k == 1) {
+				if (fd < 0)
+					p = map_only_read("f", PAGE, &fd);
+				else
+					p = mmap(NULL, PAGE, PROT_READ, MAP_SHARED, fd, 0);
+				WANT(p != MAP_FAILED);
+			}
+			EQ(p[5], c);
+		}
+		OK(munmap((void *)p, PAGE));
+		if (i % 2) {
+			OK(close(fd));
+			fd = -1;
+		}
+	}
+}
+
+/* Who cuts a file waits for who maps it, on either client, and not the other way round. */
+static void looks_beside_cuts(void)
+{
+	const volatile unsigned char *p;
+	unsigned int sum = 0;
+	pid_t pid[2];
+	int fd, i, k;
+
+	ops_make("f", ROUND, 1);
+	for (k = 0; k < 2; k++) {
+		pid[k] = ops_fork();
+		if (pid[k])
+			continue;
+		for (i = 0; i < 40; i++)
+			OK(truncate(k ? theirs("f") : "f", ROUND + 1 + i));
+		exit(0);
+	}
+	p = map_only_read("f", ROUND, &fd);
+	for (i = 0; i < 400; i++) {
+		sum += p[i * 997 % ROUND / PAGE * PAGE];
+		if (i % 16 == 15)
+			OK(posix_fadvise(fd, 0, 0, POSIX_FADV_DONTNEED));
+		if (i % 8 == 7)
+			OK(madvise((void *)p, ROUND, MADV_DONTNEED));
+	}
+	ended(pid[0]);
+	ended(pid[1]);
+	WANT(sum);
+}
+
 /* One waits in such a mapping, the other in a read, and each answers with a write; the file stays open. */
 static void looks_and_writes(void)
 {
@@ -558,6 +618,8 @@ const struct ops_check ops_turns[] = {
 	{ "two mounts: maps of who is killed", killed },
 	{ "two mounts: maps of who may only read: striped", looks_on_striped },
 	{ "two mounts: maps of who may only read: small", looks_on_small },
+	{ "two mounts: maps of who may only read: anew", looks_anew },
+	{ "two mounts: maps of who may only read: beside truncation", looks_beside_cuts },
 	{ "two mounts: a word to and fro, by a map of who may only read", looks_and_writes },
 	{ NULL, NULL }
 };
