@@ -368,10 +368,7 @@ bool mgr_lasting_turn(struct mgr_op *op, u64 ino)
 	 * Who waits outside of the line would have it recalled at once, and wait again; and the answer to a RECALL
 	 * that is under way would end it.
 	 */
-	if (!mgr_turn_barred(op->m, ino, w.session))
-		return true;
-	mgr_leases_unlast(&op->m->leases, ino, w.session, mgr_mono_ms(), NULL, NULL);
-	return false;
+	return !mgr_turn_barred(op->m, ino, w.session);
 }
 
 /* @over: as mgr_leases_unlast() takes it */

@@ -23,13 +23,13 @@ struct turn {
 	struct pvfs_attr *attr;
 	bool ask;		/* all others are to go out */
 	bool writers;		/* only those of them who may write */
-	bool writes;		/* the session may, too */
 	struct mgr_inode in;
 };
 
 static int look_fn(struct mgr_op *op, void *arg)
 {
 	struct turn *t = arg;
+	struct mgr_opens_view v;
 	int err;
 
 	err = ns_fid_get(op, &t->req->fid, 0, &t->in);
@@ -37,7 +37,9 @@ static int look_fn(struct mgr_op *op, void *arg)
 		err = -EINVAL;
 	if (!err && t->ask)
 		mgr_yield_note(op, t->in.ino, t->writers);
-	if (!err && t->writes)
+	/* It may have been opened for that meanwhile. */
+	mgr_opens_view(&op->m->opens, t->req->fid.ino, mgr_op_session(op), &v);
+	if (!err && v.self)
 		mgr_lasting_note(op, t->in.ino);
 	return err;
 }
@@ -202,8 +204,11 @@ static int show(struct mgr_op *op, struct turn *t)
 
 	if (!turn_in(op, t, true))
 		return -EAGAIN;
-	if (!mgr_lasting_turn(op, ino))
-		return turn_off(op, t, -EAGAIN);
+	if (!mgr_lasting_turn(op, ino)) {
+		turn_off(op, t, -EAGAIN);
+		mgr_lasting_back(op, ino);
+		return -EAGAIN;
+	}
 	t->ask = false;
 	err = mgr_run(op, look_fn, t, MGR_RUN_READ);
 	if (!err && (t->in.flags & (MGR_IF_TRIM | MGR_IF_SPILL)))
@@ -269,7 +274,6 @@ static int look(struct mgr_op *op, struct turn *t)
 int mgr_op_turn(struct mgr_op *op, const struct pvfs_turn_req *req, struct pvfs_turn_rep *rep)
 {
 	struct turn t = { .req = req, .attr = &rep->attr };
-	struct mgr_opens_view v;
 	bool fresh, has;
 	int err;
 
@@ -300,8 +304,6 @@ int mgr_op_turn(struct mgr_op *op, const struct pvfs_turn_req *req, struct pvfs_
 	}
 	if (!has && !mgr_line_first(op, req->fid.ino, &err))
 		return err;
-	view(op, &t, &v);
-	t.writes = v.self;
 	if ((req->flags & PVFS_TN_READ) && !has)
 		return shown(op, &t);
 	/* Who has a WRITE lease reads under that, if it is not giving it up. */

@@ -189,7 +189,10 @@ bool mgr_write_of_draft(struct mgr_op *op, u64 ino);
 bool mgr_write_turn(struct mgr_op *op, u64 ino);
 /* It is out after all, and was not told: it has none. */
 void mgr_write_back(struct mgr_op *op, u64 ino);
-/* The session, which is in the file, may get a lease to read that lasts, as who may write is out. Return: it has one. */
+/*
+ * The session, which is in the file, may get a lease to read that lasts, as who may write is out. Return: it has one; if
+ * not, mgr_lasting_back() is to follow.
+ */
 bool mgr_lasting_turn(struct mgr_op *op, u64 ino);
 /* It is out after all, and was not told: it has none. */
 void mgr_lasting_back(struct mgr_op *op, u64 ino);

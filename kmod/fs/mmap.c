@@ -60,7 +60,11 @@ static void pvfs_vma_close(struct vm_area_struct *vma)
 
 static void pvfs_vma_open(struct vm_area_struct *vma)
 {
-	atomic_inc(&PVFS_I(file_inode(vma->vm_file))->turn.maps);
+	struct pvfs_inode *pi = PVFS_I(file_inode(vma->vm_file));
+
+	spin_lock(&pi->lock);		/* see pvfs_turn_unmapped() */
+	atomic_inc(&pi->turn.maps);
+	spin_unlock(&pi->lock);
 }
 
 static const struct vm_operations_struct pvfs_vm_ops = {

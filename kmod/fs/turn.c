@@ -355,7 +355,9 @@ void pvfs_turn_unshow(struct inode *inode)
 
 	spin_lock(&pi->lock);
 	WRITE_ONCE(pi->turn.lasts, false);
+	WRITE_ONCE(pi->turn.again, 0);
 	spin_unlock(&pi->lock);
+	smp_mb();			/* a mapping that comes finds no lease, or is found */
 	if (!atomic_read(&pi->turn.maps))
 		return;
 	unmap_mapping_range(inode->i_mapping, 0, 0, 0);
@@ -480,6 +482,9 @@ static int turn_yield_one(struct inode *inode, u64 round)
 			turn_close(t);
 		left = t->out && !inode->i_mapping->nrpages && !atomic_read(&t->ios) && !atomic_read(&t->faults);
 		t->left = left;
+		/* A fault of who may only read may yet add a page. */
+		if (left)
+			pi->cache_version = 0;
 	}
 	if (!left)
 		t->round = round;
@@ -572,7 +577,7 @@ static int turn_ask(struct inode *inode, u32 want)
 	struct pvfs_volume *vol = PVFS_VOL(inode);
 	struct pvfs_inode *pi = PVFS_I(inode);
 	struct pvfs_turn *t = &pi->turn;
-	bool stands = false, keeps;
+	bool stands = false, own = false, keeps;
 	struct pvfs_ask ask;
 	u32 flags = 0;
 	int err = 0;
@@ -595,8 +600,11 @@ static int turn_ask(struct inode *inode, u32 want)
 		spin_unlock(&pi->lock);
 		goto out;
 	}
+	/* Where somebody here may write a WRITE lease is the better one: it stays with the next open for that. */
+	if (want == PVFS_TN_READ && READ_ONCE(pi->wl.writers))
+		want = PVFS_TN_ALONE;
 	/* What it has of the file is of a version, if nobody here writes. */
-	keeps = want == PVFS_TN_READ && !READ_ONCE(pi->wl.writers);
+	keeps = want == PVFS_TN_READ;
 	err = turn_go_out(inode, keeps);
 	if (err == -EAGAIN && !READ_ONCE(t->out)) {
 		err = turn_wait_held(inode);
@@ -625,19 +633,25 @@ static int turn_ask(struct inode *inode, u32 want)
 	if (!err && pvfs_ask_stands(vol, pi->fid.ino, &ask)) {
 		stands = true;
 		t->left = false;
-		WRITE_ONCE(t->fresh, true);
-		t->hold = pvfs_boot_ns() + TURN_FRESH_MS * (u64)NSEC_PER_MSEC;
 		/* While somebody may write, though he is out, the version need not say what he has written. */
 		if (keeps && (flags & PVFS_AF_WRITERS))
 			pi->cache_version = 0;
-		/* Where an iod is not asked how long the file is it is not known to be so long. */
-		WRITE_ONCE(t->lasts, (flags & PVFS_AF_LASTS) && !(flags & PVFS_AF_SIZE_UNKNOWN));
+		/*
+		 * Not if what the mgr has granted may have ended since, by what we did ourselves: an open for writing,
+		 * a WRITE lease, the last mapping gone. Nor where an iod did not say how long the file is.
+		 */
+		own = READ_ONCE(pi->own.pending) || pi->own.last > ask.owns;
+		WRITE_ONCE(t->lasts, (flags & PVFS_AF_LASTS) && !(flags & PVFS_AF_SIZE_UNKNOWN) && !own &&
+				     atomic_read(&t->maps) && pi->wl.state == PVFS_WL_NONE && !pi->wl.told);
+		/* Nothing is kept for what has not come. */
+		WRITE_ONCE(t->fresh, !keeps || t->lasts);
+		t->hold = t->fresh ? pvfs_boot_ns() + TURN_FRESH_MS * (u64)NSEC_PER_MSEC : 0;
 		WRITE_ONCE(t->out, false);
 	}
 	spin_unlock(&pi->lock);
 	if (stands)
 		pvfs_wlease_take(inode, flags, &ask);
-	if (stands && want && !(flags & (PVFS_AF_WLEASE | PVFS_AF_LASTS)))
+	if (stands && want && !own && !(flags & (PVFS_AF_WLEASE | PVFS_AF_LASTS)))
 		WRITE_ONCE(t->again, pvfs_boot_ns() + TURN_PAUSE_MS * (u64)NSEC_PER_MSEC);
 	spin_lock(&pi->lock);
 	t->asking = false;
@@ -765,21 +779,23 @@ static void turn_fault_end(struct inode *inode)
 /* The same of who may only read. Nobody waits until it is over, so it has to be looked once more then. */
 static bool turn_look_begin(struct inode *inode, bool wait)
 {
-	if (READ_ONCE(PVFS_I(inode)->turn.out) || !turn_show(inode) || !turn_version(inode, wait))
-		return false;
-	turn_used(PVFS_I(inode));
-	return true;
+	return !READ_ONCE(PVFS_I(inode)->turn.out) && turn_show(inode) && turn_version(inode, wait);
 }
 
-static vm_fault_t turn_look_end(struct vm_fault *vmf, vm_fault_t ret)
+/* If no page was found vmf->vma may be gone. */
+static vm_fault_t turn_look_end(struct inode *inode, struct vm_fault *vmf, vm_fault_t ret)
 {
-	struct inode *inode = file_inode(vmf->vma->vm_file);
-
-	if (!(ret & VM_FAULT_LOCKED))
+	if (!(ret & VM_FAULT_LOCKED)) {
+		/* It is behind the end, or can't be read: that is all that the turn was for. */
+		if (!(ret & VM_FAULT_RETRY))
+			turn_used(PVFS_I(inode));
 		return ret;
+	}
 	smp_mb();			/* pairs with pvfs_turn_hide(), which finds the page locked */
-	if (!READ_ONCE(PVFS_I(inode)->turn.out) && turn_show(inode) && turn_version(inode, false))
+	if (turn_look_begin(inode, false)) {
+		turn_used(PVFS_I(inode));
 		return ret;
+	}
 	/* It comes again. */
 	unlock_page(vmf->page);
 	put_page(vmf->page);
@@ -805,7 +821,7 @@ vm_fault_t pvfs_turn_fault(struct vm_fault *vmf)
 	file = get_file(vmf->vma->vm_file);
 	for (;;) {
 		if (want == PVFS_TN_READ && turn_look_begin(inode, !nowait)) {
-			ret = turn_look_end(vmf, filemap_fault(vmf));
+			ret = turn_look_end(inode, vmf, filemap_fault(vmf));
 			break;
 		}
 		if (want == PVFS_TN_ALONE && turn_fault_begin(inode, !nowait)) {
@@ -848,6 +864,8 @@ vm_fault_t pvfs_turn_map_pages(struct vm_fault *vmf, pgoff_t first, pgoff_t last
 	if (turn_fault_want(vmf) == PVFS_TN_READ) {
 		if (turn_count(t, &t->shows) && turn_look_begin(inode, false))
 			ret = filemap_map_pages(vmf, first, last);
+		if (ret)
+			turn_used(PVFS_I(inode));
 		turn_uncount(&t->shows);
 	} else if (turn_fault_begin(inode, false)) {
 		ret = filemap_map_pages(vmf, first, last);

@@ -105,6 +105,8 @@ void pvfs_wlease_take(struct inode *inode, u32 flags, const struct pvfs_ask *ask
 		trace_pvfs_wlease(inode->i_sb->s_dev, pi->fid.ino, wl->token);
 	}
 	wlease_set(pi, PVFS_WL_HELD);
+	/* What ends this ends all. */
+	WRITE_ONCE(pi->turn.lasts, false);
 out:
 	spin_unlock(&pi->lock);
 }
@@ -415,7 +417,8 @@ void pvfs_wlease_work(struct work_struct *work)
 	}
 	if (hide)
 		pvfs_turn_hide(inode);
-	pvfs_turn_yield(inode, round);
+	if (give || round || lost)
+		pvfs_turn_yield(inode, round);
 	spin_lock(&pi->lock);
 	/* Who has made it so since then has this run again. */
 	given = give && pi->wl.state == PVFS_WL_GIVING;
