@@ -1,8 +1,87 @@
 # SPDX-License-Identifier: GPL-2.0-only
 #
-# What bad.sh asks of full disks under the I/O daemons, which are small, and of what is written to the page cache then.
+# What bad.sh asks of full disks, under the mgr and under the I/O daemons, and of what is written to the page cache then.
 # Sourced by it, after bad_behind.sh. Each call of a program is 4 KiB; nothing is written back by itself.
 # shellcheck shell=bash disable=SC2154
+
+full_iod()
+{
+	local rc=0 t0=$SECONDS
+
+	"$cluster" up --size 48M
+	head -c 8000000 /dev/urandom >"$tmp/keep"
+	cp "$tmp/keep" "$M/keep"
+	LC_ALL=C within 120 dd if=/dev/zero of="$M/fill" bs=1M count=400 2>"$tmp/dd" || rc=$?
+	cat "$tmp/dd"
+	df "$M"
+	[ $rc = 1 ]
+	grep -q 'No space left' "$tmp/dd"
+	drop_caches
+	cmp "$tmp/keep" "$M/keep"
+	# Names need the mgr only.
+	mkdir "$M/still"
+	ls -l "$M"
+	rm "$M/fill"
+	eventually 20 eval 'cp "$tmp/keep" "$M/again" 2>/dev/null'
+	cmp "$tmp/keep" "$M/again"
+	cmp "$tmp/keep" "$M/keep"
+	within 60 "$cluster" umount
+	"$cluster" mount
+	eventually 20 eval 'cp "$tmp/keep" "$M/again" 2>/dev/null'
+	rm "$M/again" "$M/keep"
+	rmdir "$M/still"
+}
+
+full_mgr()
+{
+	local rc=0 i
+
+	mkdir "$M/dir"
+	echo before >"$M/dir/before"
+	dd if=/dev/zero of=/run/pvfs-cluster/volume/mgr/filler bs=64k 2>/dev/null || true
+	df /run/pvfs-cluster/volume/mgr
+	for ((i = 0; i < 20000; i++)); do
+		LC_ALL=C mkdir "$M/dir/d$i" 2>"$tmp/err" || { rc=1; break; }
+	done
+	cat "$tmp/err"
+	[ $rc = 1 ]
+	grep -q 'No space left' "$tmp/err"
+	LC_ALL=C refuse tee -a "$M/dir/before" <<<more 2>"$tmp/err"
+	grep -q 'No space left' "$tmp/err"
+	[ "$(cat "$M/dir/before")" = before ]
+	rm /run/pvfs-cluster/volume/mgr/filler
+	eventually 20 mkdir "$M/dir/after"
+	# All that was acknowledged is there, also after a restart.
+	"$cluster" kill mgr
+	"$cluster" start mgr
+	[ "$(ls "$M/dir" | wc -l)" = $((i + 2)) ]
+	[ "$(cat "$M/dir/before")" = before ]
+	rm -r "$M/dir"
+}
+
+# The manager's disk is full when it is told what was written to a new file, which it had room to make: close says so.
+full_mgr_draft()
+{
+	local i said filler=/run/pvfs-cluster/volume/mgr/filler
+
+	# It is kept back for a second; if the disk was not full by then, once more. No process is started meanwhile: its
+	# end would close the file, too.
+	for i in 1 2 3 4 5; do
+		rm -f "$filler"
+		eventually 20 touch "$M/room"
+		said=$(LC_ALL=C perl -e 'open(F, ">", $ARGV[0]) or die "open: $!"; syswrite(F, "x" x 16000) or die "write: $!";
+			open(D, ">", $ARGV[1]); 1 while syswrite(D, "x" x 65536); print close(F) ? "closed" : "close: $!"' \
+			"$M/draft$i" "$filler")
+		echo "$said"
+		[ "$said" = closed ] || break
+	done
+	[ "$said" = 'close: No space left on device' ]
+	# What close did not answer for is not there by halves.
+	[ "$(stat -c %s "$M/draft$i")" = 0 ]
+	rm "$filler"
+	eventually 20 cp /bin/true "$M/again"
+	rm "$M/draft"* "$M/again" "$M/room"
+}
 
 # Files below small are with the iods from the start.
 full_files()
