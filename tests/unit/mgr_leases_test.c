@@ -699,7 +699,7 @@ static void open_beside_removal(void **state)
 static void read_not_closed(void **state)
 {
 	struct ls *t = *state;
-	struct pvfs_wreport r = { .atime = { .sec = time(NULL) + 1 } };
+	struct pvfs_wreport r = { .atime = { .sec = time(NULL) + 2 } };	/* as in in_the_way() */
 	struct pvfs_attr a;
 
 	assert_int_equal(do_open(&t->a, t->file, PVFS_O_READ, &a), 0);
