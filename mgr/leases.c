@@ -381,22 +381,44 @@ bool mgr_leases_writes(struct mgr_leases *l, u64 ino, u64 session)
 	return lease_of(l, &l->writes, ino, session, is_write);
 }
 
-u64 mgr_leases_writer(struct mgr_leases *l, u64 ino, u64 but)
+static bool is_lasting(const struct mgr_lease *e)
+{
+	return e->lasts;
+}
+
+bool mgr_leases_lasts(struct mgr_leases *l, u64 ino, u64 session)
+{
+	return lease_of(l, &l->lasting, ino, session, is_lasting);
+}
+
+/* Which session but @but has one that is, of those that @n counts, what @is says? 0: none. */
+static u64 lease_of_another(struct mgr_leases *l, const atomic_uint *n, u64 ino, u64 but,
+			    bool (*is)(const struct mgr_lease *e))
 {
 	struct mgr_lease_stripe *s;
 	struct mgr_leased *f;
 	struct mgr_lease *e;
 	u64 ret = 0;
 
-	if (!atomic_load(&l->writes))
+	if (!atomic_load(n))
 		return 0;
 	s = stripe_lock(l, ino);
 	f = inode_find(s, ino);
 	for (e = f ? TAILQ_FIRST(&f->list) : NULL; e && !ret; e = TAILQ_NEXT(e, in_inode))
-		if (e->write && e->session != but)
+		if (is(e) && e->session != but)
 			ret = e->session;
 	pthread_mutex_unlock(&s->lock);
 	return ret;
+}
+
+u64 mgr_leases_writer(struct mgr_leases *l, u64 ino, u64 but)
+{
+	return lease_of_another(l, &l->writes, ino, but, is_write);
+}
+
+bool mgr_leases_lasting(struct mgr_leases *l, u64 ino, u64 but)
+{
+	return lease_of_another(l, &l->lasting, ino, but, is_lasting);
 }
 
 bool mgr_leases_draft_of(struct mgr_leases *l, u64 ino, u64 session)
@@ -404,19 +426,31 @@ bool mgr_leases_draft_of(struct mgr_leases *l, u64 ino, u64 session)
 	return lease_of(l, &l->kept, ino, session, kept);
 }
 
-bool mgr_leases_unwrite(struct mgr_leases *l, u64 ino, u64 session, u64 now, bool (*over)(void *arg),
-			void *arg)
+static void no_write(struct mgr_leases *l, struct mgr_lease *e)
+{
+	lease_mark(l, e, false, false);
+}
+
+static void no_lasting(struct mgr_leases *l, struct mgr_lease *e)
+{
+	lease_mark_lasts(l, e, false);
+}
+
+/* As mgr_leases_unwrite(), of one that is, of those that @n counts, what @is says: @not makes it none. */
+static bool lease_over(struct mgr_leases *l, const atomic_uint *n, u64 ino, u64 session, u64 now,
+		       bool (*is)(const struct mgr_lease *e), void (*not)(struct mgr_leases *l, struct mgr_lease *e),
+		       bool (*over)(void *arg), void *arg)
 {
 	struct mgr_lease_stripe *s;
 	struct mgr_lease *e;
 	bool gone = false;
 
-	if (!atomic_load(&l->writes))
+	if (!atomic_load(n))
 		return false;
 	s = stripe_lock(l, ino);
 	e = lease_find(s, ino, session);
-	if (e && e->write && (!over || over(arg))) {
-		lease_mark(l, e, false, false);
+	if (e && is(e) && (!over || over(arg))) {
+		not(l, e);
 		lease_move(e);
 		gone = e->end <= now;
 		if (gone)
@@ -424,6 +458,17 @@ bool mgr_leases_unwrite(struct mgr_leases *l, u64 ino, u64 session, u64 now, boo
 	}
 	pthread_mutex_unlock(&s->lock);
 	return gone;
+}
+
+bool mgr_leases_unwrite(struct mgr_leases *l, u64 ino, u64 session, u64 now, bool (*over)(void *arg),
+			void *arg)
+{
+	return lease_over(l, &l->writes, ino, session, now, is_write, no_write, over, arg);
+}
+
+bool mgr_leases_unlast(struct mgr_leases *l, u64 ino, u64 session, u64 now, bool (*over)(void *arg), void *arg)
+{
+	return lease_over(l, &l->lasting, ino, session, now, is_lasting, no_lasting, over, arg);
 }
 
 bool mgr_leases_last(struct mgr_leases *l, u64 ino, u64 session, u64 now, bool (*may)(void *arg), void *arg)
@@ -449,54 +494,6 @@ out:
 	pthread_mutex_unlock(&s->lock);
 	atomic_fetch_add_explicit(ret ? &l->granted : &l->refused, 1, memory_order_relaxed);
 	return ret;
-}
-
-static bool is_lasting(const struct mgr_lease *e)
-{
-	return e->lasts;
-}
-
-bool mgr_leases_lasts(struct mgr_leases *l, u64 ino, u64 session)
-{
-	return lease_of(l, &l->lasting, ino, session, is_lasting);
-}
-
-bool mgr_leases_lasting(struct mgr_leases *l, u64 ino, u64 but)
-{
-	struct mgr_lease_stripe *s;
-	struct mgr_leased *f;
-	struct mgr_lease *e;
-
-	if (!atomic_load(&l->lasting))
-		return false;
-	s = stripe_lock(l, ino);
-	f = inode_find(s, ino);
-	for (e = f ? TAILQ_FIRST(&f->list) : NULL; e; e = TAILQ_NEXT(e, in_inode))
-		if (e->lasts && e->session != but)
-			break;
-	pthread_mutex_unlock(&s->lock);
-	return e;
-}
-
-bool mgr_leases_unlast(struct mgr_leases *l, u64 ino, u64 session, u64 now, bool (*over)(void *arg), void *arg)
-{
-	struct mgr_lease_stripe *s;
-	struct mgr_lease *e;
-	bool gone = false;
-
-	if (!atomic_load(&l->lasting))
-		return false;
-	s = stripe_lock(l, ino);
-	e = lease_find(s, ino, session);
-	if (e && e->lasts && (!over || over(arg))) {
-		lease_mark_lasts(l, e, false);
-		lease_move(e);
-		gone = e->end <= now;
-		if (gone)
-			lease_del(l, e);
-	}
-	pthread_mutex_unlock(&s->lock);
-	return gone;
 }
 
 u64 mgr_leases_end(struct mgr_leases *l, u64 ino, u64 session)
@@ -552,7 +549,8 @@ u32 mgr_leases_held(struct mgr_leases *l, u64 ino, u64 but, u64 now, struct mgr_
 		if (e->end <= now || (but && e->session == but))
 			continue;
 		if (n < room)
-			ret[n] = (struct mgr_lease_holder){ e->session, e->end, e->write, kept(e) };
+			ret[n] = (struct mgr_lease_holder){ .session = e->session, .end = e->end, .write = e->write,
+							    .kept = kept(e) };
 		n++;
 	}
 	pthread_mutex_unlock(&s->lock);

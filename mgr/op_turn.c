@@ -26,6 +26,11 @@ struct turn {
 	struct mgr_inode in;
 };
 
+static void view(struct mgr_op *op, const struct turn *t, struct mgr_opens_view *v)
+{
+	mgr_opens_view(&op->m->opens, t->req->fid.ino, mgr_op_session(op), v);
+}
+
 static int look_fn(struct mgr_op *op, void *arg)
 {
 	struct turn *t = arg;
@@ -33,15 +38,17 @@ static int look_fn(struct mgr_op *op, void *arg)
 	int err;
 
 	err = ns_fid_get(op, &t->req->fid, 0, &t->in);
-	if (!err && !S_ISREG(t->in.mode))
-		err = -EINVAL;
-	if (!err && t->ask)
+	if (err)
+		return err;
+	if (!S_ISREG(t->in.mode))
+		return -EINVAL;
+	if (t->ask)
 		mgr_yield_note(op, t->in.ino, t->writers);
-	/* It may have been opened for that meanwhile. */
-	mgr_opens_view(&op->m->opens, t->req->fid.ino, mgr_op_session(op), &v);
-	if (!err && v.self)
+	/* It may have been opened to write since it was looked the last time. */
+	view(op, t, &v);
+	if (v.self)
 		mgr_lasting_note(op, t->in.ino);
-	return err;
+	return 0;
 }
 
 /* Who is told that it has a WRITE lease on a head may keep back bytes of it: as by HEAD_WRITE. */
@@ -77,11 +84,6 @@ static int answered(struct mgr_op *op, const struct turn *t)
 {
 	return mgr_opens_turn_end(&op->m->opens, t->req->fid.ino, mgr_op_session(op), t->req->seq) ? 0 :
 													-EAGAIN;
-}
-
-static void view(struct mgr_op *op, const struct turn *t, struct mgr_opens_view *v)
-{
-	mgr_opens_view(&op->m->opens, t->req->fid.ino, mgr_op_session(op), v);
 }
 
 /* @quiets: nobody has it open for writing, and READ is wanted. */

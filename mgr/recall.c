@@ -93,21 +93,6 @@ bool mgr_recall_barred(struct mgr *m, u64 ino)
 	return ret;
 }
 
-static struct mgr_recall *recall_find(struct mgr_recalls *r, u64 ino, u64 session);
-
-bool mgr_turn_barred(struct mgr *m, u64 ino, u64 session)
-{
-	struct mgr_recalls *r = &m->recalls;
-	struct mgr_bar *b;
-	bool ret;
-
-	pthread_mutex_lock(&r->lock);
-	b = bar_find(r, ino);
-	ret = (b && b->n > b->lined) || recall_find(r, ino, session);
-	pthread_mutex_unlock(&r->lock);
-	return ret;
-}
-
 bool mgr_recall_settled(const struct mgr_parked *p, u64 ino)
 {
 	u32 i;
@@ -424,7 +409,8 @@ static int wait_for(struct mgr_recalls *r, struct mgr_parked *p, struct mgr_reca
  */
 static int wait_settled(struct mgr *m, struct mgr_parked *p, u64 ino, u64 but, struct recall_batch **list)
 {
-	struct mgr_lease_holder h = { mgr_leases_writer(&m->leases, ino, but), MGR_LEASE_NEVER, true, true };
+	struct mgr_lease_holder h = { .session = mgr_leases_writer(&m->leases, ino, but), .end = MGR_LEASE_NEVER,
+				      .write = true };
 	struct mgr_recalls *r = &m->recalls;
 	int err;
 
@@ -451,7 +437,7 @@ static int wait_alone(struct mgr *m, struct mgr_parked *p, const struct mgr_note
 	if (!mgr_yield_may(m, ino, but, noted->writers))
 		return 0;
 	for (i = 0; i < n && !err; i++) {
-		struct mgr_lease_holder h = { ids[i], MGR_LEASE_NEVER, false, false };
+		struct mgr_lease_holder h = { .session = ids[i], .end = MGR_LEASE_NEVER };
 
 		err = wait_for(&m->recalls, p, yield_find(&m->recalls, ino, ids[i]), YIELD, ino, &h, list);
 	}
@@ -490,6 +476,19 @@ static void unbar(struct mgr_recalls *r, u64 ino, bool lined)
 }
 
 /* ---- without the lock ---- */
+
+bool mgr_turn_barred(struct mgr *m, u64 ino, u64 session)
+{
+	struct mgr_recalls *r = &m->recalls;
+	struct mgr_bar *b;
+	bool ret;
+
+	pthread_mutex_lock(&r->lock);
+	b = bar_find(r, ino);
+	ret = (b && b->n > b->lined) || recall_find(r, ino, session);
+	pthread_mutex_unlock(&r->lock);
+	return ret;
+}
 
 static void send_all(struct mgr *m, struct recall_batch *list)
 {

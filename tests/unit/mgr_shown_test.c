@@ -98,22 +98,16 @@ static void comes_in(void **state)
 	struct fx_client c;
 	struct pvfs_attr at;
 	struct hf h = make_striped(&t->a, "f", 0);
-	u64 ino = h.at.fid.ino, round;
+	u64 ino = h.at.fid.ino;
 
 	fx_client_open(&c, t->f, 4, PVFS_SO_LEASES);
 	c.park = true;
 	assert_int_equal(do_open(&t->b, h.at.fid, PVFS_O_READ, NULL), 0);
 	assert_int_equal(do_open(&c, h.at.fid, PVFS_O_READ, NULL), 0);
 	/* Only who writes goes out. */
-	assert_int_equal(shown(&t->b, h.at.fid, 1, &at), -EINPROGRESS);
-	park(&t->b, ino);
-	round = yields(&t->a, ino, 1);
-	assert_false(in(t, &t->b, ino));
-	mgr_round_told(m, t->a.session, ino, round, 0);
-	assert_int_equal(again(&t->b, 0, h.at.fid, PVFS_TN_READ, 1, &at), 0);
+	gets_from(t, &t->b, &t->a, h.at.fid, PVFS_TN_READ, 1, &at);
 	assert_true((at.flags & PVFS_AF_LASTS) && (at.flags & PVFS_AF_WRITERS));
-	over(t);
-	assert_true(in(t, &t->b, ino) && in(t, &c, ino) && !in(t, &t->a, ino));
+	assert_true(in(t, &c, ino));
 	/* Who reads beside it is in nobody's way. */
 	shows(t, &c, &h, 1);
 	assert_true(lasts(t, &t->b, ino));
@@ -143,20 +137,10 @@ static void comes_in(void **state)
 	seen.nresumed = 0;
 	/* Two that write: what one reads through a mapping the other does not write beside. */
 	assert_int_equal(do_open(&t->b, h.at.fid, RW, NULL), 0);
-	assert_int_equal(shown(&t->b, h.at.fid, 2, &at), -EINPROGRESS);
-	park(&t->b, ino);
-	mgr_round_told(m, t->a.session, ino, yields(&t->a, ino, 2), 0);
-	assert_int_equal(again(&t->b, 0, h.at.fid, PVFS_TN_READ, 2, &at), 0);
+	gets_from(t, &t->b, &t->a, h.at.fid, PVFS_TN_READ, 2, &at);
 	assert_true(at.flags & PVFS_AF_LASTS);
-	over(t);
-	seen.n = 0;
-	assert_int_equal(shown(&t->a, h.at.fid, 2, &at), -EINPROGRESS);
-	park(&t->a, ino);
-	mgr_round_told(m, t->b.session, ino, yields(&t->b, ino, 3), 0);
-	assert_false(lasts(t, &t->b, ino) || in(t, &t->b, ino));
-	assert_int_equal(again(&t->a, 0, h.at.fid, PVFS_TN_READ, 2, &at), 0);
-	assert_true(at.flags & PVFS_AF_LASTS);
-	over(t);
+	gets_from(t, &t->a, &t->b, h.at.fid, PVFS_TN_READ, 2, &at);
+	assert_true((at.flags & PVFS_AF_LASTS) && !lasts(t, &t->b, ino));
 	assert_int_equal(m->recalls.n, 0);
 }
 
@@ -172,20 +156,10 @@ static void beside_alone(void **state)
 	assert_int_equal(do_open(&t->a, h.at.fid, PVFS_O_READ, NULL), 0);
 	assert_int_equal(do_close(&t->a, h.at.fid, RW, NULL), 0);
 	give(t, &h, 1);
-	assert_int_equal(shown(&t->a, h.at.fid, 1, &at), -EINPROGRESS);
-	park(&t->a, ino);
-	mgr_round_told(m, t->b.session, ino, yields(&t->b, ino, 2), 0);
-	assert_false(writes(t, &t->b, ino));
-	assert_int_equal(again(&t->a, 0, h.at.fid, PVFS_TN_READ, 1, &at), 0);
-	assert_true((at.flags & PVFS_AF_LASTS) && !in(t, &t->b, ino));
-	over(t);
-	assert_int_equal(alone(&t->b, h.at.fid, 2, &at), -EINPROGRESS);
-	park(&t->b, ino);
-	mgr_round_told(m, t->a.session, ino, yields(&t->a, ino, 3), 0);
-	assert_int_equal(again(&t->b, 0, h.at.fid, PVFS_TN_ALONE, 2, &at), 0);
-	assert_true(granted(&at));
-	assert_false(lasts(t, &t->a, ino) || in(t, &t->a, ino));
-	over(t);
+	gets_from(t, &t->a, &t->b, h.at.fid, PVFS_TN_READ, 1, &at);
+	assert_true((at.flags & PVFS_AF_LASTS) && !writes(t, &t->b, ino));
+	gets_from(t, &t->b, &t->a, h.at.fid, PVFS_TN_ALONE, 2, &at);
+	assert_true(granted(&at) && !lasts(t, &t->a, ino));
 	assert_int_equal(m->recalls.n + atomic_load(&m->leases.lasting), 0);
 }
 
@@ -221,6 +195,31 @@ static void ends(void **state)
 	mgr_recall_session_end(m, t->b.session);
 	assert_int_equal(atomic_load(&m->leases.lasting), 0);
 	assert_int_equal(mgr_leases_held(&m->leases, ino, 0, mgr_mono_ms(), NULL, 0), 0);
+}
+
+/* After a restart nobody knows who reads it so: who is not in it to write already does not come in to. */
+static void restart(void **state)
+{
+	struct wl *t = *state;
+	struct pvfs_attr at;
+	struct hf h = make_striped(&t->plain, "f", 0), mine = open_it(&t->b, h.at.fid, PVFS_O_READ);
+
+	assert_int_equal(do_open(&t->a, h.at.fid, PVFS_O_READ, NULL), 0);
+	fx_reopen(t->f);
+	hook(t);
+	t->a.no_retry = t->b.no_retry = t->plain.no_retry = true;
+	assert_int_equal(reclaim(&t->b, &mine, PVFS_O_READ, &at), 0);
+	assert_int_equal(come_back(&t->b), 0);
+	assert_int_equal(reclaim(&t->plain, &h, RW, &at), 0);
+	assert_int_equal(come_back(&t->plain), 0);
+	assert_int_equal(do_open(&t->plain, h.at.fid, RW, NULL), 0);
+	assert_int_equal(do_open(&t->b, h.at.fid, PVFS_O_READ, NULL), 0);
+	t->b.wait = true;
+	assert_int_equal(do_open(&t->b, h.at.fid, RW, NULL), -EINPROGRESS);
+	assert_int_equal(fx_op.grace, MGR_GRACE_LEASES);
+	t->b.wait = false;
+	assert_int_equal(come_back(&t->a), 0);
+	assert_int_equal(do_open(&t->b, h.at.fid, RW, NULL), 0);
 }
 
 /* A lease that runs out while its holder is taking pages away: it has answered, and gets others. */
@@ -289,7 +288,7 @@ static void kinds(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		T(opened), T(comes_in), T(beside_alone), T(ends), T(takes_long), T(kinds),
+		T(opened), T(comes_in), T(beside_alone), T(ends), T(restart), T(takes_long), T(kinds),
 	};
 
 	cmocka_set_message_output(CM_OUTPUT_TAP);

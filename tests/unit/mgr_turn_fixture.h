@@ -75,20 +75,30 @@ static inline struct hf both(struct wl *t, const char *name)
 	return h;
 }
 
+/* @c gets what it asks for when the other one has gone out. */
+static inline void gets_from(struct wl *t, struct fx_client *c, const struct fx_client *other, struct pvfs_fid fid,
+			     u32 flags, u64 seq, struct pvfs_attr *at)
+{
+	u32 n = seen.nyields;
+
+	assert_int_equal(turn(c, fid, flags, seq, at), -EINPROGRESS);
+	assert_false(in(t, c, fid.ino));
+	park(c, fid.ino);
+	mgr_round_told(t->f->m, other->session, fid.ino, yields(other, fid.ino, n + 1), 0);
+	assert_int_equal(seen.nresumed, 1);
+	assert_int_equal(again(c, 0, fid, flags, seq, at), 0);
+	over(t);
+	assert_true(in(t, c, fid.ino) && !in(t, other, fid.ino));
+}
+
 /* b is in, with a WRITE lease, and a out. */
 static inline void give(struct wl *t, struct hf *h, u64 seq)
 {
 	u64 ino = h->at.fid.ino;
-	u32 n = seen.nyields;
 	struct pvfs_attr at;
 
-	assert_int_equal(alone(&t->b, h->at.fid, seq, &at), -EINPROGRESS);
-	park(&t->b, ino);
-	mgr_round_told(t->f->m, t->a.session, ino, yields(&t->a, ino, n + 1), 0);
-	assert_int_equal(seen.nresumed, 1);
-	assert_int_equal(again(&t->b, 0, h->at.fid, PVFS_TN_ALONE, seq, &at), 0);
+	gets_from(t, &t->b, &t->a, h->at.fid, PVFS_TN_ALONE, seq, &at);
 	assert_true(granted(&at));
-	over(t);
 	assert_true(in(t, &t->b, ino) && !in(t, &t->a, ino) && writes(t, &t->b, ino));
 }
 
