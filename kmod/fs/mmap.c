@@ -60,11 +60,7 @@ static void pvfs_vma_close(struct vm_area_struct *vma)
 
 static void pvfs_vma_open(struct vm_area_struct *vma)
 {
-	struct pvfs_inode *pi = PVFS_I(file_inode(vma->vm_file));
-
-	spin_lock(&pi->lock);		/* see pvfs_turn_unmapped() */
-	atomic_inc(&pi->turn.maps);
-	spin_unlock(&pi->lock);
+	pvfs_turn_mapped(file_inode(vma->vm_file));
 }
 
 static const struct vm_operations_struct pvfs_vm_ops = {

@@ -278,18 +278,26 @@ static u64 turn_shows(struct inode *inode)
 	return now < end ? end : 0;
 }
 
-/* A fault, counted, is about to map some. */
-static bool turn_show(struct inode *inode)
+/* It is looked at again then, unless it is before. */
+static void turn_look_again(struct inode *inode, u64 end)
 {
 	struct pvfs_turn *t = &PVFS_I(inode)->turn;
-	u64 end = turn_shows(inode), now = pvfs_boot_ns();
+	u64 now = pvfs_boot_ns();
 
-	if (!end)
-		return false;
-	WRITE_ONCE(t->shown, true);
 	if (end != SHOWN_ON && !delayed_work_pending(&t->ends))
 		queue_delayed_work(PVFS_VOL(inode)->vfs_wq, &t->ends,
 				   end > now ? nsecs_to_jiffies(end - now) + 1 : 0);
+}
+
+/* A fault is about to map some, or has found one to map. */
+static bool turn_show(struct inode *inode)
+{
+	u64 end = turn_shows(inode);
+
+	if (!end)
+		return false;
+	WRITE_ONCE(PVFS_I(inode)->turn.shown, true);
+	turn_look_again(inode, end);
 	return true;
 }
 
@@ -353,32 +361,44 @@ void pvfs_turn_unshow(struct inode *inode)
 {
 	struct pvfs_inode *pi = PVFS_I(inode);
 
+	/* Without a mapping there is nothing, see pvfs_turn_unmapped(); and one that is made now asks anew. */
+	if (!atomic_read(&pi->turn.maps))
+		return;
 	spin_lock(&pi->lock);
 	WRITE_ONCE(pi->turn.lasts, false);
 	WRITE_ONCE(pi->turn.again, 0);
 	spin_unlock(&pi->lock);
-	smp_mb();			/* a mapping that comes finds no lease, or is found */
-	if (!atomic_read(&pi->turn.maps))
-		return;
 	unmap_mapping_range(inode->i_mapping, 0, 0, 0);
 	mod_delayed_work(PVFS_VOL(inode)->vfs_wq, &pi->turn.ends, 0);
 }
 
 /**
- * pvfs_turn_unmapped - a shared mapping is gone
+ * pvfs_turn_mapped - there is one more shared mapping
+ * @inode: the file, which is open
+ */
+void pvfs_turn_mapped(struct inode *inode)
+{
+	struct pvfs_inode *pi = PVFS_I(inode);
+
+	spin_lock(&pi->lock);		/* see pvfs_turn_unmapped() */
+	atomic_inc(&pi->turn.maps);
+	spin_unlock(&pi->lock);
+}
+
+/**
+ * pvfs_turn_unmapped - one is gone
  * @inode: the file
  *
- * The next is made without the pages of this one, and asks anew.
+ * Without any nothing is believed: the next is made without the pages of this one, and asks anew.
  */
 void pvfs_turn_unmapped(struct inode *inode)
 {
 	struct pvfs_inode *pi = PVFS_I(inode);
 
-	if (!atomic_dec_and_test(&pi->turn.maps))
-		return;
 	spin_lock(&pi->lock);
-	if (!atomic_read(&pi->turn.maps)) {
+	if (atomic_dec_and_test(&pi->turn.maps)) {
 		WRITE_ONCE(pi->turn.lasts, false);
+		WRITE_ONCE(pi->turn.again, 0);
 		WRITE_ONCE(pi->turn.shown, false);
 	}
 	spin_unlock(&pi->lock);
@@ -388,13 +408,12 @@ static void turn_ends_work(struct work_struct *work)
 {
 	struct pvfs_inode *pi = container_of(to_delayed_work(work), struct pvfs_inode, turn.ends);
 	struct inode *inode = &pi->vfs_inode;
-	u64 end = turn_shows(inode), now = pvfs_boot_ns();
+	u64 end = turn_shows(inode);
 
-	if (!end)
+	if (end)
+		turn_look_again(inode, end);
+	else
 		pvfs_turn_hide(inode);
-	else if (end != SHOWN_ON)
-		queue_delayed_work(PVFS_VOL(inode)->vfs_wq, &pi->turn.ends,
-				   end > now ? nsecs_to_jiffies(end - now) + 1 : 0);
 }
 
 /**
@@ -412,8 +431,6 @@ bool pvfs_turn_recalled(struct inode *inode)
 	bool ret, asks;
 
 	spin_lock(&pi->lock);
-	if (!atomic_read(&t->maps))
-		WRITE_ONCE(t->lasts, false);
 	smp_mb();			/* pairs with turn_count() */
 	asks = atomic_read(&t->maps) && (t->lasts || t->shown || atomic_read(&t->shows));
 	ret = asks || t->hide || t->hiding;

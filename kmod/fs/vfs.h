@@ -151,7 +151,7 @@ struct pvfs_turn {
 	bool fresh;			/* let in, and nothing was begun yet. Read without the lock too */
 	atomic_t ios;			/* reads and writes that go past the page cache, under way */
 	atomic_t faults;		/* that find, or fill, a page */
-	atomic_t maps;			/* mappings, shared */
+	atomic_t maps;			/* mappings, shared. Read without the lock too */
 	bool lasts;			/* who may write comes in when that was recalled. Read without the lock too */
 	bool shown;			/* who may not write may have pages mapped. The same */
 	atomic_t shows;			/* faults that are just mapping such pages, and do not sleep */
@@ -457,6 +457,7 @@ void pvfs_turn_evict(struct inode *inode);
 bool pvfs_turn_reclaims(struct inode *inode, bool wlease);
 bool pvfs_turn_kept(const struct inode *inode);
 bool pvfs_turn_recalled(struct inode *inode);
+void pvfs_turn_mapped(struct inode *inode);
 void pvfs_turn_unmapped(struct inode *inode);
 void pvfs_turn_hide(struct inode *inode);
 void pvfs_turn_unshow(struct inode *inode);

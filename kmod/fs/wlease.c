@@ -494,8 +494,9 @@ static bool wlease_give_up(struct inode *inode, bool failed)
 }
 
 /**
- * pvfs_wlease_yield - YIELD names an inode: have it given up, lease or not, and be out of it
- * @inode: the inode, found under RCU; the round is noted
+ * pvfs_wlease_yield - YIELD names an inode: have it given up, lease or not, and be out of it; or RECALL does, and it is
+ * mapped to read: have it hidden
+ * @inode: the inode, found under RCU; the round, or turn.hide, is noted
  *
  * Context: where replies are received; does not sleep.
  */
