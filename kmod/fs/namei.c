@@ -196,25 +196,29 @@ static int namei_ask(struct dentry *dentry, struct inode *inode, u64 *version, u
 
 /*
  * Are both names the inode's, at one time? Each may have been when it was asked about, if it was
- * renamed to and fro; that changes the inode. @version: of when the second was. A file that others
- * write changes all the time: then its links tell.
+ * renamed to and fro; that changes the inode. The mgr reads the name and then the inode, which may
+ * have been renamed in between: so a version says that a name stood for it only if the answer before
+ * had that version, too. A file that others write changes all the time: then its links tell.
+ *
+ * @version: of when the second was asked about.
  *
  * Return: 0; -ENOENT: not the first; -EAGAIN: not the second, any more; -errno.
  */
 static int namei_both(struct inode *inode, struct dentry *first, struct dentry *second, u64 version)
 {
-	unsigned int tries;
+	unsigned int tries, same = 0;
 	u64 now = 0;
 	u32 nlink;
 	int err;
 
-	for (tries = 0; tries < 8; tries++) {
-		err = namei_ask(first, inode, &now, &nlink);
-		if (err || now == version)
-			return err;
-		err = namei_ask(second, inode, &version, &nlink);
+	for (tries = 0; tries < 16; tries++) {
+		err = namei_ask(tries % 2 ? second : first, inode, &now, &nlink);
 		if (err)
-			return err == -ENOENT ? -EAGAIN : err;
+			return err == -ENOENT && tries % 2 ? -EAGAIN : err;
+		same = now == version ? same + 1 : 0;
+		if (same == 2)
+			return 0;
+		version = now;
 	}
 	return nlink > 1 ? 0 : -ENOENT;
 }
