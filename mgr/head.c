@@ -313,6 +313,7 @@ int mgr_op_flush(struct mgr_op *op, const struct pvfs_flush_req *req, struct pvf
 			.gid = req->gid, .atime = req->atime, .mtime = req->mtime,
 		},
 	};
+	unsigned int how = MGR_RUN_SYNC;
 	int err;
 
 	if (op->data_len > PVFS_STUFF_MAX || (req->valid & ~FLUSH_ALL) ||
@@ -322,7 +323,10 @@ int mgr_op_flush(struct mgr_op *op, const struct pvfs_flush_req *req, struct pvf
 		return -EINVAL;
 	if (!may(op, &req->fid, &req->cap, PVFS_CAP_WRITE))
 		return -EACCES;
-	err = mgr_run(op, flush_fn, &f, MGR_RUN_GROWS | MGR_RUN_SYNC);
+	/* A draft's room was kept free: see mgr_space_drafts(). */
+	if (!mgr_leases_draft_of(&op->m->leases, req->fid.ino, mgr_op_session(op)))
+		how |= MGR_RUN_GROWS;
+	err = mgr_run(op, flush_fn, &f, how);
 	if (err == -EINPROGRESS || err == -ERESTART || err == -EAGAIN)	/* it comes again */
 		return err;
 	/* As a draft it was nobody else's all the time. */

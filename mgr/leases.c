@@ -104,6 +104,7 @@ static void lease_free(struct mgr_leases *l, struct mgr_lease *e)
 	TAILQ_REMOVE(&e->on->list, e, in_inode);
 	mgr_held_del(&l->of, &e->held, e->session);
 	atomic_fetch_sub(&l->kept, kept(e));
+	atomic_fetch_sub(&l->drafts, e->draft);
 	atomic_fetch_sub(&l->writes, e->write);
 	atomic_fetch_sub(&l->lasting, e->lasts);
 	free(e);
@@ -137,6 +138,7 @@ static void lease_mark(struct mgr_leases *l, struct mgr_lease *e, bool draft, bo
 {
 	bool was = kept(e);
 
+	atomic_fetch_add(&l->drafts, draft - e->draft);
 	atomic_fetch_add(&l->writes, write - e->write);
 	e->draft = draft;
 	e->write = write;

@@ -71,6 +71,7 @@ struct mgr_leases {
 	struct mgr_helds of;		/* the leases of each session */
 	u32 max;
 	atomic_uint kept;		/* leases that are drafts or WRITE leases */
+	atomic_uint drafts;		/* those of drafts alone */
 	atomic_uint writes;		/* WRITE leases, for statistics */
 	atomic_uint lasting;		/* those to read that last */
 	atomic_uint count;		/* expired ones that nobody came across too */

@@ -349,7 +349,7 @@ static int made_file(struct mgr_op *op, struct mgr_make *mk)
 		mgr_opens_reset(&op->m->opens, &mk->in, true);
 	ns_attr(&mk->in, c->attr);
 	/* Before the commit, too: nobody reads it without finding that it is a draft. */
-	if ((c->req->flags & PVFS_O_DRAFT) && (mk->in.flags & MGR_IF_STUFFED) &&
+	if ((c->req->flags & PVFS_O_DRAFT) && (mk->in.flags & MGR_IF_STUFFED) && mgr_space_drafts(op->m) &&
 	    mgr_lease_begin(op, mk->in.ino)) {
 		mgr_leases_draft(&op->m->leases, mk->in.ino, mgr_op_session(op), true);
 		c->attr->flags |= PVFS_AF_LEASE | PVFS_AF_DRAFT;

@@ -28,6 +28,8 @@
 #define SPACE_CHECK_MS 100u	/* between two looks at the disk */
 #define SPACE_CHECK_LOW_MS 5u	/* while less than four times the reserve is free */
 #define LOW_CHECKPOINT_KB 1024u
+/* What a draft may come to take, of the tables or files and of the log. */
+#define DRAFT_SPACE (4 * (u64)PVFS_STUFF_MAX)
 
 static u64 space_free(const struct mgr *m, u64 otherwise)
 {
@@ -66,10 +68,26 @@ u64 mgr_space_left(struct mgr *m)
 	return avail - min(avail, m->space_reserve);
 }
 
+/* The same, without what drafts are to take: whoever keeps one back has told a program that its bytes are written. */
+static u64 space_undrafted(struct mgr *m)
+{
+	u64 avail = space_look(m);
+
+	return avail - min(avail, atomic_load(&m->leases.drafts) * DRAFT_SPACE);
+}
+
+bool mgr_space_drafts(struct mgr *m)
+{
+	u64 avail = space_look(m);
+
+	/* Half of what there is: the other is for who waits to be told. */
+	return avail >= m->space_reserve + 2 * (atomic_load(&m->leases.drafts) + 1) * DRAFT_SPACE;
+}
+
 int mgr_space_check(struct mgr *m, bool grows)
 {
 	s64 files, full = atomic_load_explicit(&m->full_files, memory_order_relaxed);
-	u64 avail = space_look(m);
+	u64 avail = grows ? space_undrafted(m) : space_look(m);
 	int err;
 
 	if (likely(avail >= m->space_reserve)) {
@@ -86,7 +104,7 @@ int mgr_space_check(struct mgr *m, bool grows)
 	if (err)
 		return err;
 	atomic_store_explicit(&m->space_checked, 0, memory_order_relaxed);
-	avail = space_look(m);
+	avail = grows ? space_undrafted(m) : space_look(m);
 	if (avail >= m->space_reserve)
 		return 0;
 	if (!grows)

@@ -233,6 +233,24 @@ int pvfs_draft_close(struct inode *inode)
 }
 
 /**
+ * pvfs_draft_behind - may close(2) leave it to somebody else to tell the mgr, behind it?
+ * @inode: the inode
+ *
+ * The mgr has kept room for it, and tells nobody else anything of the file before. With nothing in it, it is not worth that.
+ */
+bool pvfs_draft_behind(struct inode *inode)
+{
+	struct pvfs_inode *pi = PVFS_I(inode);
+	bool ret;
+
+	if (likely(!READ_ONCE(pi->draft.d)) || !pvfs_inode_leased(inode) || !mutex_trylock(&pi->draft.mutex))
+		return false;
+	ret = pi->draft.d && draft_dirty(pi->draft.d);
+	mutex_unlock(&pi->draft.mutex);
+	return ret;
+}
+
+/**
  * pvfs_draft_show - the same, for who wants to know the attributes
  * @inode: the inode
  *

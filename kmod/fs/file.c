@@ -256,20 +256,19 @@ static int pvfs_file_open(struct inode *inode, struct file *file)
 int pvfs_file_flush(struct file *file, fl_owner_t id)
 {
 	struct inode *inode = file_inode(file);
-	int err, err2;
+	int err = 0, err2;
 
 	pvfs_locks_flushed(file, id);
 	if (!(file->f_mode & FMODE_WRITE))
 		return 0;
 	/* Nobody is told what comes of it. */
 	if (pvfs_dying()) {
-		if (pvfs_late_due(inode) && (READ_ONCE(PVFS_I(inode)->draft.d) || !pvfs_late_behind(inode)))
+		if (pvfs_late_due(inode) && !pvfs_late_behind(inode))
 			pvfs_late_write(inode, 0, true);
 		return 0;
 	}
-	err = pvfs_draft_close(inode);
-	if (!err && !pvfs_late_behind(inode)) {
-		err = pvfs_cache_write(inode, 0, LLONG_MAX);
+	if (!pvfs_late_behind(inode)) {
+		err = pvfs_draft_close(inode) ?: pvfs_cache_write(inode, 0, LLONG_MAX);
 		/* While it is open: then it may be that nothing is lost. */
 		if (err != -EINTR)
 			pvfs_unstable_settle(inode);

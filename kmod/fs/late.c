@@ -47,7 +47,7 @@ static void late_work(struct work_struct *work)
 	errseq_t since = filemap_sample_wb_err(inode->i_mapping);
 	int err;
 
-	pvfs_draft_settle(inode);
+	pvfs_draft_close(inode);
 	if (late->flags & PVFS_O_WRITE)
 		pvfs_wlease_leave(inode);
 	pvfs_cache_write(inode, 0, LLONG_MAX);
@@ -92,17 +92,21 @@ bool pvfs_late_room(const struct pvfs_volume *vol)
 }
 
 /**
- * pvfs_late_behind - is what was written to a file to go to the iods behind its close, or munmap?
+ * pvfs_late_behind - is what was written to a file to go to the servers behind its close, or munmap?
  * @inode: the file
  *
- * Under a WRITE lease who asks for the file waits for it, as for what was not closed yet; then also for what a mapping
- * stored.
+ * Under a WRITE lease, and of a draft, who asks for the file waits for it, as for what was not closed yet; then also for
+ * what a mapping stored.
  */
 bool pvfs_late_behind(struct inode *inode)
 {
 	const struct pvfs_volume *vol = PVFS_VOL(inode);
 
-	if (vol->opts.flush_close || !pvfs_wlease_token(inode) || !pvfs_late_room(vol))
+	if (vol->opts.flush_close || !vol->opts.cache || !pvfs_late_room(vol))
+		return false;
+	if (pvfs_draft_behind(inode))
+		return true;
+	if (!pvfs_wlease_token(inode))
 		return false;
 	WRITE_ONCE(PVFS_I(inode)->wl.behind, true);
 	return true;

@@ -915,6 +915,7 @@ struct pvfs_setattr_req;
 void pvfs_draft_begin(struct inode *inode, const struct pvfs_attr *attr);
 int pvfs_draft_settle(struct inode *inode);
 int pvfs_draft_close(struct inode *inode);
+bool pvfs_draft_behind(struct inode *inode);
 int pvfs_draft_show(struct inode *inode);
 u32 pvfs_draft_reclaims(struct inode *inode);
 bool pvfs_draft_recalled(struct inode *inode);

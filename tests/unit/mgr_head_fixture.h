@@ -141,6 +141,18 @@ static inline struct hf open_it(struct fx_client *c, struct pvfs_fid fid, u32 fl
 	return (struct hf){ rp.attr, rp.cap };
 }
 
+static inline int flush(struct fx_client *c, const struct hf *h, struct pvfs_flush_req rq, const void *p, u32 n,
+			struct pvfs_flush_rep *rp)
+{
+	rq.cred = fx_cred(c);
+	rq.fid = h->at.fid;
+	rq.cap = h->cap;
+	rq.version = h->at.version;
+	c->data = p;
+	c->data_len = n;
+	return fx_flush(c, &rq, rp);
+}
+
 static inline int head_write(struct fx_client *c, struct hf *h, u32 flags, u64 off, const void *p,
 			     u32 n, bool *done)
 {

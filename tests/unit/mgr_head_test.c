@@ -342,18 +342,6 @@ static void leases(void **state)
 	assert_false(done);
 }
 
-static int flush(struct fx_client *c, const struct hf *h, struct pvfs_flush_req rq, const void *p,
-		 u32 n, struct pvfs_flush_rep *rp)
-{
-	rq.cred = fx_cred(c);
-	rq.fid = h->at.fid;
-	rq.cap = h->cap;
-	rq.version = h->at.version;
-	c->data = p;
-	c->data_len = n;
-	return fx_flush(c, &rq, rp);
-}
-
 /* What its maker keeps back for a while, and nobody else is told of until it comes. */
 static void drafts(void **state)
 {

@@ -276,6 +276,87 @@ static void unstuffed_when_full(void **state)
 	}
 }
 
+static bool fill_file(struct hs *t, struct hf *h, const u8 *bytes)
+{
+	bool done;
+	int err = head_write(&t->a, h, 0, 0, bytes, PVFS_STUFF_MAX, &done);
+
+	assert_true(!err || err == -ENOSPC);
+	return !err;
+}
+
+/* Files of 64 KiB, as long as there is more room than that. Return: whether the disk took one. */
+static bool fill_to(struct hs *t, u64 left, const u8 *bytes)
+{
+	static u32 n;
+	char name[32];
+	struct hf h;
+	bool fits;
+
+	do {
+		t->f->m->space_checked = 0;
+		if (mgr_space_left(t->f->m) < left)
+			return true;
+		snprintf(name, sizeof(name), "fill%u", n++);
+		if (do_create(&t->a, fx_root, name, MKRW, 0644, &h.at))
+			return false;
+		h = open_it(&t->a, h.at.fid, PVFS_O_WRITE);
+		fits = fill_file(t, &h, bytes);
+	} while (fits);
+	return false;
+}
+
+/* Who keeps a draft back was told that its bytes are written: there is room for them, whatever others write. */
+static void drafts_have_room(void **state)
+{
+	static u8 bytes[PVFS_STUFF_MAX];
+	struct pvfs_layout l = small_units;
+	struct pvfs_flush_rep rp;
+	enum pvfs_stuff_store store;
+	struct hf draft[64], h;
+	struct fx_client c;
+	struct hs *t;
+	char name[32];
+	u32 i, n;
+
+	if (!mounted)
+		skip();
+	l.stuff_max = PVFS_STUFF_MAX;
+	for (store = PVFS_STUFF_DB; store <= PVFS_STUFF_FILE; store++) {
+		t = hs_new(store);
+		fx_client_open(&c, t->f, 3, PVFS_SO_LEASES);
+		assert_int_equal(set_layout(&t->a, fx_root, l), 0);
+		assert_true(fill_to(t, 6 << 20, bytes));
+		for (n = 0; n < 64; n++) {
+			snprintf(name, sizeof(name), "draft%u", n);
+			t->f->m->space_checked = 0;
+			draft[n] = make(&c, name, PVFS_O_DRAFT);
+			if (!(draft[n].at.flags & PVFS_AF_DRAFT))
+				break;
+		}
+		print_message("# %u drafts\n", n);
+		assert_true(n > 4 && n < 40);
+		assert_false(fill_to(t, 0, bytes));
+		memset(bytes, 1, sizeof(bytes));
+		for (i = 0; i < n; i++) {
+			assert_int_equal(flush(&c, &draft[i], (struct pvfs_flush_req){ }, bytes, sizeof(bytes), &rp), 0);
+			assert_true(rp.done);
+		}
+		/* What is left of their room is anybody's. */
+		assert_int_equal(atomic_load(&t->f->m->leases.drafts), 0);
+		t->f->m->space_checked = 0;
+		assert_int_equal(do_mkfile(&t->a, fx_root, "more", 0644, NULL), 0);
+		fx_reopen(t->f);
+		for (i = 0; i < n; i++) {
+			h = open_it(&t->a, draft[i].at.fid, PVFS_O_READ);
+			is(&t->a, &h, bytes, sizeof(bytes));
+		}
+		hs_clean(t);
+		fx_free(t->f);
+		free(t);
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -283,6 +364,7 @@ int main(void)
 		cmocka_unit_test(filled_by_others),
 		cmocka_unit_test(heads_fill_it),
 		cmocka_unit_test(unstuffed_when_full),
+		cmocka_unit_test(drafts_have_room),
 	};
 
 	cmocka_set_message_output(CM_OUTPUT_TAP);

@@ -227,6 +227,53 @@ behind_closed()
 	rm "$M"/striped/{closed*,well,waits}
 }
 
+# New small files, and the manager is away when they are closed. They are kept back for a second; if it was not away by
+# then, once more.
+behind_closed_drafts()
+{
+	"$cluster" mount $P
+	"$cluster" mount -o flush=close /mnt/laid
+	behind_python "$M" $P "$S" /mnt/laid "$(pgrep -x pvfs-mgr)" <<-'END'
+		import threading
+		from behind import *
+		waiting, mgr = sys.argv[4], int(sys.argv[5])
+		def lines_of_all(name):
+		    return [x for path in glob.glob('/proc/fs/pvfs/*/' + name) for x in open(path)]
+		def drafts():
+		    return sum(int(x.split()[1]) for x in lines_of_all('leases') if x.startswith('drafts '))
+		def flushing():
+		    return sum('FLUSH' in x for x in lines_of_all('requests'))
+		def drafted(i):
+		    """Both files are drafts, and the manager is away"""
+		    made = [os.open(dir, os.O_WRONLY | os.O_CREAT | os.O_EXCL) for dir in (f'{mine}/closed{i}', f'{waiting}/waits{i}')]
+		    for fd in made:
+		        os.write(fd, bytes_of(8192, i))
+		    freeze(mgr)
+		    if drafts() == 2 and not flushing():
+		        return made
+		    os.kill(mgr, signal.SIGCONT)
+		    for fd in made:
+		        os.close(fd)
+		    return None
+		calm()
+		i, made = next((i, made) for i in range(20) if (made := drafted(i)))
+		waits = threading.Thread(target=os.close, args=(made[1],))
+		try:
+		    os.close(made[0])
+		    waits.start()
+		    eventually(lambda: flushing() == 2)
+		    assert waits.is_alive(), 'it has not waited'
+		finally:
+		    os.kill(mgr, signal.SIGCONT)
+		    waits.join()
+		for name in 'closed', 'waits':
+		    same(read(f'{other}/{name}{i}'), bytes_of(8192, i), name)
+	END
+	"$cluster" umount /mnt/laid
+	"$cluster" umount $P
+	rm "$M"/closed* "$M"/waits*
+}
+
 # The new mgr hears of the lease, which stands; nothing has to be written for that.
 behind_restart()
 {

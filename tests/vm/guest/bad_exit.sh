@@ -275,19 +275,14 @@ told_beside_child()
 	"$cluster" mount -o soft,timeo=10,flush=close /mnt/soft
 	one_iod_file $f
 	by_hand
-	background python3 - $f /mnt/soft/child "$(pgrep -x pvfs-mgr)" "$(pgrep -f 'pvfs-iod --index 0')" <<-'END'
-		import mmap, os, signal, sys
-		def came(fd):
-		    try:
-		        os.fsync(fd)
-		    except OSError as e:
-		        return e.errno
-		    return 0
+	background behind_python $f /mnt/soft/child "$(pgrep -x pvfs-mgr)" "$(pgrep -f 'pvfs-iod --index 0')" <<-'END'
+		import mmap
+		from behind import *
 		striped, draft = sys.argv[1:3]
 		servers = [int(x) for x in sys.argv[3:]]
 		def child_execs():
 		    for pid in servers:
-		        os.kill(pid, signal.SIGSTOP)
+		        freeze(pid)
 		    child = os.fork()
 		    if not child:
 		        os.execv("/bin/true", ["true"])

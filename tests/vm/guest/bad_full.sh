@@ -59,28 +59,49 @@ full_mgr()
 	rm -r "$M/dir"
 }
 
-# The manager's disk is full when it is told what was written to a new file, which it had room to make: close says so.
+# What close says of a file $1 when somebody has filled the disk under the manager with $2, to the last byte, before it is
+# told what was written: it had kept room for that. It is kept back for a second; if the disk was not full by then, it is
+# there. No process is started meanwhile: its end would close the file, too.
+full_draft()
+{
+	rm -f "$2"
+	eventually 20 touch "$M/room"
+	LC_ALL=C perl -e 'open(F, ">", $ARGV[0]) or die "open: $!"; syswrite(F, "x" x 16000) or die "write: $!";
+		open(D, ">", $ARGV[1]); 1 while syswrite(D, "x" x 65536); print close(F) ? "closed" : "close: $!"' "$1" "$2"
+}
+
+logged_as_lost()
+{
+	dmesg | grep "inode $1: something that was written and closed is lost: error -28"
+}
+
+# With flush=close that says so; else the log does. Nothing is there by halves.
 full_mgr_draft()
 {
-	local i said filler=/run/pvfs-cluster/volume/mgr/filler
+	local i said ino told=1 filler=/run/pvfs-cluster/volume/mgr/filler
 
-	# It is kept back for a second; if the disk was not full by then, once more. No process is started meanwhile: its
-	# end would close the file, too.
+	"$cluster" mount -o flush=close /mnt/full
 	for i in 1 2 3 4 5; do
-		rm -f "$filler"
-		eventually 20 touch "$M/room"
-		said=$(LC_ALL=C perl -e 'open(F, ">", $ARGV[0]) or die "open: $!"; syswrite(F, "x" x 16000) or die "write: $!";
-			open(D, ">", $ARGV[1]); 1 while syswrite(D, "x" x 65536); print close(F) ? "closed" : "close: $!"' \
-			"$M/draft$i" "$filler")
+		said=$(full_draft "/mnt/full/draft$i" $filler)
 		echo "$said"
 		[ "$said" = closed ] || break
 	done
 	[ "$said" = 'close: No space left on device' ]
-	# What close did not answer for is not there by halves.
 	[ "$(stat -c %s "$M/draft$i")" = 0 ]
-	rm "$filler"
+	for i in 1 2 3 4 5; do
+		full_draft "$M/behind$i" $filler
+		# Who asks waits for it.
+		ino=$(stat -c %i "$M/behind$i")
+		if [ "$(stat -c %s "$M/behind$i")" = 0 ] && eventually 5 logged_as_lost "$ino"; then
+			told=0
+			break
+		fi
+	done
+	rm $filler
 	eventually 20 cp /bin/true "$M/again"
-	rm "$M/draft"* "$M/again" "$M/room"
+	rm "$M/draft"* "$M/behind"* "$M/again" "$M/room"
+	"$cluster" umount /mnt/full
+	return $told
 }
 
 # Files below small are with the iods from the start.

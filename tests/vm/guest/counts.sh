@@ -302,8 +302,9 @@ check "a change whose maker was killed is seen" killed_change
 # would flush it when it ends: none but these have.)
 killed_flush()
 {
-	python3 - /mnt/leased/d/draft $S/requests "$(cat /run/pvfs-cluster/mgr.pid)" <<-'END'
-		import os, signal, sys, time
+	PYTHONDONTWRITEBYTECODE=1 PYTHONPATH=$top/tests/vm/guest python3 - /mnt/leased/d/draft $S/requests \
+		"$(cat /run/pvfs-cluster/mgr.pid)" <<-'END'
+		from behind import *
 		path, requests, mgr = sys.argv[1], sys.argv[2], int(sys.argv[3])
 		if not os.fork():
 		    time.sleep(5)
@@ -311,7 +312,7 @@ killed_flush()
 		    os._exit(0)
 		fd = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL)
 		os.write(fd, b"first")
-		os.kill(mgr, signal.SIGSTOP)
+		freeze(mgr)
 		child = os.fork()
 		if not child:
 		    os.fstat(fd)
