@@ -250,6 +250,9 @@ int mgr_op_head_write(struct mgr_op *op, const struct pvfs_head_write_req *req,
 	err = mgr_run(op, head_write_fn, &w, MGR_RUN_GROWS | MGR_RUN_SYNC);
 	if (!err && rep->done && w.wlease)
 		rep->attr.flags |= PVFS_AF_WLEASE;
+	/* Who sends this keeps nothing back. */
+	if (!err)
+		mgr_draft_over(op, req->fid.ino, false);
 	if (err || rep->done)
 		return err;
 	if (w.unfit) {
@@ -324,7 +327,7 @@ int mgr_op_flush(struct mgr_op *op, const struct pvfs_flush_req *req, struct pvf
 	if (!may(op, &req->fid, &req->cap, PVFS_CAP_WRITE))
 		return -EACCES;
 	/* A draft's room was kept free: see mgr_space_drafts(). */
-	if (!mgr_leases_draft_of(&op->m->leases, req->fid.ino, mgr_op_session(op)))
+	if (!mgr_leases_is_draft(&op->m->leases, req->fid.ino, mgr_op_session(op)))
 		how |= MGR_RUN_GROWS;
 	err = mgr_run(op, flush_fn, &f, how);
 	if (err == -EINPROGRESS || err == -ERESTART || err == -EAGAIN)	/* it comes again */

@@ -423,6 +423,16 @@ bool mgr_leases_lasting(struct mgr_leases *l, u64 ino, u64 but)
 	return lease_of_another(l, &l->lasting, ino, but, is_lasting);
 }
 
+static bool is_draft(const struct mgr_lease *e)
+{
+	return e->draft;
+}
+
+bool mgr_leases_is_draft(struct mgr_leases *l, u64 ino, u64 session)
+{
+	return lease_of(l, &l->drafts, ino, session, is_draft);
+}
+
 bool mgr_leases_draft_of(struct mgr_leases *l, u64 ino, u64 session)
 {
 	return lease_of(l, &l->kept, ino, session, kept);

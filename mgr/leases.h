@@ -100,7 +100,9 @@ void mgr_leases_sweep(struct mgr_leases *l, u64 session);
 
 /* The lease that a session has on an inode is a draft, or is none any more. */
 void mgr_leases_draft(struct mgr_leases *l, u64 ino, u64 session, bool on);
-/* Is the inode a draft of this session, or has it a WRITE lease on it? */
+/* Is the inode a draft of this session? */
+bool mgr_leases_is_draft(struct mgr_leases *l, u64 ino, u64 session);
+/* Is it, or has it a WRITE lease on it? */
 bool mgr_leases_draft_of(struct mgr_leases *l, u64 ino, u64 session);
 /* The same of another session than @but. */
 bool mgr_leases_drafted(struct mgr_leases *l, u64 ino, u64 but, u64 now);

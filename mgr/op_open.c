@@ -394,8 +394,12 @@ static int create_new(struct mgr_op *op, struct creating *c, struct pvfs_fid *re
 
 	c->counted = false;
 	err = mgr_make(op, &mk);
-	if (err && c->counted)
+	if (err && c->counted) {
 		uncount_open(op, mk.fid.ino, req->flags, c->sharers);
+		/* It comes again under another number. But what was stored may say that it is a draft. */
+		if (err != -ERESTART)
+			mgr_leases_drop(&op->m->leases, mk.fid.ino, mgr_op_session(op));
+	}
 	if (err)
 		*c->created = 0;
 	*ret_found = mk.found.fid;
@@ -670,14 +674,13 @@ static void write_lease_over(struct mgr_op *op, u64 ino, bool *kept)
 static int close_one(struct mgr_op *op, const struct pvfs_closing *req, bool *kept)
 {
 	u64 session = mgr_op_session(op), ino = req->fid.ino;
-	struct mgr_opens_view v;
+	struct mgr_opens_view v, left;
 	bool released;
 	int err;
 
 	/* It was read, and is not closed. */
 	if (!(req->flags & O_ACCESS))
 		return 0;
-	mgr_draft_over(op, ino, false);
 	mgr_opens_view(&op->m->opens, ino, session, &v);
 	if (req->flags & PVFS_O_WRITE) {
 		/*
@@ -691,6 +694,10 @@ static int close_one(struct mgr_op *op, const struct pvfs_closing *req, bool *ke
 	} else {
 		released = mgr_opens_del(&op->m->opens, session, ino, req->flags);
 	}
+	/* Whoever else has it open there, who writes keeps it back. */
+	mgr_opens_view(&op->m->opens, ino, session, &left);
+	if (!left.self)
+		mgr_draft_over(op, ino, false);
 	mgr_open_trim(op->m, ino, session);
 	/*
 	 * Unknown to us (we were restarted, or this is a second run): there may be an orphan record

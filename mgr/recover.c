@@ -38,6 +38,11 @@ static u64 space_free(const struct mgr *m, u64 otherwise)
 	return statvfs(m->conf->mgr_store, &vfs) ? otherwise : (u64)vfs.f_bavail * vfs.f_frsize;
 }
 
+static u64 space_drafts(const struct mgr *m)
+{
+	return atomic_load(&m->leases.drafts) * DRAFT_SPACE;
+}
+
 /* What can still be written to the disk, when all is that is in memory only. Between mdb_enter() and leave. */
 static u64 space_look(struct mgr *m)
 {
@@ -51,8 +56,8 @@ static u64 space_look(struct mgr *m)
 	if (!atomic_compare_exchange_strong(&m->space_checked, &last, now))
 		return avail;
 	avail = space_free(m, avail);
-	/* All of the cache may be; it is not worth looking while there is room for that. */
-	if (avail < m->conf->db_cache + 4 * m->space_reserve)
+	/* All of the cache may be; it is not worth looking while there is room for that, and for drafts twice. */
+	if (avail < m->conf->db_cache + 4 * m->space_reserve + 2 * space_drafts(m))
 		avail -= min(avail, mdb_unclaimed(m->db));
 	atomic_store_explicit(&m->space_avail, avail, memory_order_relaxed);
 	return avail;
@@ -68,26 +73,19 @@ u64 mgr_space_left(struct mgr *m)
 	return avail - min(avail, m->space_reserve);
 }
 
-/* The same, without what drafts are to take: whoever keeps one back has told a program that its bytes are written. */
-static u64 space_undrafted(struct mgr *m)
-{
-	u64 avail = space_look(m);
-
-	return avail - min(avail, atomic_load(&m->leases.drafts) * DRAFT_SPACE);
-}
-
 bool mgr_space_drafts(struct mgr *m)
 {
 	u64 avail = space_look(m);
 
 	/* Half of what there is: the other is for who waits to be told. */
-	return avail >= m->space_reserve + 2 * (atomic_load(&m->leases.drafts) + 1) * DRAFT_SPACE;
+	return avail >= m->space_reserve + 2 * (space_drafts(m) + DRAFT_SPACE);
 }
 
 int mgr_space_check(struct mgr *m, bool grows)
 {
 	s64 files, full = atomic_load_explicit(&m->full_files, memory_order_relaxed);
-	u64 avail = grows ? space_undrafted(m) : space_look(m);
+	/* Whoever keeps a draft back has told a program that its bytes are written. */
+	u64 avail = space_look(m), drafts = grows ? space_drafts(m) : 0;
 	int err;
 
 	if (likely(avail >= m->space_reserve)) {
@@ -97,15 +95,16 @@ int mgr_space_check(struct mgr *m, bool grows)
 		 */
 		if (full && avail >= 2 * m->space_reserve)
 			atomic_store_explicit(&m->full_files, 0, memory_order_relaxed);
-		return 0;
+		/* What is kept for them no checkpoint claims. */
+		return avail >= m->space_reserve + drafts ? 0 : -ENOSPC;
 	}
 	/* If it is only what is in memory, when that is claimed it is known how much there is. */
 	err = mdb_checkpoint(m->db, space_free(m, 0) >= m->space_reserve ? 0 : LOW_CHECKPOINT_KB, false);
 	if (err)
 		return err;
 	atomic_store_explicit(&m->space_checked, 0, memory_order_relaxed);
-	avail = grows ? space_undrafted(m) : space_look(m);
-	if (avail >= m->space_reserve)
+	avail = space_look(m);
+	if (avail >= m->space_reserve + drafts)
 		return 0;
 	if (!grows)
 		return avail < m->space_reserve / 4 ? -ENOSPC : 0;

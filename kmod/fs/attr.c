@@ -391,7 +391,8 @@ int pvfs_getattr(struct pvfs_idmap *idmap, const struct path *path, struct kstat
 	int err = 0;
 
 	if ((flags & AT_STATX_SYNC_TYPE) == AT_STATX_FORCE_SYNC)
-		err = pvfs_behind_settle(inode) ?: pvfs_fresh_take(inode) ? 0 : pvfs_meta_getattr(inode);
+		err = pvfs_draft_show(inode) ?: pvfs_behind_settle(inode) ?:
+		      pvfs_fresh_take(inode) ? 0 : pvfs_meta_getattr(inode);
 	else if (ask)
 		err = pvfs_revalidate(inode);
 	if (err)

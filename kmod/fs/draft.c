@@ -115,7 +115,7 @@ static int draft_flush(struct pvfs_draft *d, u32 flags)
 	/* We were gone for so long that others went on without us. */
 	if (!err && !f.done && draft_dirty(d)) {
 		pvfs_attr_distrust(inode);
-		pr_warn_ratelimited("%s: inode %llu was changed by others while the manager did not hear of us: what was written here is lost\n",
+		pr_warn_ratelimited("%s: inode %llu was changed by others while the manager did not hear of us\n",
 				    PVFS_VOL(inode)->opts.volume, PVFS_I(inode)->fid.ino);
 		err = -EIO;
 	}
@@ -158,12 +158,12 @@ static int draft_write_striped(struct pvfs_draft *d, u32 flags)
 
 /*
  * Takes it from the inode, which it does not come back to. The mutex is held. @flags: PVFS_FL_*; WLEASE: it is
- * likely to be written again.
+ * likely to be written again. @always: tell also of one with nothing in it.
  *
  * Writes have returned to whom this task may not know: what comes of them is noted in the mapping, for all who have the
  * file open. Return: 0; -EINTR: killed, and it is still there; or what was noted.
  */
-static int draft_end_held(struct inode *inode, u32 flags)
+static int draft_end_held(struct inode *inode, u32 flags, bool always)
 {
 	struct pvfs_inode *pi = PVFS_I(inode);
 	struct pvfs_draft *d = pi->draft.d;
@@ -171,8 +171,7 @@ static int draft_end_held(struct inode *inode, u32 flags)
 
 	if (!d)
 		return 0;
-	/* Also with nothing in it, if it was recalled: that answers the RECALL. */
-	if (draft_dirty(d) || (flags & PVFS_FL_RECALLED)) {
+	if (draft_dirty(d) || always) {
 		if (!PVFS_VOL(inode)->opts.cache)
 			flags &= ~PVFS_FL_WLEASE;
 		d->asking |= flags & PVFS_FL_WLEASE;
@@ -183,7 +182,14 @@ static int draft_end_held(struct inode *inode, u32 flags)
 	spin_lock(&pi->lock);		/* see pvfs_draft_reclaims() */
 	WRITE_ONCE(pi->draft.d, NULL);
 	spin_unlock(&pi->lock);
-	mapping_set_error(inode->i_mapping, err);
+	if (err && draft_dirty(d)) {
+		mapping_set_error(inode->i_mapping, err);
+		pr_warn_ratelimited("%s: inode %llu: what was written to a new file is lost: error %d\n",
+				    PVFS_VOL(inode)->opts.volume, pi->fid.ino, err);
+	} else {
+		/* For who waits as long as it gets on. */
+		atomic_inc(&PVFS_VOL(inode)->wrote);
+	}
 	pvfs_leasestat_told(inode, d->len);
 	if (!cancel_delayed_work(&d->work))
 		return err;		/* @work is at it, or is this task */
@@ -192,8 +198,8 @@ static int draft_end_held(struct inode *inode, u32 flags)
 	return err;
 }
 
-/* @flags: of the FLUSH. Return: 0 or -EINTR. */
-static int draft_settle(struct inode *inode, u32 flags)
+/* @flags: of the FLUSH. @always: as of draft_end_held(). Return: 0 or -EINTR. */
+static int draft_settle(struct inode *inode, u32 flags, bool always)
 {
 	struct pvfs_inode *pi = PVFS_I(inode);
 	int err;
@@ -201,7 +207,7 @@ static int draft_settle(struct inode *inode, u32 flags)
 	/* Who has it may be waiting for the mgr. */
 	if (mutex_lock_killable(&pi->draft.mutex))
 		return -EINTR;
-	err = draft_end_held(inode, flags);
+	err = draft_end_held(inode, flags, always);
 	mutex_unlock(&pi->draft.mutex);
 	return err == -EINTR ? err : 0;
 }
@@ -218,7 +224,7 @@ static int draft_settle(struct inode *inode, u32 flags)
  */
 int pvfs_draft_settle(struct inode *inode)
 {
-	return likely(!READ_ONCE(PVFS_I(inode)->draft.d)) ? 0 : draft_settle(inode, PVFS_FL_WLEASE);
+	return likely(!READ_ONCE(PVFS_I(inode)->draft.d)) ? 0 : draft_settle(inode, PVFS_FL_WLEASE, false);
 }
 
 /**
@@ -229,7 +235,7 @@ int pvfs_draft_settle(struct inode *inode)
  */
 int pvfs_draft_close(struct inode *inode)
 {
-	return likely(!READ_ONCE(PVFS_I(inode)->draft.d)) ? 0 : draft_settle(inode, 0);
+	return likely(!READ_ONCE(PVFS_I(inode)->draft.d)) ? 0 : draft_settle(inode, 0, false);
 }
 
 /**
@@ -269,7 +275,7 @@ int pvfs_draft_show(struct inode *inode)
 		return -EINTR;
 	told = !pi->draft.d || !draft_dirty(pi->draft.d);
 	mutex_unlock(&pi->draft.mutex);
-	return told ? 0 : draft_settle(inode, PVFS_FL_WLEASE);
+	return told ? 0 : draft_settle(inode, PVFS_FL_WLEASE, false);
 }
 
 static void draft_work(struct work_struct *work)
@@ -277,8 +283,8 @@ static void draft_work(struct work_struct *work)
 	struct pvfs_draft *d = container_of(work, struct pvfs_draft, work.work);
 	struct pvfs_inode *pi = PVFS_I(d->inode);
 
-	/* Or somebody else is ending it: that is over when we get the mutex. */
-	if (draft_settle(d->inode, PVFS_FL_WLEASE)) {
+	/* Or somebody else is ending it: that is over when we get the mutex. The mgr is to keep no room for it for ever. */
+	if (draft_settle(d->inode, PVFS_FL_WLEASE, true)) {
 		queue_delayed_work(PVFS_VOL(d->inode)->vfs_wq, &d->work,
 				   msecs_to_jiffies(DRAFT_MS));
 		return;
@@ -312,7 +318,7 @@ void pvfs_draft_recalled_work(struct work_struct *work)
 {
 	struct pvfs_inode *pi = container_of(work, struct pvfs_inode, draft.recalled_work);
 
-	draft_settle(&pi->vfs_inode, PVFS_FL_RECALLED);
+	draft_settle(&pi->vfs_inode, PVFS_FL_RECALLED, true);		/* answers the RECALL */
 	pvfs_use_iput(pi->use);
 }
 
@@ -446,7 +452,7 @@ static ssize_t draft_write_some(struct inode *inode, loff_t pos, struct iov_iter
 	/* What was set comes after what was written. */
 	if (d && !d->set.valid && draft_takes(d)) {
 		d->outgrown |= !draft_fits(inode, d, pos, iov_iter_count(from));
-		n = d->outgrown ? draft_end_held(inode, PVFS_FL_WLEASE) ?: -EAGAIN : draft_fill(d, pos, from);
+		n = d->outgrown ? draft_end_held(inode, PVFS_FL_WLEASE, false) ?: -EAGAIN : draft_fill(d, pos, from);
 	}
 	mutex_unlock(&pi->draft.mutex);
 	return n;

@@ -44,10 +44,11 @@ static void late_work(struct work_struct *work)
 {
 	struct late *late = container_of(work, struct late, work);
 	struct inode *inode = late->inode;
-	errseq_t since = filemap_sample_wb_err(inode->i_mapping);
+	errseq_t since;
 	int err;
 
 	pvfs_draft_close(inode);
+	since = filemap_sample_wb_err(inode->i_mapping);
 	if (late->flags & PVFS_O_WRITE)
 		pvfs_wlease_leave(inode);
 	pvfs_cache_write(inode, 0, LLONG_MAX);
@@ -123,6 +124,23 @@ bool pvfs_late_due(struct inode *inode)
 	return READ_ONCE(PVFS_I(inode)->draft.d) ||
 	       mapping_tagged(inode->i_mapping, PAGECACHE_TAG_DIRTY) ||
 	       mapping_tagged(inode->i_mapping, PAGECACHE_TAG_WRITEBACK);
+}
+
+/**
+ * pvfs_late_lost - was anything lost that was written to a file, and nobody has been told?
+ * @inode: the file
+ *
+ * For who is about to give it another name, which may be that of what it was to replace: close has not waited. It is told
+ * once; who has the file open is told all the same.
+ *
+ * Return: 0 or -errno.
+ */
+int pvfs_late_lost(struct inode *inode)
+{
+	struct address_space *mapping = inode->i_mapping;
+	errseq_t since = filemap_sample_wb_err(mapping);
+
+	return errseq_check_and_advance(&mapping->wb_err, &since);
 }
 
 /**

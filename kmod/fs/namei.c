@@ -833,7 +833,7 @@ static int pvfs_link(struct dentry *old, struct inode *dir, struct dentry *dentr
 	struct pvfs_attr attr;
 	int err;
 
-	err = pvfs_draft_settle(inode);
+	err = pvfs_draft_settle(inode) ?: pvfs_late_lost(inode);
 	if (err)
 		return err;
 	pvfs_own_begin(dir);
@@ -915,7 +915,7 @@ static int pvfs_rename(struct pvfs_idmap *idmap, struct inode *sdir, struct dent
 
 	if (flags & ~(RENAME_NOREPLACE | RENAME_EXCHANGE | RENAME_WHITEOUT))
 		return -EINVAL;
-	err = pvfs_draft_settle(inode);
+	err = pvfs_draft_settle(inode) ?: pvfs_late_lost(inode);
 	if (!err && old)
 		err = pvfs_draft_settle(old);
 	if (err)

@@ -906,6 +906,7 @@ bool pvfs_dying(void);
 bool pvfs_late_room(const struct pvfs_volume *vol);
 bool pvfs_late_behind(struct inode *inode);
 bool pvfs_late_due(struct inode *inode);
+int pvfs_late_lost(struct inode *inode);
 void pvfs_late_write(struct inode *inode, u32 flags, bool wait);
 
 /* ---------------------------------------------------------------- draft.c */

@@ -435,6 +435,51 @@ static void drafts(void **state)
 	assert_int_equal(flush(&c, &h, set, "x", 1, &rp), -EACCES);
 }
 
+static u32 drafts_of(struct hs *t)
+{
+	return atomic_load(&t->f->m->leases.drafts);
+}
+
+/* The mgr keeps room for each, as long as it is one, and no longer. */
+static void drafts_counted(void **state)
+{
+	struct hs *t = *state;
+	struct pvfs_create_req rq = { .dir = fx_root, .name = PVFS_STR("p"), .mode = 0644,
+				      .flags = MKRW | PVFS_O_DRAFT };
+	struct pvfs_create_rep rp;
+	struct fx_client c, b;
+	struct pvfs_attr at;
+	struct hf h, same;
+	bool done;
+
+	fx_client_open(&c, t->f, 3, PVFS_SO_LEASES);
+	fx_client_open(&b, t->f, 4, PVFS_SO_LEASES);
+	rq.cred = fx_cred(&c);
+	c.park = b.park = true;
+	h = make(&c, "f", PVFS_O_DRAFT);
+	assert_int_equal(drafts_of(t), 1);
+	/* A CREATE that waits for others comes again, and makes another file. */
+	assert_int_equal(do_getattr(&b, fx_root, NULL, &at), 0);
+	assert_true(at.flags & PVFS_AF_LEASE);
+	assert_int_equal(fx_create(&c, &rq, &rp), -EINPROGRESS);
+	assert_int_equal(drafts_of(t), 1);
+	mgr_leases_drop(&t->f->m->leases, fx_root.ino, b.session);
+	assert_int_equal(fx_create(&c, &rq, &rp), 0);
+	assert_int_equal(drafts_of(t), 2);
+	assert_int_equal(do_close(&c, rp.attr.fid, PVFS_O_READ | PVFS_O_WRITE, NULL), 0);
+	assert_int_equal(drafts_of(t), 1);
+	/* It was opened once more, and that is closed: it is one all the same. */
+	same = open_it(&c, h.at.fid, PVFS_O_READ);
+	assert_int_equal(do_close(&c, same.at.fid, PVFS_O_READ, NULL), 0);
+	same = open_it(&c, h.at.fid, PVFS_O_WRITE);
+	assert_int_equal(do_close(&c, same.at.fid, PVFS_O_WRITE, NULL), 0);
+	assert_int_equal(drafts_of(t), 1);
+	assert_int_equal(do_getattr(&b, h.at.fid, NULL, &at), -EINPROGRESS);
+	/* Who writes to it at the mgr keeps nothing back. */
+	assert_int_equal(head_write(&c, &h, 0, 0, "x", 1, &done), 0);
+	assert_int_equal(drafts_of(t), 0);
+}
+
 /* After a restart nothing is told of what may be a draft, before all have said what they keep back. */
 static void drafts_of_before(void **state)
 {
@@ -544,7 +589,7 @@ int main(void)
 	{ #name ", files", name, hs_setup_file, hs_teardown, NULL }
 	const struct CMUnitTest tests[] = {
 		T(life), T(refused), T(unstuffing), T(cuts), T(iods_away), T(once), T(deadlock),
-		T(which), T(leases), T(drafts), T(drafts_of_before), T(eager),
+		T(which), T(leases), T(drafts), T(drafts_counted), T(drafts_of_before), T(eager),
 	};
 
 	cmocka_set_message_output(CM_OUTPUT_TAP);

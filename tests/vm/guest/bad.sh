@@ -14,7 +14,7 @@
 . "${0%/*}/bad_resent.sh"
 . "${0%/*}/bad_full.sh"
 
-plan 120
+plan 121
 KEY=key
 TIMEO=timeo=30
 conf=/run/pvfs-cluster/volume/pvfs.conf
@@ -868,6 +868,7 @@ try "written behind by who is killed: it is there for others" behind_killed
 try "... and the volume unmounted behind the close: umount waits" behind_unmounted
 try "... and closed: close waits for no iod that is away, but of many files, or with flush=close" behind_closed
 try "a new small file is closed: close waits for no manager that is away, but with flush=close" behind_closed_drafts
+try "... what was lost so a rename tells, and replaces nothing" behind_lost_renamed
 try "written behind, and the iod is away: who writes goes on, who asks waits, and can be killed" behind_iod_stopped
 try "read past the cache while the file becomes longer in it: the new bytes, or none of them" behind_direct_read
 try "opened to be cut while a write is on its way: after that" cut_beside_write

@@ -274,6 +274,43 @@ behind_closed_drafts()
 	rm "$M"/closed* "$M"/waits*
 }
 
+# A new file is lost behind its close, and takes the place of a good one: rename says so, once.
+behind_lost_renamed()
+{
+	echo good >"$M/good"
+	"$cluster" mount -o soft,timeo=10 /mnt/soft
+	behind_python /mnt/soft "$M" "$(echo /proc/fs/pvfs/vol-*)" "$(pgrep -x pvfs-mgr)" <<-'END'
+		from behind import *
+		mgr = int(sys.argv[4])
+		def lost(path):
+		    fd = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL)
+		    os.write(fd, b'better')
+		    freeze(mgr)
+		    try:
+		        kept = leases('drafts') == 1
+		        os.close(fd)
+		    except OSError:             # it was on its way, so close has waited
+		        kept = False
+		    eventually(lambda: leases('drafts') == 0)
+		    os.kill(mgr, signal.SIGCONT)
+		    return path if kept else None
+		calm()
+		path = next(x for i in range(20) if (x := lost(f'{mine}/better{i}')))
+		def renamed():
+		    try:
+		        os.rename(path, mine + '/good')
+		    except OSError as e:
+		        return e.errno
+		    return 0
+		same(renamed(), errno.EIO)
+		same(read(other + '/good'), b'good\n')
+		same(renamed(), 0)
+		assert not os.path.exists(path)
+	END
+	"$cluster" umount /mnt/soft
+	rm -f "$M"/better* "$M/good"
+}
+
 # The new mgr hears of the lease, which stands; nothing has to be written for that.
 behind_restart()
 {

@@ -330,24 +330,49 @@ killed_with_draft()
 	rm "$M/killed"
 }
 
-# A draft of who was killed is due, and the manager does not come back: that ends with the mount.
-umount_with_draft()
+# Leaves a draft $1 on /mnt/pool, of who was killed, and no manager. (It is kept back for a second; if the manager was
+# stopped later, once more.)
+due_draft()
 {
 	local pid
 
-	rm -f "$tmp/made"
 	"$cluster" mount /mnt/pool
-	perl -e 'open(F, ">", $ARGV[0]) or die; syswrite(F, "draft") or die;
-		open(T, ">", $ARGV[1]); close(T); sleep' /mnt/pool/due "$tmp/made" &
-	pid=$!
-	eventually 30 [ -e "$tmp/made" ]
-	"$cluster" kill mgr STOP
-	kill -KILL $pid
-	eventually 40 gone $pid
+	for _ in 1 2 3 4 5; do
+		rm -f "$tmp/made" "$M/$1"
+		perl -e 'open(F, ">", $ARGV[0]) or die; syswrite(F, "draft") or die;
+			open(T, ">", $ARGV[1]); close(T); sleep' "/mnt/pool/$1" "$tmp/made" &
+		pid=$!
+		eventually 30 [ -e "$tmp/made" ]
+		"$cluster" kill mgr STOP
+		kill -KILL $pid
+		eventually 40 gone $pid
+		! grep "^drafts 1$" /proc/fs/pvfs/vol-*/leases || return 0
+		"$cluster" kill mgr CONT
+	done
+	return 1
+}
+
+# The manager is away, and longer than umount waits for messages: a draft is not lost with the mount. Who will not wait is told
+# what that costs.
+umount_with_draft()
+{
+	due_draft waited
 	background perl -e 'syscall(166, $ARGV[0], 0) and die "umount2: $!"' /mnt/pool
+	sleep 8
+	[ ! -e "$tmp/bg.rc" ]
+	"$cluster" kill mgr CONT
+	ended 60
+	cat "$tmp/bg"
+	[ "$(cat "$tmp/bg.rc")" = 0 ]
+	"$cluster" umount /mnt/pool || true
+	starts_with "$M/waited" draft
+	due_draft forced
+	background perl -e 'syscall(166, $ARGV[0], 1) and die "umount2: $!"' /mnt/pool
 	ended 60
 	cat "$tmp/bg"
 	[ "$(cat "$tmp/bg.rc")" = 0 ]
 	"$cluster" kill mgr CONT
 	"$cluster" umount /mnt/pool || true
+	dmesg | grep "inode $(stat -c %i "$M/forced"): what was written to a new file is lost: error -"
+	rm "$M/waited" "$M/forced"
 }

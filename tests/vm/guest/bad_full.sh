@@ -72,7 +72,7 @@ full_draft()
 
 logged_as_lost()
 {
-	dmesg | grep "inode $1: something that was written and closed is lost: error -28"
+	dmesg | grep "inode $1: what was written to a new file is lost: error -28"
 }
 
 # With flush=close that says so; else the log does. Nothing is there by halves.

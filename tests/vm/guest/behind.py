@@ -4,6 +4,7 @@ end of any other that has a file open would write what is dirty.
 
 Arguments of the script: the directory of the mount that is looked at, the same
 one on another mount, and the first one's /proc/fs/pvfs/VOLUME."""
+import errno
 import glob
 import os
 import signal

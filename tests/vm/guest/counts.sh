@@ -327,7 +327,7 @@ killed_flush()
 		os.close(fd)
 	END
 	[ "$(cat $M/d/draft)" = firstsecond ]
-	! dmesg | grep "what was written here is lost"
+	! dmesg | grep "what was written to a new file is lost"
 }
 check "a draft whose flusher was killed is whole" killed_flush
 asked_again()
