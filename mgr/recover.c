@@ -70,7 +70,7 @@ u64 mgr_space_left(struct mgr *m)
 	mdb_enter(m->db);
 	avail = space_look(m);
 	mdb_leave(m->db);
-	return avail - min(avail, m->space_reserve);
+	return avail - min(avail, m->space_reserve + space_drafts(m));
 }
 
 bool mgr_space_drafts(struct mgr *m)
@@ -79,6 +79,13 @@ bool mgr_space_drafts(struct mgr *m)
 
 	/* Half of what there is: the other is for who waits to be told. */
 	return avail >= m->space_reserve + 2 * (space_drafts(m) + DRAFT_SPACE);
+}
+
+static int space_none(const struct mgr *m, u64 drafts)
+{
+	pvfs_log_limited(PVFS_LOG_WARNING, "%s: less than %llu MiB free: nothing new can be made",
+			 m->conf->mgr_store, (unsigned long long)((m->space_reserve + drafts) >> 20));
+	return -ENOSPC;
 }
 
 int mgr_space_check(struct mgr *m, bool grows)
@@ -95,8 +102,11 @@ int mgr_space_check(struct mgr *m, bool grows)
 		 */
 		if (full && avail >= 2 * m->space_reserve)
 			atomic_store_explicit(&m->full_files, 0, memory_order_relaxed);
+		if (avail >= m->space_reserve + drafts)
+			return 0;
 		/* What is kept for them no checkpoint claims. */
-		return avail >= m->space_reserve + drafts ? 0 : -ENOSPC;
+		if (space_free(m, 0) < m->space_reserve + drafts)
+			return space_none(m, drafts);
 	}
 	/* If it is only what is in memory, when that is claimed it is known how much there is. */
 	err = mdb_checkpoint(m->db, space_free(m, 0) >= m->space_reserve ? 0 : LOW_CHECKPOINT_KB, false);
@@ -108,6 +118,8 @@ int mgr_space_check(struct mgr *m, bool grows)
 		return 0;
 	if (!grows)
 		return avail < m->space_reserve / 4 ? -ENOSPC : 0;
+	if (avail >= m->space_reserve)
+		return space_none(m, drafts);
 	/*
 	 * The tables' files never get smaller, but what was deleted leaves room in them: a tenth
 	 * fewer files than when the disk was first found full, and new ones may come, as long as
@@ -118,12 +130,9 @@ int mgr_space_check(struct mgr *m, bool grows)
 		full = files;
 		atomic_store_explicit(&m->full_files, full, memory_order_relaxed);
 	}
-	if (avail >= m->space_reserve / 2 && files < full - full / 10)
+	if (avail >= m->space_reserve / 2 + drafts && files < full - full / 10)
 		return 0;
-	pvfs_log_limited(PVFS_LOG_WARNING, "%s: less than %llu MiB free: nothing new can be made",
-			 m->conf->mgr_store,
-			 (unsigned long long)m->space_reserve >> 20);
-	return -ENOSPC;
+	return space_none(m, drafts);
 }
 
 /* ---- background ---- */

@@ -33,6 +33,7 @@ struct pvfs_draft {
 	u64 version, session;		/* of the inode, and in which it was made */
 	bool outgrown;			/* what comes does not fit a head */
 	bool again;			/* a FLUSH was sent, and nobody knows whether it was done */
+	bool due;			/* it counts in vol->drafts_due */
 	bool asking;			/* a WRITE lease was asked for. Read without the mutex */
 	u32 len;			/* bytes written, from the start of the file */
 	unsigned int npages;
@@ -43,6 +44,14 @@ struct pvfs_draft {
 static bool draft_dirty(const struct pvfs_draft *d)
 {
 	return d->len || d->set.valid;
+}
+
+/* There is something in it, from now on. The mutex is held. */
+static void draft_begun(struct pvfs_draft *d)
+{
+	if (!d->due)
+		atomic_inc(&PVFS_VOL(d->inode)->drafts_due);
+	d->due = true;
 }
 
 static void draft_free(struct pvfs_draft *d)
@@ -172,7 +181,8 @@ static int draft_end_held(struct inode *inode, u32 flags, bool always)
 	if (!d)
 		return 0;
 	if (draft_dirty(d) || always) {
-		if (!PVFS_VOL(inode)->opts.cache)
+		/* Who has written nothing yet may not do so soon; and is to be told then of a disk that is full. */
+		if (!PVFS_VOL(inode)->opts.cache || !draft_dirty(d))
 			flags &= ~PVFS_FL_WLEASE;
 		d->asking |= flags & PVFS_FL_WLEASE;
 		err = d->outgrown ? draft_write_striped(d, flags) : draft_flush(d, flags);
@@ -190,6 +200,8 @@ static int draft_end_held(struct inode *inode, u32 flags, bool always)
 		/* For who waits as long as it gets on. */
 		atomic_inc(&PVFS_VOL(inode)->wrote);
 	}
+	if (d->due)
+		atomic_dec(&PVFS_VOL(inode)->drafts_due);
 	pvfs_leasestat_told(inode, d->len);
 	if (!cancel_delayed_work(&d->work))
 		return err;		/* @work is at it, or is this task */
@@ -249,8 +261,11 @@ bool pvfs_draft_behind(struct inode *inode)
 	struct pvfs_inode *pi = PVFS_I(inode);
 	bool ret;
 
-	if (likely(!READ_ONCE(pi->draft.d)) || !pvfs_inode_leased(inode) || !mutex_trylock(&pi->draft.mutex))
+	if (likely(!READ_ONCE(pi->draft.d)) || !pvfs_inode_leased(inode))
 		return false;
+	/* Somebody is at it, and may be for long: that is not this task's to wait for. */
+	if (!mutex_trylock(&pi->draft.mutex))
+		return true;
 	ret = pi->draft.d && draft_dirty(pi->draft.d);
 	mutex_unlock(&pi->draft.mutex);
 	return ret;
@@ -426,8 +441,10 @@ static ssize_t draft_fill(struct pvfs_draft *d, u32 pos, struct iov_iter *from)
 		copied = copy_page_from_iter_atomic(d->page[i], off, part, from);
 		pagefault_enable();
 		done += copied;
-		if (copied)
+		if (copied) {
 			d->len = max(d->len, pos + done);
+			draft_begun(d);
+		}
 	} while (copied == part && done < n);
 	memory = true;
 out:
@@ -536,6 +553,7 @@ bool pvfs_draft_setattr(struct inode *inode, const struct pvfs_setattr_req *m)
 		set->valid &= ~(PVFS_SA_MTIME | PVFS_SA_MTIME_NOW);
 	}
 	set->valid |= m->valid;
+	draft_begun(d);
 	ret = true;
 out:
 	mutex_unlock(&pi->draft.mutex);

@@ -314,8 +314,8 @@ static bool closes_give_up(struct pvfs_volume *vol, int *wrote, unsigned int *wa
 	/* umount -f was just asked for: that is who says so. */
 	unsigned long when = READ_ONCE(vol->forced);
 	bool forced = when && time_before(jiffies, when + msecs_to_jiffies(2 * CLOSE_WAIT_MS));
-	/* Of drafts only those are left that have something in them: a page each, at least. */
-	u64 dirty = pvfs_full_dirty(vol, true) + (u64)atomic_read(&vol->leases.drafts) * PAGE_SIZE;
+	/* Of a draft a page, or so. */
+	u64 dirty = pvfs_full_dirty(vol, true) + (u64)atomic_read(&vol->drafts_due) * PAGE_SIZE;
 	int now = atomic_read(&vol->wrote);
 
 	*waited = now == *wrote ? *waited + CLOSE_WAIT_MS : 0;

@@ -48,7 +48,8 @@ static void late_work(struct work_struct *work)
 	int err;
 
 	pvfs_draft_close(inode);
-	since = filemap_sample_wb_err(inode->i_mapping);
+	/* Also of one that nobody has seen. */
+	since = READ_ONCE(inode->i_mapping->wb_err);
 	if (late->flags & PVFS_O_WRITE)
 		pvfs_wlease_leave(inode);
 	pvfs_cache_write(inode, 0, LLONG_MAX);
@@ -131,16 +132,17 @@ bool pvfs_late_due(struct inode *inode)
  * @inode: the file
  *
  * For who is about to give it another name, which may be that of what it was to replace: close has not waited. It is told
- * once; who has the file open is told all the same.
+ * once; who has the file open is told all the same. Not of what is still on its way to iods: directories are not to wait for these.
  *
- * Return: 0 or -errno.
+ * Return: 0, -EIO, -ENOSPC or -EDQUOT.
  */
 int pvfs_late_lost(struct inode *inode)
 {
 	struct address_space *mapping = inode->i_mapping;
 	errseq_t since = filemap_sample_wb_err(mapping);
+	int err = errseq_check_and_advance(&mapping->wb_err, &since);
 
-	return errseq_check_and_advance(&mapping->wb_err, &since);
+	return !err || err == -ENOSPC || err == -EDQUOT ? err : -EIO;
 }
 
 /**

@@ -327,6 +327,7 @@ struct pvfs_volume {
 	/* CLOSEs and transfers on their way that hold an inode; 0 wakes async_wait */
 	atomic_t closing;
 	atomic_t wrote;		/* pages that were written back so far, about */
+	atomic_t drafts_due;	/* drafts with something in them */
 	atomic_t late;		/* files that work items write with nobody waiting, see late.c */
 	atomic_t redirtied;	/* pages that were given back dirty by who was to write them */
 	int rewritten;		/* the same, when all that was dirty was written the last time for that */
