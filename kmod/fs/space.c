@@ -205,8 +205,9 @@ static int space_ask_all(struct job *j, u64 pos, u64 len, u64 *found)
 }
 
 /*
- * The next data or @hole at or behind @pos of a file whose attributes are fresh. Return: its offset,
- * -ENXIO when @pos is not in the file or there is no data, or another -errno.
+ * The next data or @hole at or behind @pos of a file whose attributes are fresh. What other clients have stored through
+ * mappings is with the iods when they are out. Return: its offset, -ENXIO when @pos is not in the file or there is no
+ * data, or another -errno.
  */
 static loff_t space_seek(struct inode *inode, loff_t pos, bool hole)
 {
@@ -220,7 +221,11 @@ static loff_t space_seek(struct inode *inode, loff_t pos, bool hole)
 	err = pvfs_cache_flush(inode, pos, size - pos);
 	if (!err && pvfs_stuffed(inode))	/* it has no holes */
 		return hole ? size : pos;
-	err = err ?: space_ask_all(&j, pos, size - pos, &found);
+	err = err ?: pvfs_turn_enter(inode);
+	if (err)
+		return err;
+	err = space_ask_all(&j, pos, size - pos, &found);
+	pvfs_turn_leave(inode);
 	if (err)
 		return err;
 	return !hole && found >= size ? -ENXIO : found;

@@ -109,6 +109,26 @@ static void loads_grown(void)
 	loads(PAGE);
 }
 
+/* What is stored through a mapping is no hole, whoever seeks. */
+static void seen_by_seek(void)
+{
+	int a = ops_open("f", O_RDWR | O_CREAT, 0644), b, i;
+	volatile uint32_t *p, *q;
+
+	OK(ftruncate(a, ROUND));
+	b = ops_open(theirs("f"), O_RDWR, 0);
+	p = (void *)map(a, ROUND);
+	q = (void *)map(b, ROUND);
+	for (i = ROUND / PAGE - 1; i >= 0; i -= 3) {
+		(i % 2 ? p : q)[i * (PAGE / 4)] = 1;
+		EQ(lseek(i % 2 ? b : a, 0, SEEK_DATA), (off_t)i * PAGE);
+	}
+	OK(munmap((void *)p, ROUND));
+	OK(munmap((void *)q, ROUND));
+	OK(close(a));
+	OK(close(b));
+}
+
 /* Who appends waits for a turn, and for who cuts; who cuts waits for who appends. */
 static void beside_appends(void)
 {
@@ -607,6 +627,7 @@ const struct ops_check ops_turns[] = {
 	{ "two mounts: what one maps, the other sees: striped", loads_striped },
 	{ "two mounts: what one maps, the other sees: small", loads_small },
 	{ "two mounts: what one maps, the other sees: grown", loads_grown },
+	{ "two mounts: maps, and a seek for data", seen_by_seek },
 	{ "two mounts: maps beside appending and cutting", beside_appends },
 	{ "two mounts: maps beside read and write", beside_calls },
 	{ "two mounts: counters in one page", counters },
