@@ -34,8 +34,8 @@ u32 lib_file_wire_flags(int flags)
 }
 
 /*
- * CLOSE of a file that was opened with @rights. Writers wait for the answer: then everyone sees
- * size and times.
+ * CLOSE of a file that was opened with @rights. Writers wait for the answer, and who tells that it was read: then everyone
+ * sees size and times, also who asks by name, which may overtake a CLOSE that nobody waits for.
  */
 static int send_close(struct pvfs_fs *fs, struct inode *ino, u32 rights)
 {
@@ -56,7 +56,7 @@ static int send_close(struct pvfs_fs *fs, struct inode *ino, u32 rights)
 		lib_inode_atime_take(ino, &c.report.atime);
 	}
 	pvfs_close_req_one(&req, &c, raw);
-	if (!(rights & PVFS_CAP_WRITE) && !lib_fs_close_async(fs, &req))
+	if (!(rights & PVFS_CAP_WRITE) && !c.report.atime.sec && !lib_fs_close_async(fs, &req))
 		return 0;
 	err = MGR_CALL(fs, CLOSE, close, &req, &rep, buf);
 	if (!err)
