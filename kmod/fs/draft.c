@@ -4,7 +4,7 @@
  *
  * Who makes a file writes a few bytes, often sets times, owner and mode, and closes it. If the file
  * is stuffed, and nobody else can have heard of it, CREATE makes it a draft: what is written and
- * set stays here, and goes to the mgr in one request (FLUSH) when the descriptor is closed, or after
+ * set stays here, and goes to the mgr in one request (FLUSH) behind the close (late.c), or after
  * a second; to the iods when it becomes too long for a head. The mgr tells nobody else anything of
  * the inode before it has recalled it from us, and then that request goes at once.
  *
@@ -33,7 +33,6 @@ struct pvfs_draft {
 	u64 version, session;		/* of the inode, and in which it was made */
 	bool outgrown;			/* what comes does not fit a head */
 	bool again;			/* a FLUSH was sent, and nobody knows whether it was done */
-	bool due;			/* it counts in vol->drafts_due */
 	bool asking;			/* a WRITE lease was asked for. Read without the mutex */
 	u32 len;			/* bytes written, from the start of the file */
 	unsigned int npages;
@@ -46,12 +45,11 @@ static bool draft_dirty(const struct pvfs_draft *d)
 	return d->len || d->set.valid;
 }
 
-/* There is something in it, from now on. The mutex is held. */
-static void draft_begun(struct pvfs_draft *d)
+/* Something is about to be put into it. The mutex is held. */
+static void draft_begun(const struct pvfs_draft *d)
 {
-	if (!d->due)
+	if (!draft_dirty(d))
 		atomic_inc(&PVFS_VOL(d->inode)->drafts_due);
-	d->due = true;
 }
 
 static void draft_free(struct pvfs_draft *d)
@@ -192,6 +190,8 @@ static int draft_end_held(struct inode *inode, u32 flags, bool always)
 	spin_lock(&pi->lock);		/* see pvfs_draft_reclaims() */
 	WRITE_ONCE(pi->draft.d, NULL);
 	spin_unlock(&pi->lock);
+	if (draft_dirty(d))
+		atomic_dec(&PVFS_VOL(inode)->drafts_due);
 	if (err && draft_dirty(d)) {
 		mapping_set_error(inode->i_mapping, err);
 		pr_warn_ratelimited("%s: inode %llu: what was written to a new file is lost: error %d\n",
@@ -200,8 +200,6 @@ static int draft_end_held(struct inode *inode, u32 flags, bool always)
 		/* For who waits as long as it gets on. */
 		atomic_inc(&PVFS_VOL(inode)->wrote);
 	}
-	if (d->due)
-		atomic_dec(&PVFS_VOL(inode)->drafts_due);
 	pvfs_leasestat_told(inode, d->len);
 	if (!cancel_delayed_work(&d->work))
 		return err;		/* @work is at it, or is this task */
@@ -255,18 +253,19 @@ int pvfs_draft_close(struct inode *inode)
  * @inode: the inode
  *
  * The mgr has kept room for it, and tells nobody else anything of the file before. With nothing in it, it is not worth that.
+ * While somebody is at it, which may take long, it is not this task's to wait for that.
  */
 bool pvfs_draft_behind(struct inode *inode)
 {
 	struct pvfs_inode *pi = PVFS_I(inode);
 	bool ret;
 
-	if (likely(!READ_ONCE(pi->draft.d)) || !pvfs_inode_leased(inode))
+	if (likely(!READ_ONCE(pi->draft.d)))
 		return false;
-	/* Somebody is at it, and may be for long: that is not this task's to wait for. */
+	/* First: while a FLUSH is under way the lease is doubtful. */
 	if (!mutex_trylock(&pi->draft.mutex))
 		return true;
-	ret = pi->draft.d && draft_dirty(pi->draft.d);
+	ret = pi->draft.d && draft_dirty(pi->draft.d) && pvfs_inode_leased(inode);
 	mutex_unlock(&pi->draft.mutex);
 	return ret;
 }
@@ -442,8 +441,8 @@ static ssize_t draft_fill(struct pvfs_draft *d, u32 pos, struct iov_iter *from)
 		pagefault_enable();
 		done += copied;
 		if (copied) {
-			d->len = max(d->len, pos + done);
 			draft_begun(d);
+			d->len = max(d->len, pos + done);
 		}
 	} while (copied == part && done < n);
 	memory = true;
@@ -538,6 +537,7 @@ bool pvfs_draft_setattr(struct inode *inode, const struct pvfs_setattr_req *m)
 	/* A chown may take bits of the mode away; the mgr does the chown first. */
 	if ((m->valid & DRAFT_OWNERS) && (set->valid & PVFS_SA_MODE))
 		goto out;
+	draft_begun(d);
 	if (m->valid & PVFS_SA_MODE)
 		set->mode = m->mode;
 	if (m->valid & PVFS_SA_UID)
@@ -553,7 +553,6 @@ bool pvfs_draft_setattr(struct inode *inode, const struct pvfs_setattr_req *m)
 		set->valid &= ~(PVFS_SA_MTIME | PVFS_SA_MTIME_NOW);
 	}
 	set->valid |= m->valid;
-	draft_begun(d);
 	ret = true;
 out:
 	mutex_unlock(&pi->draft.mutex);

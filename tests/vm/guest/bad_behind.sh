@@ -244,12 +244,13 @@ behind_closed_drafts()
 		def flushing():
 		    return sum('FLUSH' in x for x in lines_of_all('requests'))
 		def drafted(i):
-		    """Both files are drafts, and the manager is away"""
-		    made = [os.open(dir, os.O_WRONLY | os.O_CREAT | os.O_EXCL) for dir in (f'{mine}/closed{i}', f'{waiting}/waits{i}')]
+		    """All three files are drafts, and the manager is away"""
+		    paths = f'{mine}/closed{i}', f'{waiting}/waits{i}', f'{mine}/old{i}'
+		    made = [os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL) for path in paths]
 		    for fd in made:
 		        os.write(fd, bytes_of(8192, i))
 		    freeze(mgr)
-		    if drafts() == 2 and not flushing():
+		    if drafts() == 3 and not flushing():
 		        return made
 		    os.kill(mgr, signal.SIGCONT)
 		    for fd in made:
@@ -258,20 +259,31 @@ behind_closed_drafts()
 		calm()
 		i, made = next((i, made) for i in range(20) if (made := drafted(i)))
 		waits = threading.Thread(target=os.close, args=(made[1],))
+		old = threading.Thread(target=os.close, args=(made[2],))
+		syncs = threading.Thread(target=os.sync)
 		try:
 		    os.close(made[0])
 		    waits.start()
-		    eventually(lambda: flushing() == 2)
+		    # With the third, which is a second old; to close it is not to wait for that, either.
+		    eventually(lambda: flushing() == 3)
+		    old.start()
+		    old.join(20 * SLOW)
+		    assert not old.is_alive(), 'it has waited'
+		    syncs.start()
+		    syncs.join(1)
 		    assert waits.is_alive(), 'it has not waited'
+		    assert syncs.is_alive(), 'sync has not waited for what was closed'
 		finally:
 		    os.kill(mgr, signal.SIGCONT)
-		    waits.join()
-		for name in 'closed', 'waits':
+		    for t in old, waits, syncs:
+		        if t.ident:
+		            t.join()
+		for name in 'closed', 'waits', 'old':
 		    same(read(f'{other}/{name}{i}'), bytes_of(8192, i), name)
 	END
 	"$cluster" umount /mnt/laid
 	"$cluster" umount $P
-	rm "$M"/closed* "$M"/waits*
+	rm "$M"/{closed,waits,old}*
 }
 
 # A new file is lost behind its close, and takes the place of a good one: rename says so, once.

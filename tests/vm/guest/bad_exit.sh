@@ -310,42 +310,38 @@ told_beside_child()
 	"$cluster" umount /mnt/soft
 }
 
-# Killed with a draft and a lock, and a manager that is away.
-killed_with_draft()
+# Who has just written to a new file $1, and with $2 has a lock on it, is killed when the manager is away.
+killed_with()
 {
 	local pid
 
 	rm -f "$tmp/made"
-	perl -e 'open(F, ">", $ARGV[0]) or die; flock(F, 2) or die; syswrite(F, "draft") or die;
-		open(T, ">", $ARGV[1]); close(T); sleep' "$M/killed" "$tmp/made" &
+	perl -e 'open(F, ">", $ARGV[0]) or die; @ARGV < 3 or flock(F, 2) or die; syswrite(F, "draft") or die;
+		open(T, ">", $ARGV[1]); close(T); sleep' "$1" "$tmp/made" "${@:2}" &
 	pid=$!
-	# It is kept back for a second; if the manager was stopped later, this says less.
 	eventually 30 [ -e "$tmp/made" ]
 	"$cluster" kill mgr STOP
 	kill -KILL $pid
 	eventually 40 gone $pid
+}
+
+# It is kept back for a second; if the manager was stopped later, this says less.
+killed_with_draft()
+{
+	killed_with "$M/killed" lock
 	"$cluster" kill mgr CONT
 	eventually 30 starts_with "$M/killed" draft
 	within 30 flock -x "$M/killed" true
 	rm "$M/killed"
 }
 
-# Leaves a draft $1 on /mnt/pool, of who was killed, and no manager. (It is kept back for a second; if the manager was
-# stopped later, once more.)
+# Leaves a draft $1 on /mnt/pool, of who was killed, and no manager. (Or once more: as above.)
 due_draft()
 {
-	local pid
-
 	"$cluster" mount /mnt/pool
 	for _ in 1 2 3 4 5; do
-		rm -f "$tmp/made" "$M/$1"
-		perl -e 'open(F, ">", $ARGV[0]) or die; syswrite(F, "draft") or die;
-			open(T, ">", $ARGV[1]); close(T); sleep' "/mnt/pool/$1" "$tmp/made" &
-		pid=$!
-		eventually 30 [ -e "$tmp/made" ]
-		"$cluster" kill mgr STOP
-		kill -KILL $pid
-		eventually 40 gone $pid
+		rm -f "$M/$1"
+		killed_with "/mnt/pool/$1"
 		! grep "^drafts 1$" /proc/fs/pvfs/vol-*/leases || return 0
 		"$cluster" kill mgr CONT
 	done
