@@ -326,7 +326,7 @@ int mgr_op_flush(struct mgr_op *op, const struct pvfs_flush_req *req, struct pvf
 		return -EINVAL;
 	if (!may(op, &req->fid, &req->cap, PVFS_CAP_WRITE))
 		return -EACCES;
-	/* A draft's room was kept free: see mgr_space_drafts(). */
+	/* A draft's room was kept free: see mgr_space_for_draft(). */
 	if (!mgr_leases_is_draft(&op->m->leases, req->fid.ino, mgr_op_session(op)))
 		how |= MGR_RUN_GROWS;
 	err = mgr_run(op, flush_fn, &f, how);

@@ -896,7 +896,7 @@ u64 mgr_files(struct mgr *m);
  */
 int mgr_space_check(struct mgr *m, bool grows);
 /* Is there room for one more draft, whose bytes come when nobody waits to be told that there is none? Inside mdb_enter(). */
-bool mgr_space_drafts(struct mgr *m);
+bool mgr_space_for_draft(struct mgr *m);
 /* Bytes of the disk that new inodes may still take. */
 u64 mgr_space_left(struct mgr *m);
 

@@ -349,7 +349,7 @@ static int made_file(struct mgr_op *op, struct mgr_make *mk)
 		mgr_opens_reset(&op->m->opens, &mk->in, true);
 	ns_attr(&mk->in, c->attr);
 	/* Before the commit, too: nobody reads it without finding that it is a draft. */
-	if ((c->req->flags & PVFS_O_DRAFT) && (mk->in.flags & MGR_IF_STUFFED) && mgr_space_drafts(op->m) &&
+	if ((c->req->flags & PVFS_O_DRAFT) && (mk->in.flags & MGR_IF_STUFFED) && mgr_space_for_draft(op->m) &&
 	    mgr_lease_begin(op, mk->in.ino)) {
 		mgr_leases_draft(&op->m->leases, mk->in.ino, mgr_op_session(op), true);
 		c->attr->flags |= PVFS_AF_LEASE | PVFS_AF_DRAFT;
@@ -690,14 +690,14 @@ static int close_one(struct mgr_op *op, const struct pvfs_closing *req, bool *ke
 		if (mgr_opens_close_begin(&op->m->opens, session, ino, req->flags, &req->report))
 			mgr_size_settle(op, &req->fid);
 		released = mgr_opens_close_end(&op->m->opens, session, ino, req->flags);
+		/* Whoever else has it open there, who writes keeps it back. */
+		mgr_opens_view(&op->m->opens, ino, session, &left);
+		if (!left.self)
+			mgr_draft_over(op, ino, false);
 		write_lease_over(op, ino, kept);
 	} else {
 		released = mgr_opens_del(&op->m->opens, session, ino, req->flags);
 	}
-	/* Whoever else has it open there, who writes keeps it back. */
-	mgr_opens_view(&op->m->opens, ino, session, &left);
-	if (!left.self)
-		mgr_draft_over(op, ino, false);
 	mgr_open_trim(op->m, ino, session);
 	/*
 	 * Unknown to us (we were restarted, or this is a second run): there may be an orphan record

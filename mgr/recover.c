@@ -73,7 +73,7 @@ u64 mgr_space_left(struct mgr *m)
 	return avail - min(avail, m->space_reserve + space_drafts(m));
 }
 
-bool mgr_space_drafts(struct mgr *m)
+bool mgr_space_for_draft(struct mgr *m)
 {
 	u64 avail = space_look(m);
 
