@@ -17,8 +17,8 @@
  * iods would refuse them, is given back after that. What fails is noted in the mapping, for who has
  * the file open and syncs it, and in the log, as there may be nobody.
  *
- * What was written under a WRITE lease goes the same way behind its last close, as whoever asks for the file waits for that
- * wherever he is. There nobody waits here, either, unless that is so of many files already.
+ * What was written under a WRITE lease, and a draft, goes the same way behind its last close, as whoever asks for the file waits
+ * for that wherever he is. There nobody waits here, either, unless that is so of many files already.
  */
 #include <linux/pagemap.h>
 #include <linux/sched/signal.h>

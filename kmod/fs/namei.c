@@ -917,7 +917,9 @@ static int pvfs_rename(struct pvfs_idmap *idmap, struct inode *sdir, struct dent
 		return -EINVAL;
 	err = pvfs_draft_settle(inode) ?: pvfs_late_lost(inode);
 	if (!err && old)
-		err = pvfs_draft_settle(old) ?: flags & RENAME_EXCHANGE ? pvfs_late_lost(old) : 0;
+		err = pvfs_draft_settle(old);
+	if (!err && (flags & RENAME_EXCHANGE))
+		err = pvfs_late_lost(old);
 	if (err)
 		return err;
 	for (i = 0; i < ARRAY_SIZE(changed); i++)
